@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <variant>
@@ -8,8 +9,15 @@
 
 namespace hippo {
 
+/// A lease does not end although it was cancelled, and nothing can end it but
+/// the end of this process: the engine takes no more leases. As the last of a
+/// lease, in place of its `lease_end`.
+struct device_stuck {
+  lease_end end;
+};
+
 /// What an engine tells of the lease that it runs.
-using engine_event = std::variant<stop_report, lease_end>;
+using engine_event = std::variant<stop_report, lease_end, device_stuck>;
 
 /// Takes an engine's events. Called from any thread.
 using engine_sink = std::function<void(engine_event)>;
@@ -22,7 +30,8 @@ class engine {
 public:
   virtual ~engine() = default;
 
-  /// Starts a lease. Every lease that is started is ended by one `lease_end`.
+  /// Starts a lease. Every lease that is started is ended by one `lease_end`, or
+  /// by a `device_stuck`.
   /// REQUIRES: the leases of its lane and those of other workloads, if any, have
   ///           ended.
   virtual void start(const lease& x, engine_sink sink) = 0;
@@ -32,8 +41,16 @@ public:
   /// earliest.
   virtual void add_stop(lease_id lease, const stop_point& stop) = 0;
 
-  /// Asks for the lease to end soon; without effect if it does not run.
+  /// Has the lease end: by itself or, if that takes too long, by the end of what
+  /// trains. Without effect if it does not run.
   virtual void cancel(lease_id lease) = 0;
+
+  /// For how long a lease that was cancelled has not returned from its call of
+  /// training; 0: it was not, or no call runs.
+  [[nodiscard]] virtual std::chrono::milliseconds
+  overdue(lease_id /*lease*/) const {
+    return {};
+  }
 
   /// The state that a lease has reached; 0 if it does not run.
   [[nodiscard]] virtual step_t reached(lease_id lease) const = 0;

@@ -101,7 +101,7 @@ void simulated_engine::tell_next(lease_id lease) {
   else
     schedule(x);
   divide_time();
-  sink(event);
+  std::visit([&](const auto& told) { sink(told); }, event);
 }
 
 } // namespace hippo

@@ -79,7 +79,9 @@ void be_away(trainer_self self) {
 void send_heartbeat(trainer_self self, lease_id lease, step_t at) {
   auto& st = self->state;
   self->send(st.pool, heartbeat_atom::value,
-             encode(heartbeat{st.number, lease, at, st.heartbeats++}));
+             encode(heartbeat{
+               st.number, lease, at, st.heartbeats++,
+               static_cast<std::uint64_t>(st.device->overdue(lease).count())}));
 }
 
 void start(trainer_self self, trainer_state::task x) {
@@ -91,8 +93,13 @@ void start(trainer_self self, trainer_state::task x) {
     send_heartbeat(self, number, x.work.stages.front().begin);
   auto me = caf::actor_cast<caf::actor>(self->ctrl());
   st.device->start(x.work, [me](engine_event event) {
-    std::visit([&](auto& e) { caf::anon_send(me, notify_atom::value, e); },
-               event);
+    if (auto* stuck = std::get_if<device_stuck>(&event))
+      caf::anon_send(me, stalled_atom::value, std::move(stuck->end));
+    else if (auto* end = std::get_if<lease_end>(&event))
+      caf::anon_send(me, notify_atom::value, std::move(*end));
+    else
+      caf::anon_send(me, notify_atom::value,
+                     std::move(std::get<stop_report>(event)));
   });
   if (st.log_tail)
     x.log_before = st.log_tail();
@@ -253,6 +260,14 @@ void take_end(trainer_self self, lease_end x) {
     heartbeat_now(self); // it is free for work from now on
 }
 
+/// Ends in good order: saves after the present step, reports, takes leave.
+void leave(trainer_self self) {
+  if (std::exchange(self->state.leaving, true))
+    return;
+  wind_down(self);
+  go(self);
+}
+
 } // namespace
 
 trainer_state::~trainer_state() {
@@ -347,13 +362,7 @@ training_actor::behavior_type trainer(trainer_self self, registrar_actor pool,
     [self](connect_atom, const registrar_actor& x) {
       connect(self, x);
     },
-    [self](leave_atom) {
-      auto& st = self->state;
-      if (std::exchange(st.leaving, true))
-        return;
-      wind_down(self);
-      go(self);
-    },
+    [self](leave_atom) { leave(self); },
     [self](notify_atom, const stop_report& x) {
       auto& st = self->state;
       if (const auto i = st.running.find(x.lease); i != st.running.end())
@@ -363,6 +372,12 @@ training_actor::behavior_type trainer(trainer_self self, registrar_actor pool,
       auto& st = self->state;
       if (st.running.count(x.lease) > 0)
         take_end(self, x);
+    },
+    [self](stalled_atom, const lease_end& x) {
+      if (self->state.running.count(x.lease) == 0)
+        return;
+      leave(self); // first: the device is given nothing more
+      take_end(self, x);
     },
     [self](register_atom, std::uint64_t registration) {
       if (registration == self->state.registrations && self->state.pool)

@@ -30,6 +30,8 @@ using training_actor = trainer_actor::extend<
   // From the engine's thread.
   caf::reacts_to<notify_atom, stop_report>,
   caf::reacts_to<notify_atom, lease_end>,
+  // Likewise, in place of the last: its device is stuck (`device_stuck`).
+  caf::reacts_to<stalled_atom, lease_end>,
   // Time to try anew, unless there has been another registration since.
   caf::reacts_to<register_atom, std::uint64_t>,
   // Time for a heartbeat of that registration.
@@ -41,6 +43,9 @@ using training_actor = trainer_actor::extend<
 ///      ^                   ^                    \----lease---->/ (each lane)
 ///      |                   \---dropped by the pool------|
 ///      \------------------- pool is gone ---------------/
+///
+/// It leaves when it is asked to, and when its device is stuck: then the process
+/// must start anew, and whoever runs this is told by the engine.
 ///
 /// Whenever it loses its registration, the leases that run are asked to save
 /// after their present steps; reports that nobody has acknowledged are sent again

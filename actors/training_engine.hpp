@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
 #include "engine.hpp"
+#include "hippo/train/call_watch.hpp"
 #include "hippo/train/checkpoint_store.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
@@ -16,6 +18,10 @@ namespace hippo {
 /// front of it always answers. Keeps the workload of the last lease: its data
 /// stay in memory, and a lease that goes on where the one before in its lane has
 /// ended loads nothing.
+///
+/// A call of training that does not return once its lease is to end is ended
+/// (`call_watch`): with the process that trains, or, if it trains in this one,
+/// by telling that the device is stuck.
 class training_engine final : public engine {
 public:
   /// @param device the kind of device, as reports name it
@@ -24,11 +30,15 @@ public:
   ///        one writes at a time, all lanes together
   /// @param kept_bytes_max how much memory may hold states that leases have
   ///        saved, so that others start from them without reading
+  /// @param on_stuck called on a thread of the engine's before it tells that the
+  ///        device is stuck: this process must end
   training_engine(workload_registry registry, std::string device,
                   checkpoint_store_factory stores = folder_of,
-                  std::uint64_t kept_bytes_max = recent_state_bytes_max);
+                  std::uint64_t kept_bytes_max = recent_state_bytes_max,
+                  call_limits limits = {},
+                  std::function<void()> on_stuck = {});
 
-  /// Cancels what runs and waits for it.
+  /// Cancels what runs and waits for it, but not for what is stuck.
   ~training_engine() override;
 
   training_engine(const training_engine&) = delete;
@@ -38,13 +48,20 @@ public:
   void add_stop(lease_id lease, const stop_point& stop) override;
   void cancel(lease_id lease) override;
   [[nodiscard]] step_t reached(lease_id lease) const override;
+  [[nodiscard]] std::chrono::milliseconds
+  overdue(lease_id lease) const override;
 
 private:
   class workload_cache;
+  class lane;
   class lane_thread;
+  class watcher;
 
   const std::shared_ptr<workload_cache> cache_;
   const std::string device_;
+  const call_limits limits_;
+  const std::function<void()> on_stuck_;
+  const std::unique_ptr<watcher> watcher_;
   std::map<std::uint32_t, std::unique_ptr<lane_thread>> threads_; ///< by lane
 };
 

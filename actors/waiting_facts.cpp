@@ -16,6 +16,13 @@ waiting_facts waiting_facts_of(study_phase state, const std::string& reason,
     if (!x.is_there())
       continue;
     ++result.trainers;
+    if (!x.held_up.empty()) {
+      ++result.held_up;
+      if (result.hold_up.empty())
+        result.hold_up = "trainer " + std::to_string(x.number) + " (" + x.name
+                         + ") " + x.held_up;
+      continue;
+    }
     if (x.sick.empty())
       continue;
     ++result.sick;

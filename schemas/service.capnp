@@ -322,6 +322,8 @@ struct TrainerInfo {
                           # none
   failures @16 :UInt64;   # how often training has failed on it
   failed   @17 :Text;     # what was said the last time; empty if never
+  heldUp   @18 :Text;     # why it can be given no work, beside that it is sick:
+                          # "does not return since 40 s ..."; empty: it can
 }
 
 struct LeaseInfo {

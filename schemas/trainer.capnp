@@ -188,4 +188,7 @@ struct Heartbeat {
   lease   @1 :UInt64;  # number of the lease it works on; 0 = idle
   at      @2 :UInt64;  # step it has reached; 0 = the initial state, or idle
   count   @3 :UInt64;  # grows by 1 with each of a trainer; 0 = the first
+  overdueMillis @4 :UInt64;  # milliseconds since the lease was cancelled, and
+                             # its call of training has not returned; 0 = it
+                             # was not, or is between two calls
 }

@@ -109,9 +109,10 @@ export function trainersView() {
     {name: "number", label: "no", number: true},
     {name: "name", label: "name"},
     {name: "does", label: "does", cell: x => element("span", {class:
-      `state ${x.lost ? "FAILED" : x.sick ? "PAUSED" : x.lease ? "RUNNING"
-        : ""}`}, x.lost ? "gone" : x.sick ? "sick" : x.lease ? "trains"
-      : "idle"), key: x => x.lost ? 3 : x.sick ? 2 : x.lease ? 0 : 1},
+      `state ${x.lost ? "FAILED" : x.held_up || x.sick ? "PAUSED" : x.lease
+        ? "RUNNING" : ""}`}, x.lost ? "gone" : x.held_up ? "held up" : x.sick
+      ? "sick" : x.lease ? "trains" : "idle"), key: x => x.lost ? 4 : x.held_up
+      ? 3 : x.sick ? 2 : x.lease ? 0 : 1},
     {name: "studies", label: "for", cell: x => x.lease?.studies.join(", ")
       ?? "", key: x => x.lease?.studies.join() ?? null},
     {name: "what", label: "what", cell: x => x.lease?.what ?? "",
@@ -131,8 +132,9 @@ export function trainersView() {
     {name: "device", label: "kind of device"},
     {name: "failures", label: "errors", number: true, cell: x => x.failures
       ? element("span", {title: x.failed}, shown(x.failures)) : "0"},
-    {name: "why", label: "why, or the last error", cell: x => x.lost ?? x.sick
-      ?? x.failed ?? "", key: x => x.lost ?? x.sick ?? x.failed},
+    {name: "why", label: "why, or the last error", cell: x => x.lost
+      ?? x.held_up ?? x.sick ?? x.failed ?? "",
+    key: x => x.lost ?? x.held_up ?? x.sick ?? x.failed},
   ], {label: "Trainers", id: "number"});
   const top = element("div");
   const card = timesPanel();
@@ -169,6 +171,7 @@ export function trainersView() {
         ["errors", shown(all.reduce((a, x) => a + x.failures, 0)),
           "training that failed"],
         ["sick", shown(there.filter(x => x.sick).length)],
+        ["held up", shown(there.filter(x => x.held_up).length)],
         ["gone", shown(all.length - there.length)],
         ...kept(service)]) : element("div", {}, empty,
         figures(kept(service))));

@@ -129,6 +129,7 @@ http_json shown(const trainer_view& x) {
           {"driver", text_or_null(x.trainer.driver)},
           {"compute_capability", text_or_null(x.trainer.compute_capability)},
           {"sick", text_or_null(x.trainer.sick)},
+          {"held_up", text_or_null(x.trainer.held_up)},
           {"machine", text_or_null(x.trainer.machine)},
           {"unpriced", text_or_null(x.trainer.unpriced)},
           {"price", priced(x.trainer.price)},

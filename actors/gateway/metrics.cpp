@@ -121,11 +121,13 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
                "From here on new studies and trials are refused.")
       .sample(number(*live.memory_bytes_max));
 
-  double idle = number(live.pool.idle), lost = 0, left = 0, sick = 0;
+  double idle = number(live.pool.idle), lost = 0, left = 0, sick = 0,
+         held_up = 0;
   for (const auto& x : live.pool.trainers) {
     lost += x.lost.empty() ? 0 : 1;
     left += x.left ? 1 : 0;
     sick += !x.sick.empty() && x.is_there() ? 1 : 0;
+    held_up += x.held_up.empty() ? 0 : 1;
   }
   out.metric("trainers", "gauge", "Trainers by state, all that ever joined.")
     .sample("state", "busy",
@@ -137,6 +139,10 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
              "Of those that are there, trainers that failed at what others "
              "could train, and have not trained since.")
     .sample(sick);
+  out.metric("trainers_held_up", "gauge",
+             "Of those that are there, trainers that can be given no work: they "
+             "have not returned from a call of training that was to end.")
+    .sample(held_up);
 
   if (live.pool.costs) {
     const auto& kinds = *live.pool.costs;

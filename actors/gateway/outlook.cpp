@@ -46,7 +46,7 @@ outlooks_of(const std::map<study_id, study_status>& studies,
     shares.push_back({&ahead, ahead.left.trainer_seconds(), x.weight});
   }
   const auto there = std::ranges::count_if(trainers, [](const auto& x) {
-    return x.is_there() && x.stalled.empty();
+    return x.is_there() && x.held_up.empty();
   });
   for (auto& x : shares) {
     x.of->all_trainers = static_cast<std::size_t>(there);

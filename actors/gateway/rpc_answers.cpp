@@ -117,6 +117,7 @@ void fill(schema::TrainerInfo::Builder to, const trainer_view& x) {
   to.setNotice(x.trainer.notice_seconds);
   to.setFailures(x.trainer.failures);
   to.setFailed(to_text(x.trainer.failed));
+  to.setHeldUp(to_text(x.trainer.held_up));
   if (!x.lease)
     return;
   auto lease = to.initLease().initRunning();

@@ -44,6 +44,12 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                     "On SIGTERM, how long the present step may take to end")
         ->check(CLI::NonNegativeNumber)
         ->default_str("30, or three quarters of --notice");
+  app.add_option("--grace", opts.call_grace_seconds,
+                 "Seconds from SIGTERM to SIGKILL for the process of training "
+                 "that was cancelled and does not return. Training inside of "
+                 "this process has as long; then the trainer starts anew")
+    ->check(CLI::Range(0.0, 86'400.0))
+    ->capture_default_str();
   app.add_option("--notice", opts.notice_seconds,
                  "Seconds between SIGTERM and the end of the machine, where "
                  "that may be taken away")
@@ -97,12 +103,16 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
     ->needs(weights);
   app.add_option("--parent", opts.parent,
                  "End when the process with this number ends");
+  auto* life = app.add_option("--life", opts.life)->group(""); // for itself
   app.require_option(1, 0);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? exit_done : exit_usage;
   }
+  opts.command.assign(argv, argv + argc);
+  if (!life->empty()) // comes last
+    opts.command.resize(opts.command.size() - 2);
   // The rest of the notice is for the checkpoint and the report.
   if (opts.notice_seconds > 0 && grace->empty())
     opts.grace_seconds = opts.notice_seconds * 0.75;

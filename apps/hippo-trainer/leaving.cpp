@@ -1,15 +1,44 @@
 #include "leaving.hpp"
 
+#include <linux/close_range.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 
 #include <spdlog/spdlog.h>
 
 #include "options.hpp"
 
 namespace hippo {
+
+namespace {
+
+/// By which the process tells itself that training is stuck.
+int stuck_signal() { return SIGRTMIN; }
+
+/// Becomes the same program again: whatever hangs in this one, and what it has
+/// started, ends with that, and whoever watches this process sees no end.
+[[noreturn]] void start_anew(std::vector<std::string> command,
+                             unsigned life) {
+  spdlog::default_logger_raw()->flush();
+  command.insert(command.end(), {"--life", std::to_string(life)});
+  std::vector<char*> arguments;
+  for (auto& x : command)
+    arguments.push_back(x.data());
+  arguments.push_back(nullptr);
+  // The service must see that its connection has ended.
+  ::close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC);
+  ::execv("/proc/self/exe", arguments.data());
+  spdlog::error("trainer: cannot start anew ({}); start it again",
+                std::strerror(errno));
+  leave_at_once(exit_failed);
+}
+
+} // namespace
 
 void leave_at_once(int code) {
   // No more than that: other threads still write to the log.
@@ -25,22 +54,37 @@ leave_signals::leave_signals() {
   ::sigaction(SIGHUP, nullptr, &before);
   if (before.sa_handler != SIG_IGN)
     ::sigaddset(&set_, SIGHUP);
+  ::sigaddset(&set_, stuck_signal());
   ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
 }
 
-void leave_signals::wait() {
+leave_reason leave_signals::wait() {
   int number = 0;
   ::sigwait(&set_, &number);
+  is_leaving_ = true;
   auto again = set_;
   ::sigdelset(&again, SIGHUP);
+  ::sigdelset(&again, stuck_signal());
   ::pthread_sigmask(SIG_UNBLOCK, &again, nullptr);
+  return number == stuck_signal() ? leave_reason::stuck : leave_reason::asked;
+}
+
+void leave_signals::tell_stuck() {
+  is_leaving_ = true;
+  ::kill(::getpid(), stuck_signal());
 }
 
 void leave_when_asked(leave_signals& signals, caf::actor_system& system,
-                      const trainer_list& trainers, double grace_seconds) {
-  signals.wait();
-  spdlog::info("trainer: leaving; ends after the present step, within {} s",
-               grace_seconds);
+                      const trainer_list& trainers, double grace_seconds,
+                      const std::vector<std::string>& command,
+                      unsigned life) {
+  const auto why = signals.wait();
+  if (why == leave_reason::stuck)
+    spdlog::error("trainer: training that was cancelled does not return; "
+                  "starting anew, within {} s", grace_seconds);
+  else
+    spdlog::info("trainer: leaving; ends after the present step, within {} s",
+                 grace_seconds);
   caf::scoped_actor self{system};
   for (const auto& x : trainers) {
     self->monitor(x);
@@ -58,6 +102,8 @@ void leave_when_asked(leave_signals& signals, caf::actor_system& system,
     spdlog::warn("trainer: left without the present step: it takes too long");
   else
     spdlog::info("trainer: has left");
+  if (why == leave_reason::stuck)
+    start_anew(command, life + 1);
   leave_at_once(left > 0 ? exit_failed : exit_done);
 }
 

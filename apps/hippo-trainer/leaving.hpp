@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
 #include <csignal>
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "trainer.hpp"
@@ -12,6 +15,12 @@ using trainer_list = std::vector<training_actor>;
 /// Ends the process without waiting for what it does: a step may be under way.
 [[noreturn]] void leave_at_once(int code);
 
+/// Why a process is to end.
+enum class leave_reason : std::uint8_t {
+  asked, ///< by a signal
+  stuck, ///< training does not return, and ends with nothing else
+};
+
 /// SIGTERM, SIGINT and SIGHUP, taken by the thread that waits for them and by
 /// no other. SIGHUP stays ignored where it was (`nohup`). Make it before any
 /// thread.
@@ -19,20 +28,31 @@ class leave_signals {
 public:
   leave_signals();
 
-  /// Waits for the first one. The next SIGTERM or SIGINT ends the process at
+  /// Waits for the first reason. The next SIGTERM or SIGINT ends the process at
   /// once; SIGHUP may come several times for one end of a terminal.
-  void wait();
+  leave_reason wait();
+
+  /// Says that training is stuck. Any thread may.
+  void tell_stuck();
+
+  /// Whether there has been a reason: who waits for it ends this process.
+  [[nodiscard]] bool is_leaving() const { return is_leaving_; }
 
 private:
   sigset_t set_{};
+  std::atomic<bool> is_leaving_{false};
 };
 
-/// Waits for a signal, then ends the process in good order: trainers save after
-/// their present steps, hand the rest back and take leave.
+/// Waits for a reason, then ends what this process does in good order: trainers
+/// save after their present steps, hand the rest back and take leave. One that
+/// was stuck starts anew then, as the same process.
 /// @param grace_seconds the limit of all that
+/// @param command,life of `trainer_options`
 [[noreturn]] void leave_when_asked(leave_signals& signals,
                                    caf::actor_system& system,
                                    const trainer_list& trainers,
-                                   double grace_seconds);
+                                   double grace_seconds,
+                                   const std::vector<std::string>& command,
+                                   unsigned life);
 
 } // namespace hippo

@@ -253,17 +253,19 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                     {"unpriced", cell_look::text, any_unpriced},
                     {"notice", cell_look::number, false},
                     {"failures", cell_look::number, false},
-                    {"failed", cell_look::text, false}};
+                    {"failed", cell_look::text, false},
+                    {"held_up", cell_look::text, false}};
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;
     const auto priced = [&](double cost) {
       return x.machine.empty() ? json() : json(cost);
     };
-    const auto* const state = !x.lost.empty()   ? "gone"
-                              : x.lease         ? "busy"
-                              : !x.sick.empty() ? "sick"
-                                                : "idle";
+    const auto* const state = !x.lost.empty()      ? "gone"
+                              : !x.held_up.empty() ? "held up"
+                              : x.lease            ? "busy"
+                              : !x.sick.empty()    ? "sick"
+                                                   : "idle";
     result.rows.push_back({x.number, x.name, state,
                            x.lease ? json(joined(x.lease->studies)) : json(),
                            x.lease ? json(x.lease->what) : json(),
@@ -278,7 +280,7 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
                            priced(x.price), priced(x.work_cost),
                            priced(x.idle_cost), text_or_null(x.unpriced),
                            x.notice_seconds, x.failures,
-                           text_or_null(x.failed)});
+                           text_or_null(x.failed), text_or_null(x.held_up)});
   }
   return result;
 }

@@ -95,6 +95,18 @@ inline void add_format(CLI::App& verb, std::string& format) {
     ->capture_default_str();
 }
 
+/// Adds `--grace`. REQUIRES: `seconds` lives longer than `verb`.
+inline void add_call_grace(CLI::App& verb, double& seconds) {
+  verb
+    .add_option("--grace", seconds,
+                "Of each trainer here: seconds from SIGTERM to SIGKILL for the "
+                "process of training that was cancelled and does not return; "
+                "after as long, a trainer in which such training runs itself "
+                "starts anew")
+    ->check(CLI::Range(0.0, 86'400.0))
+    ->capture_default_str();
+}
+
 /// Adds `--grace-seconds`. REQUIRES: `seconds` lives longer than `verb`.
 inline void add_grace(CLI::App& verb, double& seconds) {
   verb

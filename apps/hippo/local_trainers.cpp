@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "hippo/core/number.hpp"
 #include "log_format.hpp"
 
 namespace hippo {
@@ -43,6 +44,7 @@ local_trainers::start(const workload_catalogue& catalogue,
                    {"--connect", "127.0.0.1:" + std::to_string(port),
                     "--device", device,
                     "--threads", std::to_string(options.threads),
+                    "--grace", to_text(options.grace_seconds),
                     "--parent", std::to_string(::getpid())});
     if (const auto& numerics = options.numerics; !numerics.empty())
       command.insert(command.end(),

@@ -25,6 +25,19 @@ namespace fs = std::filesystem;
 /// The interpreter of studies that name none.
 constexpr auto usual_python = "python3";
 
+/// Where a file of a folder really is, if symbolic links lead out of the folder
+/// to it: it is not the folder's to give away.
+std::optional<fs::path> place_outside(const fs::path& folder,
+                                      const std::string& name) {
+  std::error_code failed;
+  const auto inside = fs::canonical(folder.empty() ? "." : folder, failed);
+  const auto real = failed ? fs::path{} : fs::canonical(inside / name, failed);
+  if (failed)
+    return {}; // it is missing
+  const auto parts = std::ranges::mismatch(inside, real);
+  return parts.in1 == inside.end() ? std::nullopt : std::optional{real};
+}
+
 std::optional<code_file> read_code(const fs::path& path) {
   std::error_code failed;
   if (!fs::is_regular_file(path, failed))
@@ -114,9 +127,16 @@ expected<std::string> pack_study(std::string text, const std::string& file) {
   };
   const auto folder = fs::path{file}.parent_path();
   study_code code;
-  for (const auto& name : request.files)
+  for (const auto& name : request.files) {
+    if (const auto place = place_outside(folder, name))
+      return refused("the file '" + name + "' is a symbolic link that leads to "
+                     + place->string() + ", out of the study file's folder, "
+                       "and files from there do not travel: copy it into the "
+                       "folder, or leave it where trainers find it and give "
+                       "its path in 'args'");
     if (auto read = read_code(folder / name))
       code.files.emplace(name, std::move(*read));
+  }
   if (auto why = check_files(code))
     return refused(why->message);
   if (request.runs_python) {

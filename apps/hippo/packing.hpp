@@ -11,8 +11,9 @@ namespace hippo {
 /// that the file lies in, and the versions of what its interpreter has. Text
 /// that brings none, or has it already, stays as it is.
 /// @param file path of the study file
-/// @returns the text, or `errc::invalid_study` if the interpreter is of no use
-///          or the code is too large; a file that is missing is left for
+/// @returns the text, or `errc::invalid_study` if the interpreter is of no use,
+///          the code is too large, or symbolic links lead out of the folder to
+///          a file of it; a file that is missing is left for
 ///          `read_study` to tell
 expected<std::string> pack_study(std::string text, const std::string& file);
 

@@ -1,28 +1,19 @@
 #pragma once
 
-#include <unistd.h>
-
-#include <filesystem>
 #include <string>
 #include <string_view>
 
 #include "hippo/core/whole_file.hpp"
+#include "private_folder.hpp"
 
 namespace hippo {
 
 /// A file that is gone when its user is done.
 class temporary_file {
 public:
+  /// @param name by which messages know it
   explicit temporary_file(const std::string& name)
-    : path_((std::filesystem::temp_directory_path()
-             / (name + '-' + std::to_string(::getpid())))
-              .string()) {}
-  ~temporary_file() {
-    std::error_code ignored;
-    std::filesystem::remove(path_, ignored);
-  }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
+    : path_(folder_.failure() ? name : folder_.path() + '/' + name) {}
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
@@ -30,10 +21,11 @@ public:
   [[nodiscard]] bool write(std::string_view bytes) const {
     whole_file_options how;
     how.synced = false;
-    return !write_whole(path_, bytes, how);
+    return !folder_.failure() && !write_whole(path_, bytes, how);
   }
 
 private:
+  private_folder folder_;
   std::string path_;
 };
 

@@ -20,8 +20,8 @@ void watched_engine::start(const lease& x, engine_sink sink) {
         kept_at_[stop->lease] = now();
       if (out_ != nullptr && !stop->values.empty())
         out_->push_back({now(), workload, stop->at, stop->values});
-    } else {
-      kept_at_.erase(std::get<lease_end>(told).lease);
+    } else if (const auto* end = std::get_if<lease_end>(&told)) {
+      kept_at_.erase(end->lease);
     }
     sink(told);
   });

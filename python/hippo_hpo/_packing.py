@@ -48,7 +48,8 @@ def pack(text: str, name: str, folder: str) -> str:
         folder: in which the files are.
 
     Raises:
-        InvalidStudy: the interpreter is of no use, or there is too much.
+        InvalidStudy: the interpreter is of no use, there is too much, or
+            symbolic links lead out of the folder to a file.
     """
     try:
         workload = read_document(text).get("workload")
@@ -58,10 +59,16 @@ def pack(text: str, name: str, folder: str) -> str:
         return text
     if not {"python", "command", "files"} & workload.keys():
         return text
-    code: dict[str, Any] = {
-        "files": {path: found for path in _paths(workload)
-                  if (found := _read(os.path.join(folder, path))) is not None},
-        "versions": {}}
+    code: dict[str, Any] = {"files": {}, "versions": {}}
+    for path in _paths(workload):
+        if place := place_outside(folder, path):
+            raise InvalidStudy(
+                f"{name}: workload: the file {path!r} is a symbolic link that "
+                f"leads to {place}, out of the study file's folder, and files "
+                "from there do not travel: copy it into the folder, or leave it "
+                "where trainers find it and give its path in 'args'")
+        if (found := _read(os.path.join(folder, path))) is not None:
+            code["files"][path] = found
     if "python" in workload:
         _add_interpreter(code, workload, name, folder)
     packed = with_code(text, json.dumps(
@@ -97,8 +104,20 @@ def _paths(workload: Mapping[str, Any]) -> list[str]:
     return found
 
 
+def place_outside(folder: str, path: str) -> str | None:
+    """Where a file of a folder really is, if symbolic links lead out of the
+    folder to it; None if it is there, or missing."""
+    inside = os.path.realpath(folder or os.curdir)
+    real = os.path.realpath(os.path.join(inside, path))
+    if os.path.commonpath([inside, real]) == inside or not os.path.exists(real):
+        return None
+    return real
+
+
 def _read(path: str) -> dict[str, Any] | None:
-    """A file as JSON has it; None where there is none."""
+    """A file as JSON has it; None where there is none or it is no file."""
+    if not os.path.isfile(path):
+        return None  # nor is anybody waited for who writes into a pipe
     try:
         with open(path, "rb") as file:
             content = file.read(BYTES_MAX + 1)  # what is more is too much

@@ -45,7 +45,10 @@ def try_out(workload: FunctionWorkload, values: Mapping[str, list[Value]],
     allowed = max(SECONDS_MAX, SHARE_MAX * trained_seconds)
     if not workload.is_loop or 3 * workload.step_seconds > allowed:
         return
-    with tempfile.TemporaryDirectory(prefix="hippo-try-") as folder, _silent():
+    # Below what is removed with the process, should it be killed.
+    with tempfile.TemporaryDirectory(
+            prefix="hippo-try-",
+            dir=os.environ.get("HIPPO_SCRATCH")) as folder, _silent():
         at = os.path.join(folder, "at")
         workload.save(at)
         found: list[str] = []

@@ -23,7 +23,7 @@ from ._arguments import (UnknownArgument, against_its_name, check_space,
                          goals_of, refuse_others, refuse_service,
                          refuse_unknown, steps_of)
 from ._local import local
-from ._packing import pack
+from ._packing import pack, place_outside
 from ._program import hippo_program
 from ._source import Source, source_of
 from ._telling import (Stuck, Watch, closing, failed_study, opening, page_of,
@@ -478,6 +478,12 @@ def _further(files: Any) -> dict[str, str]:
                 f"files: {os.fspath(x)!r} is not in this folder: name files by "
                 "their paths from here; training code may open what has "
                 "an absolute path, where trainers have it")
+        if place := place_outside(os.curdir, path):
+            raise InvalidStudy(
+                f"files: {os.fspath(x)!r} is a symbolic link that leads to "
+                f"{place}, out of this folder, and files from there do not "
+                "travel: copy it here, or let training code open it by its "
+                "absolute path, where trainers have it")
         if not os.path.isfile(path):
             raise InvalidStudy(
                 f"files: {os.fspath(x)!r} is "

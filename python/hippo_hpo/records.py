@@ -235,6 +235,8 @@ class TrainerInfo:
             or none.
         failures: how often training has failed on it.
         failed: the last failure's message; empty without a failure.
+        held_up: why it gets no work though it is not sick, such as "does not
+            return since 40 s"; empty if it gets work.
     """
 
     number: int
@@ -254,6 +256,7 @@ class TrainerInfo:
     notice_seconds: float = 0
     failures: int = 0
     failed: str = ""
+    held_up: str = ""
 
 
 @dataclass(frozen=True)
@@ -386,7 +389,8 @@ def trainer_info_of(message: Any) -> TrainerInfo:
                        unpriced=message.unpriced, price=message.price,
                        work_cost=message.workCost, idle_cost=message.idleCost,
                        notice_seconds=message.notice,
-                       failures=message.failures, failed=message.failed)
+                       failures=message.failures, failed=message.failed,
+                       held_up=message.heldUp)
 
 
 def service_info_of(message: Any) -> ServiceInfo:

@@ -9,6 +9,7 @@ import unittest
 
 import hippo_hpo as hippo
 from hippo_hpo._packing import BYTES_MAX, DIVIDER, pack, study_of
+from hippo_hpo.errors import InvalidStudy
 
 HIPPO = os.environ.get("HIPPO", "")
 
@@ -66,6 +67,27 @@ class Packing(unittest.TestCase):
         self.assertEqual(code["versions"]["no-such-package"], "")
         self.assertNotIn("python", code)
         self.assertEqual(pack(packed, "s.yaml", self.folder), packed)
+
+    def test_a_link_out_of_the_folder(self):
+        with tempfile.TemporaryDirectory() as other:
+            secret = os.path.join(other, "secret")
+            with open(secret, "w", encoding="utf-8") as file:
+                file.write("mine")
+            os.symlink(other, os.path.join(self.folder, "lib"))
+            os.symlink(secret, os.path.join(self.folder, "near"))
+            for name in ("near", "lib/secret"):
+                with self.assertRaisesRegex(
+                        InvalidStudy, f"the file '{name}' is a symbolic link "
+                        f"that leads to {os.path.realpath(secret)}, out of"):
+                    self.pack(f"{{python: train.py, files: [{name}]}}")
+        self.write("train.py", "x")
+        os.symlink("train.py", os.path.join(self.folder, "inside.py"))
+        _, code = self.pack("{python: inside.py, files: [near]}")
+        self.assertEqual(code["files"], {"inside.py": {"text": "x"}})
+
+    def test_what_is_no_file_is_not_waited_for(self):
+        os.mkfifo(os.path.join(self.folder, "pipe"))
+        self.assertEqual(self.pack("{files: [pipe]}")[1]["files"], {})
 
     def test_programs(self):
         self.write("mine", "x")

@@ -38,6 +38,7 @@ struct TrainerTest : test::actor_test {
   int registrations = 0;
   std::vector<lease_end> ended;
   std::vector<trainer_id> left;
+  std::vector<heartbeat> beats;
 
   registrar_actor pool
     = spawn([this](registrar_actor::pointer) -> registrar_actor::behavior_type {
@@ -46,7 +47,9 @@ struct TrainerTest : test::actor_test {
             ++registrations;
             return encode(welcome{std::nullopt, trainer_id{7}, 1000});
           },
-          [](heartbeat_atom, const heartbeat_wire&) {},
+          [this](heartbeat_atom, const heartbeat_wire& msg) {
+            beats.push_back(*decode(msg));
+          },
           [](resent_atom, const resent_wire&, const trainer_actor&) {},
           [this](leave_atom, const goodbye_wire& msg) {
             left.push_back(decode(msg)->trainer);
@@ -128,6 +131,49 @@ TEST_F(TrainerTest, ALeaseThatWaitsForAnotherKeepsTheStopsThatItGets) {
   const auto& last = device->begun[0].first.stops.back();
   EXPECT_EQ(last.at, at);
   EXPECT_TRUE(last.save && last.last);
+}
+
+TEST_F(TrainerTest, LeavesInOrderOnceItsDeviceIsStuck) {
+  const auto device = std::make_shared<patient_engine>();
+  worker = begin_to_join(device);
+  run();
+  self->monitor(worker);
+  auto first = samples::path(), second = first;
+  first.number = lease_id{1};
+  second.number = lease_id{2};
+  give(encode(first));
+  give(encode(second)); // waits for the first
+  ASSERT_EQ(device->begun.size(), 1u);
+  const auto sink = device->begun[0].second;
+  sink(device_stuck{{lease_id{1}, 0, error{errc::cancelled, "stuck"}}});
+  run();
+  ASSERT_EQ(ended.size(), 2u) << "both are told to their owner";
+  for (const auto& x : ended)
+    EXPECT_EQ(x.failure->code, errc::cancelled);
+  EXPECT_EQ(device->begun.size(), 1u) << "it is given nothing more";
+  EXPECT_FALSE(left.empty());
+  bool has_quit = false;
+  self->receive([&](const caf::down_msg& msg) { has_quit = !msg.reason; },
+                caf::after(std::chrono::seconds(0)) >> [] {});
+  EXPECT_TRUE(has_quit);
+}
+
+TEST_F(TrainerTest, SaysForHowLongALeaseHasNotReturned) {
+  struct late_engine final : patient_engine {
+    [[nodiscard]] std::chrono::milliseconds
+    overdue(lease_id x) const override {
+      return std::chrono::milliseconds{number_of(x) == 1 ? 4711 : 0};
+    }
+  };
+  worker = begin_to_join(std::make_shared<late_engine>());
+  run();
+  beats.clear();
+  auto work = samples::path();
+  work.number = lease_id{1};
+  give(encode(work));
+  ASSERT_FALSE(beats.empty());
+  EXPECT_EQ(beats.back().lease, lease_id{1});
+  EXPECT_EQ(beats.back().overdue_ms, 4711u);
 }
 
 TEST_F(TrainerTest, LeavesInOrderWhileItRegisters) {

@@ -3,10 +3,13 @@
 #include <condition_variable>
 #include <future>
 #include <mutex>
+#include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
 #include "hippo/train/lanes.hpp"
+#include "hippo/train/stoppable.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
 
@@ -21,6 +24,8 @@ public:
       std::lock_guard guard{mutex_};
       if (auto* end = std::get_if<lease_end>(&x))
         ends_.push_back(*end);
+      else if (auto* stuck = std::get_if<device_stuck>(&x))
+        stuck_.push_back(stuck->end);
       else
         reports_.push_back(std::get<stop_report>(x));
       changed_.notify_all();
@@ -35,6 +40,12 @@ public:
     return result;
   }
 
+  lease_end wait_for_stuck() {
+    std::unique_lock guard{mutex_};
+    changed_.wait(guard, [this] { return !stuck_.empty(); });
+    return stuck_.front();
+  }
+
   std::vector<stop_report> reports() {
     std::lock_guard guard{mutex_};
     return reports_;
@@ -45,6 +56,34 @@ private:
   std::condition_variable changed_;
   std::vector<stop_report> reports_;
   std::vector<lease_end> ends_;
+  std::vector<lease_end> stuck_;
+};
+
+/// A workload whose calls end with what trains elsewhere.
+class remote_workload final : public summing_workload, public stoppable {
+public:
+  /// @param ends_with what it takes
+  explicit remote_workload(stop_force ends_with) : ends_with_(ends_with) {}
+
+  void stop(stop_force how) noexcept override {
+    std::lock_guard guard{mutex_};
+    has_ended_ = has_ended_ || how == ends_with_ || how == stop_force::kill;
+    changed_.notify_all();
+  }
+
+  /// A call that does not return.
+  void hang() {
+    std::unique_lock guard{mutex_};
+    changed_.wait(guard, [this] { return has_ended_; });
+    has_ended_ = false; // it is started again
+    throw std::runtime_error("the workload's process ended with signal 15");
+  }
+
+private:
+  const stop_force ends_with_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool has_ended_ = false;
 };
 
 /// A folder that counts how often it is read.
@@ -157,6 +196,36 @@ struct TrainingEngineTest : testing::Test {
     return result;
   }
 
+  /// A registry whose workload waits for the gate, at its first step or while
+  /// it is made. It may outlive its engine.
+  /// @param in_use is had for as long as that is
+  workload_registry hanging_registry(const std::shared_ptr<int>& in_use,
+                                     bool while_made = false) {
+    workload_registry result;
+    workload_descriptor x;
+    x.name = "summing";
+    result.add(x, [this, in_use, while_made](const workload_spec&) {
+      auto work = std::make_unique<summing_workload>();
+      const auto hang = [this, in_use, once = true]() mutable {
+        if (!std::exchange(once, false))
+          return;
+        started.set_value();
+        gate.wait();
+      };
+      if (while_made)
+        std::function<void()>{hang}();
+      else
+        work->on_train = [hang](step_t, step_t) mutable { hang(); };
+      return work;
+    });
+    return result;
+  }
+
+  static void await_end(const std::shared_ptr<int>& in_use) {
+    while (in_use.use_count() > 1)
+      std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  }
+
   lease make_lease(std::uint64_t number, step_t to) {
     lease x;
     x.number = lease_id{number};
@@ -189,6 +258,87 @@ TEST_F(TrainingEngineTest, AnswersWhileItTrains) {
   EXPECT_EQ(reports[1].values.at("sum"), 3.0);
   EXPECT_TRUE(reports[1].saved);
   EXPECT_EQ(reports[1].device, "test");
+}
+
+TEST_F(TrainingEngineTest, ACallThatDoesNotReturnEndsWithItsProcess) {
+  call_limits limits;
+  limits.grace = limits.first = std::chrono::milliseconds{20};
+  // In each call of training, and whatever it takes.
+  for (const auto force : {stop_force::terminate, stop_force::kill})
+    for (int call = 0; call < 5; ++call) {
+      std::promise<void> hangs;
+      std::atomic<bool> once{true};
+      workload_registry works;
+      workload_descriptor x;
+      x.name = "summing";
+      works.add(x, [&](const workload_spec&) {
+        auto work = std::make_unique<remote_workload>(force);
+        const auto hang = [&, self = work.get()](bool is_wanted) {
+          return [&, self, is_wanted] {
+            if (!is_wanted || !once.exchange(false))
+              return;
+            hangs.set_value();
+            self->hang();
+          };
+        };
+        work->on_prepare = hang(call == 0);
+        work->on_init = hang(call == 1);
+        work->on_step = [f = hang(call == 2)](step_t) { f(); };
+        work->on_evaluate = hang(call == 3);
+        work->on_save = hang(call == 4);
+        return work;
+      });
+      training_engine device{std::move(works), "test", folder_of,
+                             recent_state_bytes_max, limits};
+      device.start(make_lease(1, 3), events.sink());
+      hangs.get_future().wait();
+      EXPECT_EQ(device.overdue(lease_id{1}).count(), 0) << "nobody waits";
+      device.cancel(lease_id{1});
+      EXPECT_GT(device.overdue(lease_id{1}).count(), 0);
+      const auto end = events.wait_for_end();
+      ASSERT_TRUE(end.failure);
+      EXPECT_EQ(end.failure->code, errc::cancelled) << call;
+      EXPECT_EQ(device.overdue(lease_id{1}).count(), 0);
+      device.start(make_lease(2, 3), events.sink());
+      EXPECT_FALSE(events.wait_for_end().failure) << call;
+    }
+}
+
+TEST_F(TrainingEngineTest, OneThatIsStuckSaysSoAndIsNotWaitedFor) {
+  call_limits limits;
+  limits.grace = std::chrono::milliseconds{20};
+  std::promise<void> told;
+  const auto in_use = std::make_shared<int>();
+  auto device = std::make_unique<training_engine>(
+    hanging_registry(in_use), "test", folder_of, recent_state_bytes_max,
+    limits, [&] { told.set_value(); });
+  device->start(make_lease(7, 6), events.sink());
+  started.get_future().wait();
+  device->cancel(lease_id{7});
+  const auto end = events.wait_for_stuck();
+  EXPECT_EQ(end.lease, lease_id{7});
+  ASSERT_TRUE(end.failure);
+  EXPECT_EQ(end.failure->code, errc::cancelled);
+  told.get_future().wait();
+  device.reset(); // although its thread is in the call
+  may_go_on.set_value();
+  await_end(in_use);
+}
+
+TEST_F(TrainingEngineTest, OneThatIsStuckWhileItIsMadeSaysSo) {
+  call_limits limits;
+  limits.grace = std::chrono::milliseconds{20};
+  const auto in_use = std::make_shared<int>();
+  {
+    training_engine device{hanging_registry(in_use, true), "test", folder_of,
+                           recent_state_bytes_max, limits};
+    device.start(make_lease(7, 6), events.sink());
+    started.get_future().wait();
+    device.cancel(lease_id{7});
+    EXPECT_EQ(events.wait_for_stuck().lease, lease_id{7});
+  }
+  may_go_on.set_value();
+  await_end(in_use);
 }
 
 TEST_F(TrainingEngineTest, KeepsItsWorkloadFromLeaseToLease) {

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import programs
@@ -483,6 +484,22 @@ algorithm: grid
                        "must be a path within the study's folder")
         self.check(["python: train.py", "files: [../data.py]"],
                    "4:11: workload.files[0]", "found '../data.py'")
+
+    def test_link_out_of_the_folder(self):
+        with tempfile.TemporaryDirectory() as other:
+            secret = os.path.join(other, "secret")
+            with open(secret, "w") as file:
+                file.write("mine")
+            os.symlink(other, self.path("lib"))
+            os.symlink(secret, self.path("near"))
+            os.symlink("train.py", self.path("inside.py"))
+            for name in ["near", "lib/secret"]:
+                self.check(["python: inside.py:Net", f"files: [{name}]"],
+                           "3:3: workload", f"the file '{name}' is a symbolic "
+                           f"link that leads to {os.path.realpath(secret)}",
+                           "copy it into the folder")
+        self.check(["python: inside.py:Net", "files: [near]"],
+                   "4:11: workload.files[0]", "there is no file near")
 
     def test_unknown_package(self):
         self.check(["python: train.py",
@@ -1001,6 +1018,7 @@ SUM = '''\
 import json
 import os
 import sys
+import tempfile
 
 with open(sys.argv[1]) as file:
     request = json.load(file)
@@ -1023,6 +1041,7 @@ SOCKET = '''\
 #!/usr/bin/env python3
 import os
 import sys
+import tempfile
 
 import capnp
 

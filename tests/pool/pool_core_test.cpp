@@ -406,6 +406,64 @@ TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
   EXPECT_EQ(pool.trainers()[0].stalled, "");
 }
 
+TEST_F(PoolCoreTest, OneThatDoesNotReturnIsHeldUpAndNotIdle) {
+  demand(1, 1);
+  const auto x = join();
+  const auto held_up = [&] { return pool.trainers(now)[0].held_up; };
+  const auto beat = [&](lease_id lease, std::uint64_t overdue_ms) {
+    return pool.note_heartbeat(heartbeat{x, lease, 0, 1, overdue_ms}, now);
+  };
+  beat(lease_id{3}, 0);
+  EXPECT_EQ(held_up(), "") << "it trains";
+  beat(lease_id{3}, 1000);
+  EXPECT_EQ(held_up(), "") << "most calls return by themselves";
+  now += 4s;
+  beat(lease_id{3}, 5000);
+  EXPECT_EQ(held_up(), "does not return since 5 s from a call of training that "
+                       "was to end");
+  now += 2s;
+  EXPECT_NE(held_up().find("since 7 s"), std::string::npos) << held_up();
+  pool.stall(x, "no step for 9 s", now);
+  EXPECT_EQ(pool.idle(), 0u) << "it is given nothing yet";
+  EXPECT_NE(held_up().find("since 7 s"), std::string::npos);
+  EXPECT_NE(held_up().find("no step for 9 s"), std::string::npos);
+  beat(lease_id{3}, 7000);
+  EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
+  EXPECT_EQ(all<core::grant>(beat({}, 0)), (grants{granted(1, x)}));
+  EXPECT_EQ(held_up(), "");
+}
+
+TEST_F(PoolCoreTest, OneThatHasGoneOnWithAnotherLeaseIsNotHeldUp) {
+  demand(1, 1);
+  const auto x = join();
+  const auto beat = [&](std::uint64_t lease, std::uint64_t overdue_ms) {
+    pool.note_heartbeat(heartbeat{x, lease_id{lease}, 0, 1, overdue_ms}, now);
+  };
+  beat(3, 9000);
+  beat(4, 0); // of another lane
+  EXPECT_NE(pool.trainers(now)[0].held_up, "");
+  now += 1s;
+  beat(3, 10'000);
+  beat(4, 0);
+  EXPECT_NE(pool.trainers(now)[0].held_up, "");
+  for (int i = 0; i < 3; ++i) { // nothing is said of the first any more
+    now += 1s;
+    beat(4, 0);
+  }
+  EXPECT_EQ(pool.trainers(now)[0].held_up, "");
+}
+
+TEST_F(PoolCoreTest, OneThatEndsWhatItWasGivenBeforeIsHeldUp) {
+  const auto x = admit();
+  pool.note_heartbeat(heartbeat{x, lease_id{3}, 0, 1}, now);
+  EXPECT_EQ(pool.trainers()[0].held_up,
+            "ends what it was leased before it registered");
+  EXPECT_EQ(pool.idle(), 0u);
+  heartbeat_of(x);
+  EXPECT_EQ(pool.trainers()[0].held_up, "");
+  EXPECT_EQ(pool.idle(), 1u);
+}
+
 TEST_F(PoolCoreTest, IdleTrainerLeavesAtOnce) {
   const auto x = join();
   const auto out = pool.leave(x, now);

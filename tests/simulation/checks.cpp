@@ -13,6 +13,8 @@
 
 namespace hippo::simulation {
 
+using namespace std::chrono_literals;
+
 namespace {
 
 using json = nlohmann::ordered_json;
@@ -62,6 +64,18 @@ void world::note_health() {
         return !y.device->sick.any() && !y.is_hung && y.link
                && y.link->is_registered() && !y.link->is_lost();
       });
+}
+
+/// A trainer whose lease was cancelled is there for others again, whatever its
+/// training does.
+void world::check_returns() {
+  const auto limits = call_limits{};
+  for (const auto& [number, x] : nodes_)
+    if (const auto span = x.device->unreturned();
+        span > 2 * limits.grace + limits.first + 1s)
+      fail("trainer " + std::to_string(number) + " does not return since "
+           + std::to_string(span / 1s) + " s from a lease that was cancelled");
+  after(1s, [this] { check_returns(); });
 }
 
 /// Training has failed by itself. A state takes so many attempts, and one more
@@ -170,7 +184,8 @@ void world::check_study(state_reader& store, const stored_study& study) {
     state = hash_state::initial(key_of(spec.workload));
     for (const auto first = trial.results.empty()
                               ? step_t{0} : trial.results.rbegin()->first;;) {
-      const auto wrong = what_.flaws != 0 ? state.wrong() : flaw{};
+      const auto wrong = what_.flaws + what_.hangs != 0 ? state.wrong()
+                                                        : flaw{};
       // What only others measure or keep counts for it as well where it passes
       // there: nobody else would be told of it.
       if (wrong.call != flawed_call::none
@@ -198,6 +213,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
                 || std::ranges::any_of(
                   scenario::fields(), [this](const auto& x) {
                     return x.is_fault && x.value != &scenario::flaws
+                           && x.value != &scenario::hangs
                            && x.value != &scenario::messages
                            && x.value != &scenario::budget
                            && x.value != &scenario::settings

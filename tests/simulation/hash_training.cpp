@@ -1,6 +1,7 @@
 #include "simulation/hash_training.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -37,6 +38,9 @@ flaw hash_state::wrong() const {
   result.how = static_cast<flawed_way>(h / 1024 % 4);
   result.is_everywhere = h / 8192 % 3 > 0;
   result.of_three = h / 65536 % 3;
+  using effect = call_watch::effect;
+  result.ends_with = std::array{effect::nothing, effect::terminate,
+                                effect::kill}[h / 262144 % 3];
   return result;
 }
 
@@ -55,6 +59,8 @@ void hash_engine::start(const lease& x, engine_sink sink) {
   for (const auto& [number, y] : jobs_)
     if (y.work.lane == x.lane || y.work.workload != x.workload)
       where_.complain("a lease starts beside one that excludes it");
+  if (is_stuck_)
+    where_.complain("a lease starts on a device that is stuck");
   if (x.lane >= lanes_of(x.workload))
     where_.complain("a lease is for a lane that is not there");
   job next;
@@ -74,6 +80,8 @@ void hash_engine::add_stop(lease_id lease, const stop_point& stop) {
   if (found == jobs_.end())
     return;
   auto& x = found->second;
+  if (stop.last)
+    x.calls.wind_down(where_.timeline->now());
   auto point = stop;
   const auto passed = reached(x) + 1;
   if (point.last)
@@ -99,8 +107,29 @@ void hash_engine::add_stop(lease_id lease, const stop_point& stop) {
 void hash_engine::cancel(lease_id lease) {
   if (const auto i = jobs_.find(lease); i != jobs_.end()) {
     i->second.cancelled = true;
+    i->second.calls.cancel(where_.timeline->now());
+    if (i->second.hangs_until && !i->second.awaited_since)
+      i->second.awaited_since = where_.timeline->now();
     schedule(i->second);
   }
+}
+
+std::chrono::milliseconds hash_engine::overdue(lease_id lease) const {
+  const auto i = jobs_.find(lease);
+  if (i == jobs_.end())
+    return {};
+  return std::chrono::ceil<std::chrono::milliseconds>(
+    i->second.calls.overdue(where_.timeline->now()));
+}
+
+virtual_timeline::duration hash_engine::unreturned() const {
+  virtual_timeline::duration result{};
+  if (!frozen_)
+    for (const auto& [number, x] : jobs_)
+      if (x.awaited_since)
+        result = std::max(result,
+                          where_.timeline->now() - *x.awaited_since);
+  return result;
 }
 
 step_t hash_engine::reached(lease_id lease) const {
@@ -111,7 +140,8 @@ step_t hash_engine::reached(lease_id lease) const {
 step_t hash_engine::reached(const job& x) const {
   const auto begin = std::max(x.state.at, x.work.stages.front().begin);
   const auto now = where_.timeline->now();
-  if (!x.is_loaded || sick.is_stuck || x.is_silent || now <= x.since
+  if (!x.is_loaded || sick.is_stuck || x.is_silent || x.hangs_until
+      || now <= x.since
       || x.next_stop >= x.work.stops.size())
     return begin;
   const auto steps = static_cast<step_t>((now - x.since) / x.step);
@@ -119,7 +149,10 @@ step_t hash_engine::reached(const job& x) const {
 }
 
 void hash_engine::freeze(bool frozen) {
-  frozen_ = frozen;
+  if (std::exchange(frozen_, frozen) && !frozen)
+    for (auto& [number, x] : jobs_)
+      if (x.awaited_since) // whoever watches it stood still as well
+        x.awaited_since = where_.timeline->now();
   for (auto& [number, x] : jobs_)
     schedule(x);
 }
@@ -131,7 +164,17 @@ void hash_engine::schedule(job& x) {
   if (x.next)
     where_.timeline->cancel(*x.next);
   x.next.reset();
-  if (frozen_ || sick.is_stuck)
+  if (frozen_)
+    return;
+  if (x.hangs_until) {
+    if (const auto due
+        = x.calls.due(*x.hangs_until != call_watch::effect::nothing))
+      x.next = where_.timeline->schedule_at(
+        std::max<virtual_timeline::duration>(*due, where_.timeline->now()),
+        [this, number = x.work.number] { look(number); });
+    return;
+  }
+  if (sick.is_stuck)
     return;
   if (!x.is_loaded) {
     x.next = where_.timeline->schedule_at(
@@ -258,12 +301,47 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
     schedule(x);
 }
 
+/// The lease is in a call from now on that does not return.
+void hash_engine::hang(job& x, call_kind call, call_watch::effect ends_with) {
+  const auto now = where_.timeline->now();
+  x.hangs_until = ends_with;
+  x.calls.begin(call, 1, now);
+  if (x.cancelled)
+    x.awaited_since = now;
+  schedule(x);
+}
+
+/// Does what is due about a call that does not return.
+void hash_engine::look(lease_id number) {
+  using effect = call_watch::effect;
+  auto& x = jobs_.at(number);
+  x.next.reset();
+  const auto now = where_.timeline->now();
+  const auto what = x.calls.tick(now, *x.hangs_until != effect::nothing);
+  if (x.calls.overdue(now) > 0s && !x.awaited_since)
+    x.awaited_since = now;
+  if (what == effect::give_up) {
+    is_stuck_ = true;
+    const auto entry = jobs_.extract(number);
+    const auto& y = entry.mapped();
+    y.sink(device_stuck{{number, y.work.stages.front().begin,
+                         error{errc::cancelled, "does not return"}}});
+    where_.start_anew();
+  } else if (what != effect::nothing && what == *x.hangs_until) {
+    end(number, error{errc::cancelled, "was ended"});
+  } else {
+    schedule(x);
+  }
+}
+
 /// Fails a lease if something is wrong with a state, in that call.
 /// @returns whether it does
 bool hash_engine::fails(job& x, flawed_call call, const hash_state& state) {
-  if (!where_.has_flaws)
+  if (!where_.has_flaws && !where_.has_hangs)
     return false;
-  const auto wrong = state.wrong();
+  auto wrong = state.wrong();
+  if (where_.has_hangs && (!where_.has_flaws || state.value % 2 == 0))
+    wrong.how = flawed_way::never_returns;
   if (wrong.call != call
       || (!wrong.is_everywhere && wrong.of_three != where_.number % 3))
     return false;
@@ -271,26 +349,32 @@ bool hash_engine::fails(job& x, flawed_call call, const hash_state& state) {
   switch (call) {
     case flawed_call::train:
       --x.state.at; // that step was not taken
-      strike(x, wrong.how, lease_part::training, at - 1);
+      strike(x, wrong, lease_part::training, at - 1);
       break;
     case flawed_call::evaluate:
-      strike(x, wrong.how, lease_part::measuring, at);
+      strike(x, wrong, lease_part::measuring, at);
       break;
     case flawed_call::init:
     case flawed_call::load:
-      strike(x, wrong.how, lease_part::training, at);
+      strike(x, wrong, lease_part::training, at);
       break;
     default:
-      strike(x, wrong.how, lease_part::saving, at);
+      strike(x, wrong, lease_part::saving, at);
   }
   return true;
 }
 
-void hash_engine::strike(job& x, flawed_way how, lease_part during,
+void hash_engine::strike(job& x, const flaw& wrong, lease_part during,
                          step_t at) {
   const auto number = x.work.number;
   where_.note_fruitless(x.work, x.work.stops.at(x.next_stop));
-  switch (how) {
+  switch (wrong.how) {
+    case flawed_way::never_returns:
+      hang(x, during == lease_part::measuring ? call_kind::measuring
+              : during == lease_part::saving  ? call_kind::saving
+                                              : call_kind::training,
+           wrong.ends_with);
+      break;
     case flawed_way::throws:
       end(number, error{errc::training_failed, "flawed"}, during, at);
       break;

@@ -9,6 +9,7 @@
 
 #include "engine.hpp"
 #include "hippo/simulate/virtual_timeline.hpp"
+#include "hippo/train/call_watch.hpp"
 
 namespace hippo::simulation {
 
@@ -28,6 +29,7 @@ enum class flawed_way : std::uint8_t {
   kills,      ///< the trainer
   is_silent,  ///< for minutes
   is_refused, ///< what it says cannot be told, or is far beyond the lease
+  never_returns, ///< before what trains, or the trainer, is ended
 };
 
 /// What is wrong with a state of training, in scenarios that have such.
@@ -38,6 +40,9 @@ struct flaw {
   /// whose number is this one, modulo 3.
   bool is_everywhere = false;
   std::uint64_t of_three = 0;
+  /// What ends a call that never returns; `effect::nothing` stands for SIGTERM
+  /// that no process gets, as the trainer trains itself.
+  call_watch::effect ends_with{};
 };
 
 /// A model of training: the state is a hash of the workload key and of all
@@ -96,6 +101,7 @@ public:
     std::shared_ptr<hash_folder> folder;
     bool has_poison = false;
     bool has_flaws = false;
+    bool has_hangs = false;
     std::uint64_t number = 0; ///< of the trainer
     virtual_timeline::duration step{}; ///< the time that one takes
     /// Called with each violation of what an engine may rely on.
@@ -108,6 +114,7 @@ public:
     std::function<void(const lease&, const stop_point&)> note_fruitless;
     std::function<void(const lease&, step_t)> note_report; ///< with each
     std::function<void()> die; ///< ends the trainer, soon
+    std::function<void()> start_anew; ///< once it was told to be stuck
   };
 
   explicit hash_engine(environment where) : where_(std::move(where)) {}
@@ -119,6 +126,12 @@ public:
   void add_stop(lease_id lease, const stop_point& stop) override;
   void cancel(lease_id lease) override;
   [[nodiscard]] step_t reached(lease_id lease) const override;
+  [[nodiscard]] std::chrono::milliseconds
+  overdue(lease_id lease) const override;
+
+  /// For how long a lease has not returned at most that was cancelled and
+  /// hangs; nothing of it while the device stands still.
+  [[nodiscard]] virtual_timeline::duration unreturned() const;
 
   /// Stands still from now on, until it is let go on.
   void freeze(bool frozen);
@@ -138,7 +151,14 @@ private:
     bool is_loaded = false;
     bool cancelled = false;
     bool is_silent = false; ///< until the minutes are over
+    /// What ends the call that it hangs in, if it does.
+    std::optional<call_watch::effect> hangs_until;
+    call_watch calls{};
+    std::optional<virtual_timeline::duration> awaited_since{};
   };
+
+  void hang(job& x, call_kind call, call_watch::effect ends_with);
+  void look(lease_id number);
 
   void schedule(job& x);
   void go_on(lease_id number);
@@ -147,12 +167,13 @@ private:
            lease_part during = lease_part::training,
            std::optional<step_t> at = {});
   [[nodiscard]] bool fails(job& x, flawed_call call, const hash_state& state);
-  void strike(job& x, flawed_way how, lease_part during, step_t at);
+  void strike(job& x, const flaw& wrong, lease_part during, step_t at);
   [[nodiscard]] step_t reached(const job& x) const;
 
   environment where_;
   std::map<lease_id, job> jobs_;
   bool frozen_ = false;
+  bool is_stuck_ = false; ///< whether it has said so
 };
 
 } // namespace hippo::simulation

@@ -37,6 +37,7 @@ void world::add_trainer() {
   where.folder = files_;
   where.has_poison = what_.poison != 0;
   where.has_flaws = what_.flaws != 0;
+  where.has_hangs = what_.hangs != 0;
   where.number = x.number;
   where.step = std::chrono::milliseconds{100 + below(1500)};
   where.complain = [this](const std::string& why) { fail(why); };
@@ -65,6 +66,19 @@ void world::add_trainer() {
     });
     // Somebody starts it again.
     after(1s + seconds_below(5), [this] { add_trainer(); });
+  };
+  // It takes leave, and its process begins again, with nothing of before.
+  where.start_anew = [this, number = x.number] {
+    tell("trainer " + std::to_string(number) + " starts anew");
+    const auto i = nodes_.find(number);
+    if (i == nodes_.end())
+      return;
+    i->second.is_leaving = true;
+    after(1s + seconds_below(30), [this, number] {
+      if (nodes_.count(number) > 0)
+        end_trainer(number);
+      add_trainer();
+    });
   };
   x.device = std::make_shared<hash_engine>(std::move(where));
   hello self;

@@ -54,6 +54,7 @@ struct scenario {
   std::uint64_t settings = 0;
   std::uint64_t flaws = 0; ///< 1: training fails in any of its calls
   std::uint64_t sick_start = 0; ///< a trainer can start no workload
+  std::uint64_t hangs = 0; ///< 1: training never returns from some calls
 
   std::uint64_t messages = 0; ///< whether the trace shows each
 

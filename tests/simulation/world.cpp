@@ -68,6 +68,7 @@ outcome world::run() {
   for (std::uint64_t i = 0; i < what_.studies; ++i)
     after(seconds_below(5), [this] { submit_study(); });
   drive_clients();
+  check_returns();
   // With faults, until none is left or nothing is left to do.
   while (violation_.empty() && !planned_.empty()
          && timeline_->now() < std::chrono::hours{1}) {

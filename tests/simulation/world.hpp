@@ -141,6 +141,7 @@ private:
   void check_study(state_reader& store, const stored_study& study);
   bool all_ended();
   void note_health();
+  void check_returns();
   void note_fruitless(const lease& work, const stop_point& next);
 
   scenario what_;

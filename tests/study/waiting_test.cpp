@@ -55,6 +55,21 @@ TEST(WaitingFor, OneHealthyTrainerIsEnough) {
   EXPECT_EQ(waiting_for(x), "");
 }
 
+TEST(WaitingFor, TrainersThatDoNotReturnAreSaid) {
+  auto x = well();
+  x.held_up = 1;
+  x.hold_up = "trainer 1 (a:1) does not return since 40 s";
+  EXPECT_EQ(waiting_for(x), "") << "the other one trains";
+  x.held_up = 2;
+  EXPECT_EQ(waiting_for(x), "all 2 trainers are held up: " + x.hold_up);
+  x.held_up = x.sick = 1;
+  EXPECT_EQ(waiting_for(x),
+            "every trainer is sick or held up: " + x.hold_up);
+  x.trainers = 1;
+  x.sick = 0;
+  EXPECT_EQ(waiting_for(x), "the only trainer is held up: " + x.hold_up);
+}
+
 class WaitingNotes : public testing::Test {
 protected:
   strings at(std::chrono::seconds when, const std::string& why) {

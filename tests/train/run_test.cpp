@@ -77,6 +77,8 @@ protected:
       [this](const stop_report& report) { reports.push_back(report); });
   }
 
+  void control_anew() { control_.reset(); }
+
   lease_control& control() {
     if (!control_)
       control_ = std::make_unique<lease_control>(x.stops);
@@ -602,6 +604,30 @@ TEST_F(Run, CancelEndsItAfterThePresentStep) {
   EXPECT_EQ(end.failure->code, errc::cancelled);
   EXPECT_EQ(end.at, 4);
   EXPECT_EQ(reports.size(), 1) << "what was passed before is kept";
+}
+
+TEST_F(Run, WhatFailsOnceItIsCancelledIsNoFailure) {
+  // Its process was ended for that, say, whatever call it was in.
+  const auto fails = [this](bool is_wanted) {
+    return [this, is_wanted] {
+      if (!is_wanted)
+        return;
+      control().cancel();
+      throw std::runtime_error("ended with signal 15");
+    };
+  };
+  for (int call = 0; call < 5; ++call) {
+    control_anew();
+    work.on_prepare = fails(call == 0);
+    work.on_init = fails(call == 1);
+    work.on_step = [f = fails(call == 2)](step_t) { f(); };
+    work.on_evaluate = fails(call == 3);
+    work.on_save = fails(call == 4);
+    const auto end = run_lease();
+    ASSERT_TRUE(end.failure) << call;
+    EXPECT_EQ(end.failure->code, errc::cancelled) << call;
+    EXPECT_EQ(end.during, lease_part::training) << call;
+  }
 }
 
 TEST_F(Run, CancelledBeforeItBegins) {

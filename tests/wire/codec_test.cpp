@@ -169,7 +169,7 @@ TEST(Codec, RefusesBrokenAcksResentsAndGoodbyes) {
 }
 
 TEST(Codec, HeartbeatRoundTrips) {
-  const heartbeat x{trainer_id{3}, lease_id{7}, 13, 99};
+  const heartbeat x{trainer_id{3}, lease_id{7}, 13, 99, 12'345};
   EXPECT_EQ(round_trip(x), x);
 }
 

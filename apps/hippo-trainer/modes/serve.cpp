@@ -35,6 +35,9 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
   result.host = host;
+  // Each life is a trainer of its own: what it was given may be why it ended.
+  if (opts.life > 1)
+    result.host += '#' + std::to_string(opts.life);
   result.process_id = static_cast<std::uint64_t>(::getpid());
   result.device = x.info.kind;
   result.threads = opts.threads;
@@ -79,6 +82,9 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
   system_config cfg;
   caf::actor_system system{cfg};
   trainer_list trainers;
+  call_limits limits;
+  limits.grace = std::chrono::duration_cast<call_limits::duration>(
+    std::chrono::duration<double>(opts.call_grace_seconds));
   for (auto& x : devices) {
     auto self_description = describe_self(opts, x);
     // Each device has a thread of its own, and thus a route of its own.
@@ -87,13 +93,14 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
     auto engine = std::make_shared<training_engine>(
       std::move(x.registry), x.info.kind,
       [route](const lease& y) { return route->store_of(y); },
-      x.info.kept_bytes_max);
+      x.info.kept_bytes_max, limits, [&signals] { signals.tell_stuck(); });
     trainers.push_back(system.spawn(trainer, registrar_actor{},
                                     std::move(self_description),
                                     std::move(engine), log_tail));
   }
   std::thread{[&] {
-    leave_when_asked(signals, system, trainers, opts.grace_seconds);
+    leave_when_asked(signals, system, trainers, opts.grace_seconds,
+                     opts.command, opts.life);
   }}.detach();
   connector link{system, trainers, keys ? &*keys : nullptr};
   backoff retry{retry_first, retry_last};
@@ -103,6 +110,8 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
     if (link.connect(opts.service, *where)) {
       retry.reset();
       const bool lost = link.wait_until_lost();
+      while (signals.is_leaving())
+        ::pause(); // another thread ends this process
       if (!lost || opts.parent != 0)
         leave_at_once(lost ? exit_done : exit_failed);
     }

@@ -588,6 +588,7 @@ void add_run(verb_table& verbs) {
   add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");
   x->run.objects.add_to(*verb);
   add_grace(*verb, x->run.grace_seconds);
+  add_call_grace(*verb, x->run.trainers.grace_seconds);
   verb->add_flag("--quiet", x->run.quiet, "Show no progress");
   verb->add_flag("--open", x->run.open,
                  "Show the page while it runs; with --quiet, say where it is");

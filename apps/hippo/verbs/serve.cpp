@@ -576,6 +576,7 @@ void add_serve(verb_table& verbs) {
   add_checkpoint_budget(*verb, x->serve.checkpoint_bytes_max, "50GB");
   x->serve.objects.add_to(*verb);
   add_grace(*verb, x->serve.grace_seconds);
+  add_call_grace(*verb, x->serve.local.grace_seconds);
   verb
     ->add_option("--memory-limit", x->serve.memory_bytes_max,
                  "What the service may hold in memory, e.g. 2GiB: a quarter, "

@@ -29,6 +29,16 @@ struct top_arguments {
   bool once = false;
 };
 
+/// Says below a table why trainers are held up: a column would cut it.
+std::string held_up_lines(const std::vector<trainer_summary>& trainers) {
+  std::string result;
+  for (const auto& x : trainers)
+    if (!x.held_up.empty())
+      result += "trainer " + std::to_string(x.number) + " (" + x.name + ") "
+                + x.held_up + '\n';
+  return result;
+}
+
 int top(top_arguments& x, client& service) {
   live_display display{std::cout};
   const bool live
@@ -38,11 +48,17 @@ int top(top_arguments& x, client& service) {
     if (!trainers)
       return refuse(trainers.failure());
     const auto shown = list_trainers(*trainers, x.all);
-    if (!live)
-      return x.listing.print(shown);
-    const auto text = x.listing.render(shown);
+    const auto below = held_up_lines(*trainers);
+    if (!live) {
+      const auto code = x.listing.print(shown);
+      if (code == exit_done && x.listing.format == "table")
+        std::cout << below;
+      return code;
+    }
+    auto text = x.listing.render(shown);
     if (!text)
       return refuse(text.failure());
+    *text += below;
     const auto rows = size_of_terminal(STDOUT_FILENO).rows;
     display.show(cut_lines(*text, std::max<std::size_t>(rows, 3) - 1));
     std::this_thread::sleep_for(redraw_interval);

@@ -138,6 +138,8 @@ struct trainer_summary {
   double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
   std::uint64_t failures = 0; ///< how often training has failed on it
   std::string failed{};       ///< what was said the last time
+  /// Why it can be given no work, beside that it is sick; empty: it can.
+  std::string held_up{};
 };
 
 /// What a study has heard: a measurement, a failure, or a wish of a client; or

@@ -109,6 +109,7 @@ trainer_summary decode(schema::TrainerInfo::Reader x) {
   result.notice_seconds = x.getNotice();
   result.failures = x.getFailures();
   result.failed = x.getFailed();
+  result.held_up = x.getHeldUp();
   if (x.getLease().isRunning()) {
     const auto lease = x.getLease().getRunning();
     result.lease = lease_summary{lease.getWhat(), lease.getAt(), lease.getTo(),

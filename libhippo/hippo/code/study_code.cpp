@@ -279,28 +279,12 @@ std::string join(const study_text& x) {
 // -- folders ------------------------------------------------------------------
 
 expected<unpacked_code> unpacked_code::make(const study_code& code) {
-  std::error_code failed;
-  auto path = (fs::temp_directory_path(failed) / "hippo-code-XXXXXX").string();
-  if (failed || ::mkdtemp(path.data()) == nullptr)
-    return {errc::io_failed, "cannot make the folder " + path};
-  unpacked_code result{path};
-  if (auto why = write_files(code, path))
+  auto folder = scratch_folder::make("hippo-code");
+  if (!folder)
+    return folder.failure();
+  if (auto why = write_files(code, folder->path()))
     return *why;
-  return result;
-}
-
-unpacked_code::unpacked_code(unpacked_code&& other) noexcept
-  : path_(std::exchange(other.path_, {})) {}
-
-unpacked_code& unpacked_code::operator=(unpacked_code&& other) noexcept {
-  std::swap(path_, other.path_);
-  return *this;
-}
-
-unpacked_code::~unpacked_code() {
-  std::error_code ignored;
-  if (!path_.empty())
-    fs::remove_all(path_, ignored);
+  return unpacked_code{std::move(*folder)};
 }
 
 } // namespace hippo

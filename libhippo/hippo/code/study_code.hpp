@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/scratch_folder.hpp"
 #include "hippo/plan/workload_spec.hpp"
 
 namespace hippo {
@@ -95,16 +96,14 @@ public:
   /// REQUIRES: the files pass `check_files`.
   static expected<unpacked_code> make(const study_code& code);
 
-  unpacked_code(unpacked_code&& other) noexcept;
-  unpacked_code& operator=(unpacked_code&& other) noexcept;
-  ~unpacked_code();
-
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] const std::string& path() const noexcept {
+    return folder_.path();
+  }
 
 private:
-  explicit unpacked_code(std::string path) : path_(std::move(path)) {}
+  explicit unpacked_code(scratch_folder folder) : folder_(std::move(folder)) {}
 
-  std::string path_; ///< empty: moved from
+  scratch_folder folder_;
 };
 
 } // namespace hippo

@@ -145,7 +145,9 @@ pool_core::merger_of(const std::string& workload_key) const {
 std::uint64_t pool_core::idle() const {
   return static_cast<std::uint64_t>(
     std::count_if(trainers_.begin(), trainers_.end(), [](const auto& kvp) {
-      return !kvp.second.gone && !kvp.second.holder;
+      const auto& x = kvp.second;
+      return !x.gone && !x.holder && x.record.stalled.empty()
+             && x.ends == lease_id{};
     }));
 }
 
@@ -426,6 +428,7 @@ pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
   if (!x)
     return out;
   x->last_message = now;
+  x->note_unreturned(msg, now, options_.heartbeat_interval);
   if (x->holder && msg.lease != lease_id{})
     out.emplace_back(forward_heartbeat{*x->holder, msg});
   if (x->ready || x->holder || msg.lease != lease_id{})

@@ -25,6 +25,10 @@ namespace hippo {
 /// The pool remembers so many trainers that are gone, the last ones.
 inline constexpr std::size_t gone_trainers_max = 1000;
 
+/// From here on a trainer that has not returned from a call that was cancelled
+/// is said to be held up: most return sooner.
+inline constexpr std::chrono::seconds unreturned_shown{5};
+
 /// As so many a merger counts that could use any number of trainers.
 inline constexpr std::uint64_t waiting_leases_max = 1000;
 
@@ -266,7 +270,8 @@ public:
   /// @param now as of `trainers`
   [[nodiscard]] std::vector<trainers_cost>
   costs(std::optional<time_point> now = std::nullopt) const;
-  /// How many trainers are connected that no merger holds.
+  /// How many trainers are connected that no merger holds, and that have ended
+  /// what they were given before.
   [[nodiscard]] std::uint64_t idle() const;
   /// How many leases would begin at once if there were trainers for them, at
   /// most `waiting_leases_max` for each merger.
@@ -307,10 +312,21 @@ private:
     std::optional<time_point> blamed; ///< for the last time
     backoff sick_pauses{sick_first, sick_last};
     bool ready = false;   ///< whether it is idle by its own account
+    lease_id ends{}; ///< that it works on although nobody holds it; 0: none
+    /// Since when a lease was to end whose call of training has not returned.
+    std::optional<time_point> unreturned_since;
+    lease_id unreturned{};       ///< that lease
+    time_point unreturned_said; ///< when a heartbeat has said so last
     bool leaving = false; ///< whether it has taken leave
     bool gone = false;
 
     void add_time(time_point until, trainer_record& to) const;
+    /// Takes in what a heartbeat says of leases that were to end.
+    /// @param interval between two of a lease
+    void note_unreturned(const heartbeat& x, time_point now,
+                         std::chrono::milliseconds interval);
+    /// As `trainer_record::held_up`.
+    [[nodiscard]] std::string held_up(time_point now) const;
     /// Whether it may be given work, now or later.
     [[nodiscard]] bool is_there() const { return !gone && !leaving; }
     [[nodiscard]] bool is_idle(time_point now) const {

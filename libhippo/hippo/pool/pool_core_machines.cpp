@@ -152,6 +152,7 @@ pool_core::trainers(std::optional<time_point> now) const {
     auto& record = result.emplace_back(x.record);
     if (!x.gone)
       x.add_time(until, record);
+    record.held_up = x.held_up(until);
   }
   return result;
 }

@@ -6,9 +6,44 @@
 
 #include "hippo/space/own_workload.hpp"
 
-// Which mergers have something to train that no trainer can, and why.
+// Which mergers have something to train that no trainer can, and why; and which
+// trainers do not return from what they were given.
 
 namespace hippo {
+
+void pool_core::trainer_entry::note_unreturned(
+  const heartbeat& x, time_point now, std::chrono::milliseconds interval) {
+  constexpr std::uint64_t year_ms = 366ull * 86'400'000;
+  ends = holder ? lease_id{} : x.lease;
+  if (x.overdue_ms > 0) {
+    unreturned = x.lease;
+    unreturned_said = now;
+    unreturned_since
+      = now - std::chrono::milliseconds{std::min(x.overdue_ms, year_ms)};
+  } else if (x.lease == lease_id{} || x.lease == unreturned
+             || now - unreturned_said > 2 * interval) {
+    unreturned_since.reset(); // else this beat is of another lane
+  }
+}
+
+std::string pool_core::trainer_entry::held_up(time_point now) const {
+  if (gone)
+    return {};
+  const auto& stalled = record.stalled;
+  if (unreturned_since && now - *unreturned_since >= unreturned_shown) {
+    const auto span = std::chrono::duration_cast<std::chrono::seconds>(
+      now - *unreturned_since);
+    return "does not return since " + std::to_string(span.count())
+           + " s from a call of training that was to end"
+           + (stalled.empty() ? stalled : ": it had made " + stalled);
+  }
+  if (!stalled.empty())
+    return "was given up, and has yet to end its call of training: it had made "
+           + stalled;
+  if (ends != lease_id{})
+    return "ends what it was leased before it registered";
+  return {};
+}
 
 bool pool_core::is_stuck(const need_entry& x) const {
   const auto place = place_of(x.merger);

@@ -113,6 +113,8 @@ child::child(spawn_plan& plan, const process_options& options) {
   plan.own_group();
   if (!options.folder.empty())
     plan.work_in(options.folder);
+  if (!options.scratch.empty())
+    plan.set("HIPPO_SCRATCH", options.scratch);
   plan.set("OMP_NUM_THREADS", std::to_string(options.threads));
   plan.set("PYTHONUNBUFFERED", "1");
   // The order of a set of words would change from process to process, and
@@ -145,6 +147,7 @@ child::~child() {
 }
 
 void child::close_all() noexcept {
+  const std::lock_guard guard{line_mutex_};
   for (auto* fd : {&end_, &line_, &output_})
     if (const auto open = std::exchange(*fd, -1); open >= 0)
       ::close(open);
@@ -223,11 +226,21 @@ std::string child::end(std::chrono::milliseconds patience) {
 void child::kill() noexcept {
   if (!alive())
     return;
-  ::close(std::exchange(line_, -1)); // all of it ends
+  {
+    const std::lock_guard guard{line_mutex_};
+    ::close(std::exchange(line_, -1)); // all of it ends
+  }
   if (!is_readable(end_, end_ms_max))
     ::kill(pid_, SIGKILL); // and the program with its keeper, once it can
   ::waitpid(pid_, nullptr, 0);
   pid_ = -1;
+}
+
+void child::stop(stop_force how) noexcept {
+  const std::lock_guard guard{line_mutex_};
+  const char order = how == stop_force::kill ? 'k' : 't';
+  if (line_ >= 0) // one that does not take it has ended, or is about to
+    ::send(line_, &order, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 std::string child::take_output() {

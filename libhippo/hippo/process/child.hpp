@@ -5,11 +5,13 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "hippo/process/spawn_plan.hpp"
+#include "hippo/train/stoppable.hpp"
 
 namespace hippo {
 
@@ -20,6 +22,7 @@ inline constexpr std::chrono::milliseconds last_breath{1000};
 struct process_options {
   std::vector<std::string> command; ///< program and arguments
   std::string folder;  ///< to work in; empty: that of this program
+  std::string scratch{}; ///< for what it writes that does not last; empty: none
   std::string device = "cpu"; ///< that it is to train on
   std::uint32_t threads = 1;  ///< that it is to train with
   /// A program that neither answers nor prints for so long is taken for hung,
@@ -80,6 +83,11 @@ public:
   /// Ends it at once. Nothing happens if it has ended.
   void kill() noexcept;
 
+  /// Has it ended, without waiting for that: whoever waits for something of it
+  /// hears of its end. Any thread may call this, beside the one that uses the
+  /// rest. Nothing happens if it has ended.
+  void stop(stop_force how) noexcept;
+
   /// Returns what it has printed since the last call.
   std::string take_output();
 
@@ -94,6 +102,7 @@ private:
 
   pid_t pid_ = -1;   ///< of its keeper; -1: it has ended
   int end_ = -1;     ///< can be read once that has ended (a pidfd)
+  std::mutex line_mutex_; ///< guards `line_` from `stop`
   int line_ = -1;    ///< to the keeper: once it is closed, all is ended
   int output_ = -1;  ///< what it prints comes out here
   output_tail tail_;

@@ -16,16 +16,11 @@
 
 namespace hippo {
 
-exchange_folder::exchange_folder()
-  : path_((std::filesystem::temp_directory_path() / "hippo-states-XXXXXX")
-            .string()) {
-  if (::mkdtemp(path_.data()) == nullptr)
-    throw std::runtime_error("cannot make the folder " + path_);
-}
-
-exchange_folder::~exchange_folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+scratch_folder make_exchange_folder() {
+  auto made = scratch_folder::make("hippo-states");
+  if (!made)
+    throw std::runtime_error(made.failure().message);
+  return std::move(*made);
 }
 
 std::string read_exchanged(const std::string& path, std::uint64_t bytes_max) {

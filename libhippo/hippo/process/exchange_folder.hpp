@@ -4,24 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "hippo/core/scratch_folder.hpp"
+
 namespace hippo {
 
-/// A temporary folder for states that come and go; removed in the end.
-class exchange_folder {
-public:
-  /// @throws std::runtime_error if it cannot be made
-  exchange_folder();
-  ~exchange_folder();
-  exchange_folder(const exchange_folder&) = delete;
-  exchange_folder& operator=(const exchange_folder&) = delete;
-
-  [[nodiscard]] std::string file(const std::string& name) const {
-    return path_ + '/' + name;
-  }
-
-private:
-  std::string path_;
-};
+/// Makes a folder for states that come and go.
+/// @throws std::runtime_error if it cannot be made
+scratch_folder make_exchange_folder();
 
 /// The most bytes of a state: what is read of it is in memory.
 inline constexpr std::uint64_t state_bytes_max = 64ull << 30;

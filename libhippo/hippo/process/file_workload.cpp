@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -94,13 +95,19 @@ metrics unpack(const std::string& bytes, const fs::path& folder) {
   return result;
 }
 
-class file_workload final : public workload {
+class file_workload final : public workload, public stoppable {
 public:
   file_workload(process_options options, process_setup setup)
     : options_(std::move(options)), setup_(std::move(setup)) {
     const auto program = fs::path{options_.folder} / options_.command[0];
     if (!fs::exists(program))
       throw std::runtime_error("there is no program " + options_.command[0]);
+  }
+
+  void stop(stop_force how) noexcept override {
+    const std::lock_guard guard{mutex_};
+    if (running_ != nullptr)
+      running_->stop(how);
   }
 
   void init() override { run({}, 0, 0, ""); }
@@ -143,6 +150,24 @@ public:
   std::string take_output() override { return tail_.take(); }
 
 private:
+  /// Lets `stop` reach a program while it is there.
+  class reach {
+  public:
+    reach(file_workload& owner, child& program) : owner_(owner) {
+      const std::lock_guard guard{owner_.mutex_};
+      owner_.running_ = &program;
+    }
+    ~reach() {
+      const std::lock_guard guard{owner_.mutex_};
+      owner_.running_ = nullptr;
+    }
+    reach(const reach&) = delete;
+    reach& operator=(const reach&) = delete;
+
+  private:
+    file_workload& owner_;
+  };
+
   std::string fresh_folder() {
     auto result = folder_.file(std::to_string(++folders_));
     fs::create_directory(result);
@@ -177,6 +202,7 @@ private:
     options.command.insert(options.command.end(), {request, answer});
     spawn_plan plan;
     child program{plan, options};
+    const reach reachable{*this, program};
     const bool is_hung
       = program.wait(-1, 0, options.silence_max) == child::event::silence;
     if (is_hung)
@@ -222,11 +248,14 @@ private:
 
   process_options options_;
   process_setup setup_;
-  exchange_folder folder_;
+  scratch_folder folder_ = make_exchange_folder();
   std::uint64_t folders_ = 0;
   std::string state_; ///< folder
   metrics measured_;  ///< of the state
   output_tail tail_;
+
+  std::mutex mutex_;         ///< guards what follows
+  child* running_ = nullptr; ///< null: no program runs
 };
 
 } // namespace

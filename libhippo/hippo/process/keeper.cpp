@@ -6,9 +6,10 @@
 //   keeper PROGRAM ARGUMENT...
 //
 // Descriptor 4 is the trainer's line. First the keeper writes an int to it: 0
-// once the program runs, else the errno of what failed. When the trainer closes
-// it, or is gone, all is ended. The keeper ends as the program does, when
-// nothing of it is left.
+// once the program runs, else the errno of what failed. For each 't' that comes
+// over it the program and its group get SIGTERM. When a 'k' comes, when the
+// trainer closes it, or is gone, all is ended. The keeper ends as the program
+// does, when nothing of it is left.
 //
 // A program of its own, since fork() alone would keep the trainer's memory, and
 // so small that it costs nothing. It is compiled into hippo_process
@@ -132,6 +133,24 @@ void end_all(pid_t program, int& status) {
   }
 }
 
+/// Does what the trainer says. @returns whether all is to end
+bool obey(pid_t program) {
+  for (;;) {
+    char order = 0;
+    const auto n = ::recv(line, &order, 1, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0 && errno == EAGAIN)
+      return false;
+    if (n <= 0 || order == 'k')
+      return true;
+    if (order == 't') {
+      ::kill(-program, SIGTERM);
+      ::kill(-program, SIGCONT); // one that was stopped would not hear of it
+    }
+  }
+}
+
 /// Waits for orphans that have ended, but not for the program.
 void reap_orphans(pid_t program) {
   for (;;) {
@@ -194,7 +213,7 @@ int main(int argc, char** argv) {
     pollfd ready[] = {{line, POLLIN, 0}, {ends, POLLIN, 0}};
     ::poll(ready, 2, -1);
     int status = 0;
-    bool over = ready[0].revents != 0;
+    bool over = ready[0].revents != 0 && obey(program);
     signalfd_siginfo ignored;
     while (::read(ends, &ignored, sizeof ignored) > 0) {
     }

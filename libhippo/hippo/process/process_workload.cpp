@@ -2,6 +2,8 @@
 
 #include <filesystem>
 #include <future>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -16,11 +18,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class process_workload final : public workload {
+class process_workload final : public workload, public stoppable {
 public:
   process_workload(process_options options, process_setup setup)
     : options_(std::move(options)), setup_(std::move(setup)) {
+    options_.scratch = folder_.path();
     start();
+  }
+
+  ~process_workload() override {
+    if (started_.valid()) // nobody needs it to have started
+      process_->stop(stop_force::kill);
+  }
+
+  void stop(stop_force how) noexcept override {
+    const std::lock_guard guard{mutex_};
+    process_->stop(how);
   }
 
   void prepare() override {
@@ -86,7 +99,11 @@ public:
 private:
   /// Starts the process, which goes on starting while others do their part.
   void start() {
-    process_.emplace(options_);
+    auto fresh = std::make_unique<workload_process>(options_);
+    {
+      const std::lock_guard guard{mutex_};
+      process_.swap(fresh);
+    }
     started_ = std::async(std::launch::async, [this] {
       check_versions(process_->describe());
       process_->setup(setup_);
@@ -107,8 +124,9 @@ private:
 
   process_options options_;
   process_setup setup_;
-  exchange_folder folder_;
-  std::optional<workload_process> process_; ///< set but while constructed
+  scratch_folder folder_ = make_exchange_folder();
+  std::mutex mutex_; ///< guards which one `process_` is from `stop`
+  std::unique_ptr<workload_process> process_; ///< set but while constructed
   std::future<void> started_; ///< valid until somebody has waited for it
 };
 

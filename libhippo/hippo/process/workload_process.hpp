@@ -61,6 +61,9 @@ public:
   /// Ends it at once.
   void kill() noexcept { child_->kill(); }
 
+  /// As `child::stop`: the call that runs fails.
+  void stop(stop_force how) noexcept { child_->stop(how); }
+
   [[nodiscard]] bool alive() const noexcept { return child_->alive(); }
 
   /// Returns what it has printed since the last call.

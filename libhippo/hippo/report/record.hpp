@@ -138,7 +138,10 @@ struct trainer_record {
   std::string device; ///< kind of device
   std::string lost;   ///< why it left before the end; empty if it did not
   bool left = false;  ///< it ended in good order before the end
-  std::string stalled; ///< why it is given no work; empty if it is
+  std::string stalled; ///< why it was given up; empty: it was not, or is back
+  /// Why it can be given no work beside that it is sick: `does not return since
+  /// 40 s`, say; empty: it can.
+  std::string held_up{};
   std::string sick; ///< what it failed at that others could do; empty: nothing
   std::uint64_t failures = 0; ///< leases that failed on it, for whatever reason
   std::string failed{};       ///< why the last of them did; empty: none has

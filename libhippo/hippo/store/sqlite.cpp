@@ -187,17 +187,13 @@ expected<sql_database> sql_database::open_still(const std::string& path,
   const auto copy = copy_database_files(path);
   if (!copy)
     return copy.failure();
-  auto taken_in = open_as(*copy, SQLITE_OPEN_READWRITE);
+  auto taken_in = open_as(copy->path, SQLITE_OPEN_READWRITE);
   if (taken_in)
     if (auto set = taken_in->run("PRAGMA journal_mode = DELETE"); !set)
       taken_in = set.failure();
-  auto result
-    = taken_in ? open_as(*copy, SQLITE_OPEN_READONLY) : std::move(taken_in);
   // It is there for as long as it is open.
-  std::error_code ignored;
-  std::filesystem::remove_all(std::filesystem::path{*copy}.parent_path(),
-                              ignored);
-  return result;
+  return taken_in ? open_as(copy->path, SQLITE_OPEN_READONLY)
+                  : std::move(taken_in);
 }
 
 expected<std::monostate> sql_database::run(const std::string& sql) {

@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "hippo/core/temporary_folder.hpp"
+#include "hippo/core/scratch_folder.hpp"
 
 namespace hippo {
 
@@ -75,11 +75,11 @@ bool is_database_file(const std::string& path) {
   return first_bytes(path, beginning.size()) == beginning;
 }
 
-expected<std::string> copy_database_files(const std::string& path) {
-  const auto folder = make_temporary_folder("hippo-copy");
+expected<database_copy> copy_database_files(const std::string& path) {
+  auto folder = scratch_folder::make("hippo-copy");
   if (!folder)
     return folder.failure();
-  auto copy = (fs::path{*folder} / fs::path{path}.filename()).string();
+  auto copy = folder->file(fs::path{path}.filename());
   std::error_code reason;
   for (int i = 0; i < attempts_max && !reason; ++i) {
     // What is written to the database meanwhile is in the log, which is copied
@@ -90,13 +90,11 @@ expected<std::string> copy_database_files(const std::string& path) {
       break;
     if (first_bytes(log_of(path), log_header_bytes) == round
         && first_bytes(log_of(copy), log_header_bytes) == round)
-      return copy;
+      return database_copy{std::move(*folder), std::move(copy)};
   }
-  std::error_code ignored;
-  fs::remove_all(*folder, ignored);
   return {errc::io_failed,
           "database " + path + " cannot be read where it lies, nor copied to "
-            + *folder + ": "
+            + folder->path() + ": "
             + (reason ? reason.message()
                       : "it is written to all the time; try again")};
 }

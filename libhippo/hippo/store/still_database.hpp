@@ -5,6 +5,7 @@
 #include <string>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/scratch_folder.hpp"
 
 namespace hippo {
 
@@ -44,10 +45,15 @@ private:
 /// SQLite's.
 bool is_database_file(const std::string& path);
 
+/// A copy of a database, and the folder that goes with it.
+struct database_copy {
+  scratch_folder folder;
+  std::string path;
+};
+
 /// Copies a database and its log to a new folder that is `path` then, as of one
 /// moment: whoever writes to it meanwhile is seen, and waited for.
-/// @returns the path of the copy, which the caller removes along with its
-///          folder, or `errc::io_failed`
-expected<std::string> copy_database_files(const std::string& path);
+/// @returns the copy, or `errc::io_failed`
+expected<database_copy> copy_database_files(const std::string& path);
 
 } // namespace hippo

@@ -16,6 +16,13 @@ std::string waiting_for(const waiting_facts& x) {
     return x.stuck;
   if (!x.hindered.empty())
     return x.hindered;
+  if (x.held_up > 0 && x.held_up + x.sick >= x.trainers)
+    return (x.sick > 0 ? std::string{"every trainer is sick or held up"}
+            : x.trainers == 1
+              ? std::string{"the only trainer is held up"}
+              : "all " + std::to_string(x.trainers)
+                  + " trainers are held up")
+           + ": " + x.hold_up;
   if (x.sick == x.trainers)
     return (x.trainers == 1 ? std::string{"the only trainer is sick and rests"}
                             : "all " + std::to_string(x.trainers)

@@ -18,6 +18,8 @@ struct waiting_facts {
   std::size_t trainers = 0; ///< that are there
   std::size_t sick = 0;     ///< of these, that rest for what they failed at
   std::string illness;      ///< of one of these
+  std::size_t held_up = 0;  ///< that have yet to return from a call
+  std::string hold_up;      ///< of one of these
   std::string stuck;    ///< why none of them can train it; empty: one can
   std::string hindered; ///< why those that could do not get on; empty: they do
 };

@@ -86,7 +86,8 @@ public:
       add_last_words(*result.failure);
       result.failure->message = shortened(to_utf8(result.failure->message));
     }
-    if (result.failure && failed_stop_) {
+    if (failed_stop_ && result.failure
+        && result.failure->code != errc::cancelled) {
       result.during = failed_part_;
       result.at = *failed_stop_;
     }
@@ -146,17 +147,41 @@ private:
       present_.reset();
       kept_.clear();
     }
-    return failure;
+    return failure ? unless_cancelled(std::move(*failure)) : failure;
+  }
+
+  /// The same where `f` is one call of the workload.
+  template <class F>
+  std::optional<error> timed(std::uint64_t& spent_ns, call_kind what, F&& f,
+                             step_t steps = 1) {
+    return timed(spent_ns, [&] {
+      const watched_calls::scope call{progress_.calls, what, steps};
+      f();
+    });
+  }
+
+  /// Makes a call of the workload that takes no time to speak of.
+  template <class F>
+  std::optional<error> quick(F&& f) {
+    return guarded([&] {
+      const watched_calls::scope call{progress_.calls, call_kind::saving};
+      f();
+    });
+  }
+
+  /// What has failed since the lease was cancelled may have been ended.
+  [[nodiscard]] error unless_cancelled(error x) const {
+    return control_.cancelled() ? cancelled() : x;
   }
 
   void drop_output() {
-    static_cast<void>(guarded([this] { work_.take_output(); }));
+    static_cast<void>(quick([this] { work_.take_output(); }));
   }
 
   /// Adds what the workload has printed since the last report.
   void add_last_words(error& to) {
     std::string printed;
-    if (guarded([&] { printed = work_.take_output(); }) || printed.empty())
+    if (quick([&] { printed = work_.take_output(); }) || printed.empty())
       return;
     if (printed.size() > last_words_bytes_max) {
       const auto line
@@ -168,6 +193,8 @@ private:
 
   /// Brings the workload into the lease's first state.
   std::optional<error> start() {
+    if (control_.cancelled())
+      return cancelled();
     if (lease_.start.file.empty()) {
       if (at_ != 0)
         return error{errc::bad_checkpoint,
@@ -177,7 +204,8 @@ private:
       if (auto failure = prepare())
         return failure;
       return named("making the initial state",
-                   timed(next_.load_ns, [this] { work_.init(); }));
+                   timed(next_.load_ns, call_kind::loading,
+                         [this] { work_.init(); }));
     }
     if (present_ == lease_.start)
       return std::nullopt;
@@ -185,6 +213,8 @@ private:
     if (const auto state = kept_.find(lease_.start);
         state && restore(*state))
       return std::nullopt;
+    if (control_.cancelled())
+      return cancelled();
     std::string bytes;
     std::optional<error> unreadable;
     work_.rest(); // others need not wait for the disk
@@ -201,7 +231,8 @@ private:
     failure = prepare(); // it has had the time to read
     if (failure)
       return failure;
-    failure = timed(next_.load_ns, [&] { work_.load(bytes); });
+    failure = timed(next_.load_ns, call_kind::loading,
+                    [&] { work_.load(bytes); });
     if (failure) {
       // The bytes are those that were saved: no fault of the checkpoint.
       failure->message = "checkpoint " + lease_.start.file
@@ -215,7 +246,8 @@ private:
   /// Waits until the workload can train. What is wrong before it has been given
   /// anything to train is no fault of what it is to train.
   std::optional<error> prepare() {
-    auto failure = timed(next_.load_ns, [this] { work_.prepare(); });
+    auto failure = timed(next_.load_ns, call_kind::starting,
+                         [this] { work_.prepare(); });
     if (failure && failure->code == errc::training_failed)
       failure->code = errc::cannot_start;
     return failure;
@@ -225,7 +257,12 @@ private:
   /// @returns whether that worked: what cannot be restored can be loaded
   bool restore(const workload_state& x) {
     if (timed(next_.load_ns, [&] {
-          work_.prepare();
+          {
+            const watched_calls::scope call{progress_.calls,
+                                            call_kind::starting};
+            work_.prepare();
+          }
+          const watched_calls::scope call{progress_.calls, call_kind::loading};
           work_.restore(x);
         }))
       return false;
@@ -241,9 +278,11 @@ private:
     const auto to = control_.claim(at_, std::min(x.end, at_ + steps_wanted()));
     const auto before_ns = next_.train_ns;
     auto failure
-      = timed(next_.train_ns, [&] { work_.train(x.config, at_, to); });
+      = timed(next_.train_ns, call_kind::training,
+              [&] { work_.train(x.config, at_, to); }, to - at_);
     if (failure) {
-      failed_in_long_call_ = to - at_ > 1;
+      failed_in_long_call_
+        = to - at_ > 1 && failure->code != errc::cancelled;
       return failure;
     }
     const auto ns = next_.train_ns - before_ns;
@@ -274,7 +313,7 @@ private:
       return std::nullopt;
     next_.at = at_;
     std::optional<error> failure;
-    if (auto unknown = guarded([this] { next_.size = work_.size(); }))
+    if (auto unknown = quick([this] { next_.size = work_.size(); }))
       return failed(lease_part::saving, "telling of", std::move(unknown));
     if (stop->evaluate)
       failure = evaluate();
@@ -287,7 +326,7 @@ private:
       failure = save(x, passed);
     if (failure && failure->code != errc::diverged)
       return failure;
-    if (auto silent = guarded([this] { next_.output = work_.take_output(); }))
+    if (auto silent = quick([this] { next_.output = work_.take_output(); }))
       return failed(lease_part::saving, "telling of", std::move(silent));
     reported_ = at_;
     stop_report fresh;
@@ -300,7 +339,8 @@ private:
 
   std::optional<error> evaluate() {
     auto failure =
-      timed(next_.evaluate_ns, [this] { next_.values = work_.evaluate(); });
+      timed(next_.evaluate_ns, call_kind::measuring,
+            [this] { next_.values = work_.evaluate(); });
     if (!failure)
       failure = check_names();
     if (failure)
@@ -349,6 +389,7 @@ private:
 
   /// Returns the present state, whether or not there is room for a copy of it.
   std::shared_ptr<const workload_state> snapshot() {
+    const watched_calls::scope call{progress_.calls, call_kind::saving};
     try {
       return work_.snapshot();
     } catch (const std::bad_alloc&) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hippo/plan/lease.hpp"
+#include "hippo/train/call_watch.hpp"
 #include "hippo/train/checkpoint_store.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
@@ -58,6 +59,9 @@ private:
 
 /// What a device's thread does while it trains; counts for the heartbeat.
 struct lease_progress {
+  explicit lease_progress(call_limits limits = {}) : calls(limits) {}
+
+  watched_calls calls; ///< of the workload, from lease to lease
   std::atomic<lease_id> lease{};
   std::atomic<step_t> at{0};
 };
@@ -68,7 +72,8 @@ struct lease_progress {
 /// one that was made so), at the first failure, or when cancelled. A metric that
 /// is not finite is the failure `errc::diverged`; such a stop is reported
 /// without values and saves nothing. A failure among several steps is tried
-/// again step by step, so that it is placed at the right one.
+/// again step by step, so that it is placed at the right one. One after the
+/// lease was cancelled is no failure: it may have been ended for that.
 /// Checkpoints are named by `checkpoint_name`. While they are written, training
 /// goes on, up to the last stop or until several states wait (`stop_queue`);
 /// a stop is reported, and its state kept, once its checkpoint is there.

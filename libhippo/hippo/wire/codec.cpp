@@ -432,6 +432,7 @@ bool get(schema::Goodbye::Reader in, goodbye& out, complaint& why) {
 bool get(schema::Heartbeat::Reader in, heartbeat& out, complaint& why) {
   out.lease = lease_id{in.getLease()};
   out.count = in.getCount();
+  out.overdue_ms = in.getOverdueMillis();
   return get_number(in.getTrainer(), out.trainer, why)
          && get_step(in.getAt(), out.at, "the step", why);
 }
@@ -576,6 +577,7 @@ wire<schema::Heartbeat> encode(const heartbeat& x) {
     out.setLease(number_of(x.lease));
     out.setAt(x.at);
     out.setCount(x.count);
+    out.setOverdueMillis(x.overdue_ms);
   });
 }
 

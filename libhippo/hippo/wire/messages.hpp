@@ -64,6 +64,9 @@ struct heartbeat {
   lease_id lease{};   ///< 0: idle
   step_t at = 0;             ///< the state it has reached
   std::uint64_t count = 0;   ///< grows by 1 with each heartbeat
+  /// Since the lease was cancelled, whose call of training has not returned; 0:
+  /// it was not, or no call runs.
+  std::uint64_t overdue_ms = 0;
   friend bool operator==(const heartbeat&, const heartbeat&) = default;
 };
 
