@@ -398,6 +398,7 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   entry.workloads = x.workloads;
   entry.numerics = x.numerics;
   entry.last_message = entry.since = now;
+  rest_on(entry, now);
   out.emplace_back(watch{number});
   out.emplace_back(
     log_line{false, "trainer " + to_string(number) + " is "
@@ -426,7 +427,7 @@ pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
   if (!x)
     return out;
   x->last_message = now;
-  if (x->holder && msg.lease != lease_id{})
+  if (x->holder)
     out.emplace_back(forward_heartbeat{*x->holder, msg});
   if (x->ready || x->holder || msg.lease != lease_id{})
     return out;
