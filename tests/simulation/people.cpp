@@ -37,6 +37,7 @@ void world::add_trainer() {
   where.folder = files_;
   where.has_poison = what_.poison != 0;
   where.has_flaws = what_.flaws != 0;
+  where.has_dupes = what_.dupe != 0;
   where.number = x.number;
   where.step = std::chrono::milliseconds{100 + below(1500)};
   where.complain = [this](const std::string& why) { fail(why); };
