@@ -126,7 +126,10 @@ struct effect_performer {
   void operator()(merge_effect::restore_code& x) {
     journal_entry entry;
     entry.code = std::move(x.code);
-    self->send(state().journal, commit_atom::value, std::move(entry));
+    self
+      ->request(state().journal, caf::infinite, commit_atom::value,
+                std::move(entry))
+      .then([](std::uint64_t) {}, [](const caf::error&) {});
   }
 
   void operator()(merge_effect::log_line& x) {
