@@ -8,6 +8,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/plan/checkpoint_path.hpp"
+#include "hippo/train/checkpoint_file.hpp"
 
 namespace hippo {
 
@@ -43,6 +44,22 @@ void delete_files(const journal_state& st,
     if (failed)
       spdlog::warn("journal: cannot delete {}: {}", path, failed.message());
   }
+}
+
+/// Leaves what a workload runs anew, unless it is there as it was left.
+void restore(const kept_code& x) {
+  const auto found = read_checkpoint(x.folder, x.file);
+  if (found)
+    return;
+  const auto left = write_checkpoint(x.folder, x.file.file, x.text);
+  if (left)
+    spdlog::warn("journal: what a study runs was not what it was, and is "
+                 "written anew: {}",
+                 found.failure().message);
+  else
+    spdlog::error("journal: what a study runs is not what it was, and cannot "
+                  "be written anew: {}",
+                  left.failure().message);
 }
 
 void flush(journal_self self) {
@@ -90,6 +107,8 @@ journal_actor::behavior_type journal(journal_self self,
       auto& waiting = self->state.waiting;
       auto& unwritten = self->state.unwritten;
       auto promise = self->make_response_promise<std::uint64_t>();
+      if (x.code)
+        restore(*x.code);
       // What is in the mailbox already comes before this, and is committed
       // along with it.
       if (waiting.empty())

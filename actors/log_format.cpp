@@ -9,6 +9,8 @@
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 
+#include "hippo/report/text.hpp"
+
 namespace hippo {
 
 namespace {
@@ -30,6 +32,27 @@ public:
   }
 };
 
+/// The message on one line. It may hold what others have said, who must not
+/// write lines of their own, nor control the terminal of who reads it.
+class printable_message final : public spdlog::custom_flag_formatter {
+public:
+  void format(const spdlog::details::log_msg& x, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string_view text{x.payload.data(), x.payload.size()};
+    const auto is_plain = [](char c) { return c >= 0x20 && c < 0x7f; };
+    if (std::ranges::all_of(text, is_plain)) {
+      out.append(text.data(), text.data() + text.size());
+      return;
+    }
+    const auto line = printable(text);
+    out.append(line.data(), line.data() + line.size());
+  }
+
+  [[nodiscard]] std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<printable_message>();
+  }
+};
+
 std::unique_ptr<spdlog::formatter> make_formatter(log_format format) {
   auto result = std::make_unique<spdlog::pattern_formatter>(
     format == log_format::json ? spdlog::pattern_time_type::utc
@@ -39,7 +62,8 @@ std::unique_ptr<spdlog::formatter> make_formatter(log_format format) {
     result->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",)"
                         R"("message":%Q})");
   } else {
-    result->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+    result->add_flag<printable_message>('P');
+    result->set_pattern("%Y-%m-%d %H:%M:%S.%e %l %P");
   }
   return result;
 }

@@ -6,6 +6,8 @@
 #include <spdlog/spdlog.h>
 
 #include "fault.hpp"
+#include "hippo/plan/checkpoint_path.hpp"
+#include "hippo/train/foreign_file.hpp"
 #include "hippo/wire/codec.hpp"
 
 namespace hippo {
@@ -121,6 +123,15 @@ struct effect_performer {
       promise->deliver(x.trained_steps);
   }
 
+  void operator()(merge_effect::restore_code& x) {
+    journal_entry entry;
+    entry.code = std::move(x.code);
+    self
+      ->request(state().journal, caf::infinite, commit_atom::value,
+                std::move(entry))
+      .then([](std::uint64_t) {}, [](const caf::error&) {});
+  }
+
   void operator()(merge_effect::log_line& x) {
     using level = merge_effect::log_line::level;
     const auto severity = x.severity == level::info      ? spdlog::level::info
@@ -166,9 +177,28 @@ trainer_actor sender_of(merger_self self) {
   return caf::actor_cast<trainer_actor>(self->current_sender());
 }
 
+/// Whether a report is the first of its state, and says that it has left a
+/// checkpoint there which is not. Such a report is worth nothing: neither is
+/// what was measured, which studies would be told for good.
+bool lacks_its_file(const merger_state& st, const running_lease& lease,
+                    const stop_report& x) {
+  const auto& progress = lease.progress;
+  const bool is_new = x.at > progress.reached
+                      || (x.at == progress.reached && !progress.has_reported);
+  return is_new && x.saved && !st.folder.empty()
+         && !is_foreign_file_of(checkpoint_path(st.folder, *x.saved),
+                                x.saved->bytes);
+}
+
 void take_report(merger_self self, stop_report x) {
   auto& st = self->state;
   const auto* lease = st.core->leases().find(x.lease);
+  if (lease && lacks_its_file(st, *lease, x)) {
+    dispatch(self, merge_event::malformed{
+                     lease->trainer, "it says that it has left " + x.saved->file
+                                       + ", which is not there"});
+    return;
+  }
   auto from = lease ? st.trainers.at(lease->trainer) : sender_of(self);
   dispatch(self, merge_event::reported{std::move(x),
                                     address_of(st, std::move(from))});
@@ -192,6 +222,9 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
   auto& state = self->state;
   state.pool = std::move(pool);
   state.journal = std::move(journal);
+  // Trainers leave their checkpoints in a folder that can be looked into.
+  if (!options.folder_token.empty() && is_on_own_disk(options.folder))
+    state.folder = options.folder;
   const workload_need need{key_of(options.workload), options.workload.name,
                            options.workload_version,
                            numerics_of(options.workload)};

@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "hippo/merge/merge_core.hpp"
@@ -25,6 +26,8 @@ struct merger_state {
   std::uint64_t replies = 0; ///< addresses given so far
   std::optional<caf::typed_response_promise<std::uint64_t>> retiring;
   caf::actor_clock::time_point cold_since; ///< when the core's was let go of
+  /// Where trainers leave checkpoints, if it can be looked into at once.
+  std::string folder;
 };
 
 /// Merges the trials of its studies into one search plan, leases the paths of

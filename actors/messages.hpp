@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -174,6 +175,8 @@ struct journal_entry {
   std::vector<journal_record> records;
   std::vector<std::pair<trial_owner_actor, study_news>> news;
   std::vector<std::string> files{}; ///< to be deleted
+  /// To be looked at, and left anew if it is not what it was; null: nothing.
+  std::shared_ptr<const kept_code> code{};
 };
 
 /// How the journal does.

@@ -55,6 +55,7 @@ struct effect_sender {
   void operator()(const pool_core::unwatch& x) const {
     self->demonitor(trainer(x.trainer).address());
     self->state.trainers.erase(x.trainer);
+    self->state.reports.erase(x.trainer);
   }
 
   void operator()(const pool_core::review_after& x) const {
@@ -95,37 +96,69 @@ std::uint64_t id_of(pool_state& st, const merger_actor& x) {
   return st.last_merger;
 }
 
+/// About what a waiting report takes beside its message and key.
+constexpr std::size_t bytes_of_waiting = 256;
+
 /// Passes on what came before the merger did.
 void forward_reports(pool_self self, const std::string& key,
                      const merger_actor& merger) {
-  std::erase_if(self->state.reports, [&](const auto& x) {
-    if (x.workload_key != key)
-      return false;
-    self->send(merger, resent_atom::value, x.report, x.from);
-    return true;
-  });
+  auto& st = self->state;
+  for (auto& [number, x] : st.reports) {
+    std::erase_if(x.those, [&](const auto& y) {
+      if (y.workload_key != key)
+        return false;
+      if (auto report = decode(y.message))
+        self->send(merger, resent_atom::value, std::move(report->report),
+                   st.trainers.at(number));
+      return true;
+    });
+    x.is_beyond = x.is_beyond && !x.those.empty();
+  }
 }
 
-void take_resent(pool_self self, resent x, const trainer_actor& from) {
+std::optional<trainer_id> registered_as(const pool_state& st,
+                                        const trainer_actor& handle) {
+  const auto i
+    = std::find_if(st.trainers.begin(), st.trainers.end(),
+                   [&](const auto& kvp) { return kvp.second == handle; });
+  return i == st.trainers.end() ? std::nullopt : std::optional{i->first};
+}
+
+void take_resent(pool_self self, const resent_wire& msg,
+                 const trainer_actor& from) {
+  auto x = decode(msg);
+  if (!x)
+    return;
   auto& st = self->state;
-  if (const auto merger = st.core->merger_of(x.workload_key)) {
-    self->send(st.mergers.at(*merger), resent_atom::value, std::move(x.report),
-               from);
+  if (const auto merger = st.core->merger_of(x->workload_key)) {
+    self->send(st.mergers.at(*merger), resent_atom::value,
+               std::move(x->report), from);
     return;
   }
-  st.reports.push_back({std::move(x.workload_key), std::move(x.report), from});
-  if (st.reports.size() > waiting_reports_max)
-    st.reports.pop_front();
+  const auto number = registered_as(st, from);
+  if (!number)
+    return; // it registers anew, and sends it again then
+  auto& known = st.reports[*number];
+  auto booked = st.core->options()
+                  .held->root()
+                  .open("reports for what has not begun")
+                  .open("trainer " + to_string(*number))
+                  .take(msg.size_bytes() + x->workload_key.size()
+                        + bytes_of_waiting);
+  if (booked)
+    known.those.push_back(
+      {std::move(x->workload_key), msg, std::move(*booked)});
+  else if (!std::exchange(known.is_beyond, true))
+    spdlog::warn("pool: some reports of trainer {} for what has not begun are "
+                 "left with it: {}",
+                 to_string(*number), booked.failure().message);
 }
 
 welcome admit(pool_self self, const hello& x, const trainer_actor& handle) {
   auto& st = self->state;
-  std::optional<trainer_id> known;
-  for (const auto& [number, trainer] : st.trainers)
-    if (trainer == handle)
-      known = number;
   pool_core::effects effects;
-  auto result = st.core->admit(x, known, self->clock().now(), effects);
+  auto result = st.core->admit(x, registered_as(st, handle), self->clock().now(),
+                               effects);
   if (!result.refusal)
     st.trainers.emplace(result.trainer, handle);
   apply_effects(self, effects);
@@ -174,8 +207,7 @@ pool_actor::behavior_type pool(pool_self self, pool_options options) {
                       self->state.core->note_heartbeat(*x, self->clock().now()));
     },
     [self](resent_atom, const resent_wire& msg, const trainer_actor& from) {
-      if (auto x = decode(msg))
-        take_resent(self, std::move(*x), from);
+      take_resent(self, msg, from);
     },
     [self](leave_atom, const goodbye_wire& msg) {
       if (auto x = decode(msg))

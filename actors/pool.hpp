@@ -1,38 +1,42 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hippo/pool/pool_core.hpp"
 #include "messages.hpp"
 
 namespace hippo {
 
-/// So many reports wait in the pool for mergers that are not there yet; beyond
-/// that, the oldest are forgotten, and what they say is trained again.
-inline constexpr std::size_t waiting_reports_max = 10'000;
-
 /// State of the pool: its decisions, and the actors that they are about.
 struct pool_state {
   /// Prefix of this actor's lines in the log.
   static inline const char* name = "hippo.pool";
 
-  /// A report that is to be passed on.
+  /// A report for a merger that is not there yet.
   struct waiting_report {
     std::string workload_key;
-    stop_report report;
-    trainer_actor from;
+    resent_wire message;
+    byte_booking booked; ///< of both
+  };
+
+  /// What a trainer has sent of these. It keeps them as well, and sends them
+  /// again when it registers: what is let go of here is not lost.
+  struct waiting_reports {
+    std::vector<waiting_report> those;
+    bool is_beyond = false; ///< whether there were more than its share
   };
 
   std::optional<pool_core> core; ///< set when the actor starts
   std::map<trainer_id, trainer_actor> trainers; ///< connected, by number
   std::map<std::uint64_t, merger_actor> mergers;   ///< by the core's numbers
   std::uint64_t last_merger = 0;                   ///< number
-  std::deque<waiting_report> reports; ///< for mergers that are not there
+  /// For mergers that are not there, by the trainer that has sent them. They
+  /// go with it.
+  std::map<trainer_id, waiting_reports> reports;
 };
 
 /// Shares trainers among mergers, as `pool_core` decides: decodes what comes,

@@ -98,6 +98,9 @@ expected<merger_options> options_for(coordinator_state& st,
   if (!code)
     return code.failure();
   result.code = std::move(*code);
+  if (!study.code.empty())
+    result.kept_code_text = std::make_shared<const kept_code>(
+      kept_code{folder, result.code, study.code});
   auto stored = st.options.known->load_plan(key, [&](stored_plan part) {
     tell_damage(key, part);
     result.kept->restore(std::move(part));

@@ -22,7 +22,7 @@ class checkpoint_places {
 public:
   checkpoint_places()
     : host_([this](kj::AsyncIoContext& io) {
-        return make_depot(root, io.provider->getTimer());
+        return depot{root, io.provider->getTimer()}.for_connection("here");
       }),
       client_(address_of(host_)) {}
 

@@ -48,9 +48,11 @@ double rate_of(std::size_t bytes, const std::function<bool()>& f) {
 }
 
 void measure(checkpoint_store& store, const std::string& bytes, rates& out) {
-  const checkpoint x{"a", bytes.size(), hash_bytes(bytes.data(), bytes.size())};
+  const std::string file = "n1-s1-l1.ckpt";
+  const checkpoint x{file, bytes.size(),
+                     hash_bytes(bytes.data(), bytes.size())};
   out.writes.push_back(
-    rate_of(bytes.size(), [&] { return bool{store.write("a", bytes)}; }));
+    rate_of(bytes.size(), [&] { return bool{store.write(file, bytes)}; }));
   out.reads.push_back(
     rate_of(bytes.size(), [&] { return bool{store.read(x)}; }));
 }

@@ -5,9 +5,10 @@
 #
 # A checkpoint travels in chunks of at most 1 MiB, in their order, with nothing
 # between them; at most 8 are on their way unanswered. Whoever sends waits for
-# answers, so neither side holds more than these 8. A transfer of which nothing
-# has been heard for a minute ends. A call that finds too many transfers under
-# way fails as `overloaded`: try again later.
+# answers, so neither side holds more than these 8. A transfer of which less
+# than 960 KiB have been heard for a minute ends. A call that finds too many
+# transfers under way fails as `overloaded`: try again later. Who has more of
+# them than others, or moves nothing, makes room for these: its transfer ends.
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hippo::schema");
@@ -36,7 +37,8 @@ interface Depot {
     upload  :Upload,          # takes its bytes; unset = there is a failure
     failure :Trainer.Failure  # unset = go on with `upload`
   );
-  # Begins to write a checkpoint. Nothing has its name until it is committed.
+  # Begins to write a checkpoint, which is named as leases name theirs:
+  # n3-s40-l7.ckpt. Nothing has its name until it is committed.
   # Failures: `io_failed`, `invalid_argument`.
 
   ping @2 () -> ();
@@ -65,6 +67,7 @@ interface Upload extends(Chunks) {
     failure :Trainer.Failure  # unset = it is on the disk, under its name
   );
   # Ends the upload: checks size and digest, waits for the disk, gives the file
-  # its name in place of what was there. Failures: `io_failed`, also if the
-  # bytes are not those that were sent; `invalid_argument`.
+  # its name. What is there already is not replaced; the same again is fine.
+  # Failures: `io_failed`, also if the bytes are not those that were sent;
+  # `invalid_argument`.
 }

@@ -14,6 +14,7 @@
 #include "gateway/guarded_stream.hpp"
 #include "gateway/http.hpp"
 #include "hippo/core/endpoint.hpp"
+#include "hippo/link/peer_address.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/transfer/depot.hpp"
 #include "hippo/transfer/event_thread.hpp"
@@ -143,8 +144,8 @@ public:
     if (!answers)
       return answers.failure();
     queries_ = std::move(*answers);
-    depot_ = schema::Depot::Client{
-      make_depot(state_reader::checkpoints_of(options_.sources.state), timer_)};
+    depot_.emplace(state_reader::checkpoints_of(options_.sources.state),
+                   timer_);
     if (options_.make_authenticator) {
       auto door = options_.make_authenticator(timer_);
       if (!door)
@@ -234,8 +235,10 @@ private:
       return kj::READY_NOW;
     const bool is_one_too_many = clients_ >= most;
     clients_.fetch_add(1);
+    auto address = peer_address(*x.peerIdentity);
     return let_in(kj::mv(x), authenticator_)
-      .then([=, this](admitted_connection peer) {
+      .then([=, this,
+             address = std::move(address)](admitted_connection peer) {
         auto ledger = kj::refcounted<answer_ledger>(
           answers_, options_.limits.answer_bytes);
         auto first = is_one_too_many
@@ -244,7 +247,8 @@ private:
                           "this service has " + std::to_string(most)
                             + " clients, and takes no more: try again later"})
                        : make_entrance(*queries_, peer.role, options_.limits,
-                                       kj::addRef(*ledger), *depot_);
+                                       kj::addRef(*ledger),
+                                       depot_->for_connection(address));
         auto connection = kj::heap<rpc_connection>(
           kj::mv(peer.stream), timer_, options_.limits, kj::mv(ledger),
           kj::mv(first));
@@ -361,7 +365,7 @@ private:
   kj::TimePoint begun_;
   answer_budget answers_{options_.limits.all_answer_bytes};
   std::unique_ptr<query_service> queries_;
-  std::optional<schema::Depot::Client> depot_;
+  std::optional<depot> depot_;
   authenticator authenticator_;
   kj::Own<kj::ConnectionReceiver> rpc_;
   kj::Own<kj::ConnectionReceiver> http_;

@@ -14,6 +14,7 @@
 
 #include "hippo/keys/rpc_tls.hpp"
 #include "hippo/link/link_set.hpp"
+#include "hippo/link/peer_address.hpp"
 #include "hippo/wire/exceptions.hpp"
 #include "network/remote_trainer.hpp"
 
@@ -66,7 +67,7 @@ public:
       connections_max_(make_room_for(owner.options_.connections_max)),
       links_(timer_, limits_for(owner.options_.silence_max)) {}
 
-  ~loop() { arrivals_.clear(); } // of whom nothing is told
+  ~loop() { guests_.clear(); } // of whom nothing is told
 
   /// Begins to listen.
   kj::Promise<expected<std::uint16_t>> open() {
@@ -94,12 +95,17 @@ public:
   }
 
 private:
-  /// A connection of which it is not known yet whose it is.
-  struct arrival {
+  /// A connection.
+  struct guest {
     std::string from;
-    std::optional<link_handle> link; ///< once TLS is through
+    std::string address;
+    bool is_known = false; ///< whether it has said which trainer it is
+    std::optional<link_handle> link{}; ///< once TLS is through
     kj::Promise<void> handshake = nullptr;
   };
+
+  /// How many connections addresses have.
+  using counts = std::map<std::string, std::size_t>;
 
   kj::Promise<void> accept() {
     return receiver_->acceptAuthenticated().then(
@@ -117,23 +123,28 @@ private:
 
   void take_in(kj::AuthenticatedStream x) {
     auto from = name_of(*x.peerIdentity);
-    if (links_.size() + arrivals_.size() >= connections_max_) {
+    auto address = peer_address(*x.peerIdentity);
+    if (guests_.size() >= connections_max_ && !send_off_for(address)) {
       turn_away(from, "there are " + std::to_string(connections_max_)
                         + " connections already");
       return;
     }
-    if (arrivals_.size() >= owner_.options_.arrivals_max)
+    if (unknown_ >= owner_.options_.arrivals_max)
       send_off_oldest();
     int on = 1;
     x.stream->setsockopt(IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     const auto number = ++last_;
-    auto& guest = arrivals_[number];
-    guest.from = std::move(from);
+    auto& fresh = guests_[number];
+    fresh.from = std::move(from);
+    ++all_[address];
+    ++unknown_;
+    ++unknown_of_[address];
+    fresh.address = std::move(address);
     if (!tls_) {
       begin(number, kj::mv(x.stream));
       return;
     }
-    guest.handshake
+    fresh.handshake
       = kj::evalNow([&] { return tls_->accept(kj::mv(x)); })
           .then(
             [this, number](admitted_peer peer) {
@@ -148,49 +159,105 @@ private:
   /// Frames may come.
   void begin(std::uint64_t number, kj::Own<kj::AsyncIoStream> stream) {
     const auto trainer = std::make_shared<remote_trainer_actor>();
-    arrivals_.at(number).link = links_.add(
+    auto& x = guests_.at(number);
+    auto account = owner_.options_.held->root()
+                     .open(x.address.empty() ? "an unknown address"
+                                             : x.address)
+                     .open("connection " + std::to_string(number));
+    x.link = links_.add(
       kj::mv(stream), link_side::trainer,
       {nullptr,
-       [this, number, trainer](const link_handle& link, frame x) {
+       [this, number, trainer](const link_handle& link, frame y) {
          if (!*trainer) {
            *trainer
              = owner_.system_.spawn(remote_trainer, link, owner_.pool_);
-           forget(number);
+           know(number);
          }
-         caf::anon_send(*trainer, std::move(x));
+         caf::anon_send(*trainer, std::move(y));
        },
        [this, number, trainer](const std::string& why) {
-         if (*trainer)
-           caf::anon_send(*trainer, link_ended{why});
-         else
+         if (!*trainer) {
            leave(number, why.empty() ? "it went away without a word; a trainer "
                                        "of a release before 5 of the protocol "
                                        "does so"
                                      : why);
-       }});
+           return;
+         }
+         caf::anon_send(*trainer, link_ended{why});
+         forget(number);
+       }},
+      link_set::party{std::move(account), x.address});
   }
 
-  /// Makes room for somebody who may have more to say.
+  /// Of those who have not said who they are, the oldest of the address that
+  /// has the most makes room for somebody who may have more to say.
   void send_off_oldest() {
-    const auto& oldest = *arrivals_.begin();
-    if (oldest.second.link)
-      oldest.second.link->fail("others came");
-    leave(oldest.first, "others came, and it does not say who it is");
+    const auto most = std::ranges::max_element(
+      unknown_of_, {}, [](const auto& kvp) { return kvp.second; });
+    const auto oldest = std::ranges::find_if(guests_, [&](const auto& kvp) {
+      return !kvp.second.is_known && kvp.second.address == most->first;
+    });
+    send_off(oldest->first, "others came, and it does not say who it is");
+  }
+
+  /// Of the address that has the most connections the last one makes room, if
+  /// that still leaves it at least as many as the one of whoever comes.
+  /// @returns whether there was one
+  bool send_off_for(const std::string& address) {
+    const auto most = std::ranges::max_element(
+      all_, {}, [](const auto& kvp) { return kvp.second; });
+    const auto mine = all_.find(address);
+    if (most->second < (mine == all_.end() ? 0 : mine->second) + 2)
+      return false;
+    for (auto i = guests_.rbegin(); i != guests_.rend(); ++i)
+      if (i->second.address == most->first) {
+        send_off(i->first, "its address has more connections than any other, "
+                           "and others came");
+        return true;
+      }
+    return false;
+  }
+
+  void send_off(std::uint64_t number, const std::string& why) {
+    if (auto& link = guests_.at(number).link)
+      link->fail(why);
+    leave(number, why);
   }
 
   void leave(std::uint64_t number, const std::string& why) {
-    const auto guest = arrivals_.find(number);
-    if (guest == arrivals_.end())
+    const auto x = guests_.find(number);
+    if (x == guests_.end())
       return;
-    turn_away(guest->second.from, why);
+    turn_away(x->second.from, why);
     forget(number);
+  }
+
+  /// It has said which trainer it is.
+  void know(std::uint64_t number) {
+    if (const auto x = guests_.find(number); x != guests_.end())
+      count_known(x->second);
+  }
+
+  void count_known(guest& x) {
+    if (std::exchange(x.is_known, true))
+      return;
+    --unknown_;
+    count_off(unknown_of_, x.address);
+  }
+
+  static void count_off(counts& from, const std::string& address) {
+    if (const auto i = from.find(address); --i->second == 0)
+      from.erase(i);
   }
 
   /// Not now: it may be called by what would be destroyed.
   void forget(std::uint64_t number) {
-    if (auto guest = arrivals_.extract(number))
-      tasks_.add(kj::evalLater([] {}).attach(
-        kj::mv(guest.mapped().handshake)));
+    auto x = guests_.extract(number);
+    if (!x)
+      return;
+    count_known(x.mapped());
+    count_off(all_, x.mapped().address);
+    tasks_.add(kj::evalLater([] {}).attach(kj::mv(x.mapped().handshake)));
   }
 
   /// Logs that somebody must stay outside, but not for ever: whoever comes all
@@ -223,7 +290,10 @@ private:
   kj::Own<kj::ConnectionReceiver> receiver_;
   const std::size_t connections_max_;
   std::uint64_t last_ = 0;
-  std::map<std::uint64_t, arrival> arrivals_; ///< in the order of their coming
+  std::map<std::uint64_t, guest> guests_; ///< in the order of their coming
+  std::size_t unknown_ = 0; ///< of them, who have not said who they are
+  counts all_;              ///< by address
+  counts unknown_of_;       ///< likewise
   unsigned refusals_ = 0; ///< in this minute
   kj::TaskSet tasks_{*this};
   link_set links_; ///< last: what it ends uses the above

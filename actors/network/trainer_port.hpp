@@ -22,9 +22,12 @@ struct trainer_port_options {
   /// How long a trainer may be silent, as the pool watches it.
   std::chrono::milliseconds silence_max = std::chrono::seconds{15};
   /// Connections that have not said yet which trainer it is. With one more, the
-  /// oldest of them is closed: who is honest says it at once.
+  /// oldest of the address that has the most is closed: who is honest says it
+  /// at once.
   std::size_t arrivals_max = 256;
-  std::size_t connections_max = 16'384; ///< of all kinds; more are closed
+  /// Of all kinds. One more is closed, or the last of the address that has the
+  /// most, if that has two more than the address of whoever comes.
+  std::size_t connections_max = 16'384;
   /// Books what is held on behalf of trainers, by address and connection. Not
   /// null; shared by all ports of a service.
   std::shared_ptr<byte_ledger> held = std::make_shared<byte_ledger>();

@@ -1,5 +1,6 @@
 #include "log_format.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <regex>
@@ -28,6 +29,18 @@ struct LogFormatTest : testing::Test {
 
   std::shared_ptr<spdlog::logger> before = spdlog::default_logger();
 };
+
+TEST_F(LogFormatTest, WhatOthersHaveSaidWritesNoLinesOfItsOwn) {
+  const std::string evil = "x\x1b]0;title\x07\n2026-01-31 info forged\r\x9b";
+  for (const auto format : {log_format::text, log_format::json}) {
+    const auto said = line(format, evil + "é");
+    EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+    for (const char c : {'\x1b', '\x07', '\r', '\x9b'})
+      EXPECT_EQ(said.find(c), said.npos) << said;
+    EXPECT_NE(said.find("forged"), said.npos);
+  }
+  EXPECT_NE(line(log_format::text, "é").find("é"), std::string::npos);
+}
 
 TEST_F(LogFormatTest, FilesAreOfBoundedSizeAndNumber) {
   const temporary_folder folder;

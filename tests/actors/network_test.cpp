@@ -386,6 +386,29 @@ TEST_F(RudePeersTest, ManyConnectionsLeaveRoomForWhoSaysHello) {
   EXPECT_TRUE(all.front()->await_end(2s));
 }
 
+TEST_F(RudePeersTest, AnAddressThatHasTheMostConnectionsMakesRoomForOthers) {
+  auto few = options();
+  few.connections_max = 12;
+  few.arrivals_max = 100;
+  service_node crowded{few};
+  std::vector<std::unique_ptr<raw_peer>> greedy;
+  for (int i = 0; i < 11; ++i) {
+    greedy.push_back(std::make_unique<raw_peer>(crowded.port(), 2));
+    greedy.back()->say(test::stream_of({hello_frame()}));
+  }
+  EXPECT_TRUE(wait_for([&] { return crowded.present() == 11; }));
+  trainer_node first, second;
+  for (auto* x : {&first, &second}) {
+    const auto why = x->join(crowded.port());
+    EXPECT_FALSE(why) << why->message;
+  }
+  // The last one of them has made room, and one more of theirs is turned away.
+  EXPECT_TRUE(greedy.back()->await_end());
+  raw_peer more{crowded.port(), 2};
+  EXPECT_TRUE(more.await_end(2s));
+  EXPECT_TRUE(wait_for([&] { return crowded.present() == 12; }));
+}
+
 TEST_F(RudePeersTest, WhoAlwaysHasSomethingToSayKeepsNobodyFromSpeaking) {
   raw_peer rude{node.port()};
   rude.say(test::stream_of({hello_frame()}));

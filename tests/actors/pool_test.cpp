@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -18,13 +19,15 @@ struct PoolTest : test::actor_test {
   pool_actor trainers = spawn(pool, pool_options{1h, 10h});
   std::map<std::string, std::uint64_t> held;
   std::map<std::string, std::vector<std::uint64_t>> asked_back;
+  std::map<std::string, std::uint64_t> reports; ///< that were sent again
 
   /// A merger that takes every trainer.
   merger_actor greedy(const std::string& name) {
     auto* count = &held[name];
     auto* asked = &asked_back[name];
-    return spawn([count,
-                  asked](merger_actor::pointer) -> merger_actor::behavior_type {
+    auto* told = &reports[name];
+    return spawn([count, asked,
+                  told](merger_actor::pointer) -> merger_actor::behavior_type {
       return {
         [](report_atom, const stop_report_wire&) {},
         [](ended_atom, const lease_end_wire&) {},
@@ -45,7 +48,9 @@ struct PoolTest : test::actor_test {
         [](back_atom, const std::string&) {},
         [](able_atom, const trainer_kinds&) {},
         [](heartbeat_atom, trainer_id, lease_id, step_t) {},
-        [](resent_atom, const stop_report&, const trainer_actor&) {},
+        [told](resent_atom, const stop_report&, const trainer_actor&) {
+          ++*told;
+        },
         [asked](yield_atom, trainer_id number) {
           asked->push_back(number_of(number));
         },
@@ -376,6 +381,67 @@ TEST_F(PoolTest, TheDeathOfATrainerIsToldToItsMerger) {
   auto known = ask<pool_status>(trainers, status_atom::value);
   ASSERT_TRUE(known);
   EXPECT_FALSE(known->trainers[0].lost.empty());
+}
+
+struct ResentTest : PoolTest {
+  std::shared_ptr<byte_ledger> ledger
+    = std::make_shared<byte_ledger>("trainers", 1 << 20);
+
+  ResentTest() {
+    pool_options options{1h, 10h};
+    options.held = ledger;
+    trainers = spawn(pool, options);
+  }
+
+  void send_again(const trainer_actor& from, const std::string& key,
+                  std::size_t bytes) {
+    resent x;
+    x.workload_key = key;
+    x.report.lease = lease_id{7};
+    x.report.node = node_id{1};
+    x.report.at = 1;
+    x.report.device = "test";
+    x.report.output = std::string(bytes, 'o');
+    self->send(trainers, resent_atom::value, encode(x), from);
+    run();
+  }
+};
+
+TEST_F(ResentTest, ReportsForWhatHasNotBegunAreBookedUntilItHas) {
+  const auto x = join({"later"});
+  for (int i = 0; i < 3; ++i)
+    send_again(x, "later", 10'000);
+  EXPECT_GE(ledger->root().held(), 30'000u);
+  greedy_for("other");
+  EXPECT_GE(ledger->root().held(), 30'000u);
+  greedy_for("later");
+  EXPECT_EQ(ledger->root().held(), 0u);
+  EXPECT_EQ(reports["later"], 3u);
+  send_again(x, "later", 10'000);
+  EXPECT_EQ(reports["later"], 4u);
+  EXPECT_EQ(ledger->root().held(), 0u);
+}
+
+TEST_F(ResentTest, WhatIsBeyondAShareIsLeftWithTheTrainer) {
+  const auto greedy_one = join({"never"});
+  for (int i = 0; i < 100; ++i)
+    send_again(greedy_one, "never", 50'000);
+  EXPECT_LE(ledger->root().held(), ledger->room() / 2);
+  const auto modest = join({"later"});
+  for (int i = 0; i < 3; ++i)
+    send_again(modest, "later", 10'000);
+  greedy_for("later");
+  EXPECT_EQ(reports["later"], 3u);
+}
+
+TEST_F(ResentTest, WhatIsHeldGoesWithItsTrainer) {
+  const auto x = join({"never"});
+  for (int i = 0; i < 3; ++i)
+    send_again(x, "never", 10'000);
+  EXPECT_GT(ledger->root().held(), 0u);
+  self->send(x, cancel_atom::value, encode(cancel_request{}));
+  run();
+  EXPECT_EQ(ledger->root().held(), 0u);
 }
 
 } // namespace

@@ -21,8 +21,14 @@ namespace hippo::test {
 /// likes.
 class raw_peer {
 public:
-  explicit raw_peer(std::uint16_t port)
+  /// @param from the last byte of the address from which it comes
+  explicit raw_peer(std::uint16_t port, std::uint8_t from = 1)
     : file_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    own.sin_addr.s_addr = htonl(INADDR_LOOPBACK - 1 + from);
+    if (from != 1)
+      ::bind(file_, reinterpret_cast<sockaddr*>(&own), sizeof own);
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_port = htons(port);

@@ -2,6 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "hippo/link/link_set.hpp"
 #include "link/frames.hpp"
 
 namespace hippo {
@@ -190,6 +196,120 @@ TEST_F(RudePeerTest, HalfAMessageAndSilenceIsLetGo) {
   EXPECT_EQ(service.taken.size(), 1u);
   beat(6);
   EXPECT_EQ(service.ended, "nothing is heard of it");
+}
+
+/// One end whose peers' messages are booked.
+struct BookedTest : testing::Test {
+  ~BookedTest() noexcept override = default;
+
+  struct guest {
+    kj::TwoWayPipe pipe = kj::newTwoWayPipe();
+    std::string ended;
+    std::size_t taken = 0;
+    bytes said;
+    kj::Promise<void> saying = kj::READY_NOW;
+    std::optional<link_handle> link;
+  };
+
+  kj::AsyncIoContext io = kj::setupAsyncIo();
+  kj::TimerImpl timer{kj::origin<kj::TimePoint>()};
+  byte_ledger ledger{"peers", 1 << 20};
+  std::map<int, guest> guests;
+  std::unique_ptr<link_set> links
+    = std::make_unique<link_set>(timer, link_limits{.silent_beats_max = 30});
+
+  void TearDown() override { links.reset(); }
+
+  void run() {
+    for (int i = 0; i < 3000; ++i)
+      kj::evalLater([] {}).wait(io.waitScope);
+    io.waitScope.poll(); // what handles have said
+  }
+
+  void beat(int times = 1) {
+    for (; times > 0; --times) {
+      timer.advanceTo(timer.now() + 1 * kj::SECONDS);
+      run();
+    }
+  }
+
+  guest& come(int number, const std::string& address = "10.0.0.1") {
+    auto& x = guests[number];
+    x.link = links->add(
+      kj::mv(x.pipe.ends[0]), link_side::trainer,
+      {nullptr, [&x](const link_handle&, const frame&) { ++x.taken; },
+       [&x](const std::string& why) { x.ended = why; }},
+      link_set::party{ledger.root().open(address).open(
+                        "connection " + std::to_string(number)),
+                      address});
+    run();
+    return x;
+  }
+
+  /// Says hello, and so many bytes of a message of so many words.
+  void say_half(guest& x, std::size_t words, std::size_t bytes_of_it) {
+    x.said = test::stream_of({frame_of(frame_type::hello, 1),
+                              frame_of(frame_type::report, words)});
+    x.said.resize(x.said.size() - 8 * words + bytes_of_it);
+    x.saying = x.pipe.ends[1]->write(x.said.data(), x.said.size())
+                 .eagerlyEvaluate(nullptr);
+    run();
+  }
+};
+
+TEST_F(BookedTest, WhatIsHeldOfAMessageIsBookedUntilItsPeerGoes) {
+  auto& x = come(1);
+  say_half(x, 100'000, 200'000);
+  EXPECT_GE(ledger.root().held(), 200'000u);
+  EXPECT_LE(ledger.root().held(), 2 * 200'000u + 8192);
+  x.pipe.ends[1] = nullptr;
+  run();
+  EXPECT_NE(x.ended, "");
+  EXPECT_EQ(ledger.root().held(), 0u);
+}
+
+TEST_F(BookedTest, SmallMessagesAreBookedNowhere) {
+  say_half(come(1), 1000, 3000);
+  EXPECT_EQ(ledger.root().held(), 0u);
+}
+
+TEST_F(BookedTest, WhatIsNotWorkedThroughIsBooked) {
+  auto& x = come(1);
+  say_half(x, 10'000, 80'000);
+  EXPECT_EQ(x.taken, 2u);
+  EXPECT_GE(ledger.root().held(), 80'000u);
+  x.link->give_back(2, 80'040);
+  run();
+  EXPECT_EQ(ledger.root().held(), 0u);
+}
+
+TEST_F(BookedTest, TheOldestHalfMessageOfAnAddressMakesRoom) {
+  for (int i = 1; i < 30; ++i) {
+    come(i);
+    say_half(guests[i], 100'000, 30'000);
+    beat();
+  }
+  for (int i = 1; i < 29; ++i) {
+    EXPECT_LE(guests[i].ended.empty(), guests[i + 1].ended.empty()) << i;
+  }
+  EXPECT_NE(guests[1].ended.find("another connection of its address"),
+            std::string::npos)
+    << guests[1].ended;
+  EXPECT_EQ(guests[29].ended, "");
+  EXPECT_LE(ledger.root().held(), ledger.room() / 2);
+  // Another address has a share of its own, whatever this one holds.
+  auto& other = come(100, "10.0.0.2");
+  say_half(other, 20'000, 60'000);
+  EXPECT_EQ(other.ended, "");
+}
+
+TEST_F(BookedTest, AMessageBeyondItsShareIsRefusedWithAReason) {
+  auto& x = come(1);
+  say_half(x, 200'000, 600'000);
+  EXPECT_NE(x.ended.find("a message of it is not taken: connection 1 takes"),
+            std::string::npos)
+    << x.ended;
+  EXPECT_EQ(ledger.root().held(), 0u);
 }
 
 TEST_F(RudePeerTest, HalfAMessageAndTheEndIsNoOrderlyEnd) {

@@ -75,5 +75,30 @@ TEST(LinkLimits, FollowHowLongAPeerMayBeSilent) {
   EXPECT_EQ(fast.silent_beats_max, 8u);
 }
 
+TEST_F(LinkWatchTest, WhoDoesNotGoOnWithAMessageIsSlow) {
+  watch.note_hello();
+  for (int i = 1; i < 20; ++i) {
+    watch.note_received(); // now and then a byte
+    const auto x = watch.beat(false, 100);
+    ASSERT_EQ(x, i <= 6 ? verdict::fine : verdict::slow) << i;
+  }
+}
+
+TEST_F(LinkWatchTest, AMessageMayComeSlowlyAsLongAsItComes) {
+  watch.note_hello();
+  const auto rate = limits.message_bytes_per_second_min;
+  for (std::size_t i = 1; i < 200; ++i) {
+    watch.note_received();
+    ASSERT_EQ(watch.beat(false, rate * i), verdict::fine) << i;
+  }
+  EXPECT_EQ(watch.beats_begun(), 199u);
+  watch.note_message();
+  EXPECT_EQ(watch.beats_begun(), 0u);
+  for (int i = 0; i < 20; ++i) {
+    watch.note_received();
+    ASSERT_EQ(watch.beat(false), verdict::fine) << "there is none now";
+  }
+}
+
 } // namespace
 } // namespace hippo

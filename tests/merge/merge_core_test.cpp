@@ -834,6 +834,236 @@ TEST(MergeCore, WhatDivergesUnderTheStudysOwnSettingsFails) {
   end_all(1, error{errc::diverged, "loss is nan"});
 }
 
+/// Grants as a pool does that lets trainers rest: the one that has not been
+/// blamed first.
+void grant_resting(merge_world& x, trainer_id healthy) {
+  if (x.wanted > 0 && !x.trainers.at(healthy).granted) {
+    --x.wanted;
+    x.grant(healthy);
+  } else {
+    x.grant_for_demand();
+  }
+}
+
+/// A trainer that lies beside one that does not, until all has come to an end.
+/// @param lie is told of each lease that the liar gets
+void expect_a_liar_harms_nobody(
+  const std::function<void(merge_world&, trainer_id, lease_id)>& lie,
+  bool is_blamed = true) {
+  started_world x;
+  const auto liar = x.join("model");
+  const auto healthy = x.join("model");
+  std::map<trainer_id, std::string> both{{liar, "model"}, {healthy, "model"}};
+  x.apply(merge_event::able_trainers{both});
+  x.train(0, {x.constant(.1), x.change(.1, 6, .2), x.constant(.3)}, 9);
+  unsigned leases = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    x.commit_all();
+    while (!x.demands.empty())
+      x.answer_demand();
+    x.obey_cancels();
+    if (leases == 0)
+      x.grant_for_demand();
+    else
+      grant_resting(x, healthy);
+    auto busy = std::ranges::find_if(x.trainers, [](const auto& kvp) {
+      return !kvp.second.jobs.empty();
+    });
+    if (busy == x.trainers.end() && x.commits.empty() && x.wanted == 0)
+      break;
+    x.pass(1);
+    if (auto& jobs = x.trainers.at(liar).jobs; !jobs.empty()) {
+      ++leases;
+      lie(x, liar, jobs.begin()->first);
+    }
+    // Rests, as the pool has it.
+    if (!x.trainers.at(liar).granted && x.blamed.count(liar) > 0)
+      x.trainers.at(liar).granted = true;
+    if (auto& jobs = x.trainers.at(healthy).jobs; !jobs.empty())
+      x.step(healthy, jobs.begin()->first);
+  }
+  EXPECT_GT(leases, 0u);
+  EXPECT_TRUE(x.studies[0].failed.empty());
+  EXPECT_EQ(x.blamed.count(healthy), 0u);
+  if (is_blamed) {
+    EXPECT_EQ(x.blamed.count(liar), 1u);
+  }
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, ALeaseThatIsHandedBackUnaskedIsAnAttempt) {
+  expect_a_liar_harms_nobody([](auto& x, trainer_id id, lease_id number) {
+    x.end(id, number, error{errc::cancelled, "I did not want to"});
+  });
+}
+
+TEST(MergeCore, ALeaseThatEndsWellWithNothingDoneIsAnAttempt) {
+  expect_a_liar_harms_nobody([](auto& x, trainer_id id, lease_id number) {
+    x.end(id, number);
+  });
+}
+
+TEST(MergeCore, DivergenceThatAnotherDoesNotFindFailsNobody) {
+  expect_a_liar_harms_nobody([](auto& x, trainer_id id, lease_id number) {
+    auto& job = x.trainers.at(id).jobs.at(number);
+    job.at = job.work.stops.front().at;
+    x.end(id, number, error{errc::diverged, "loss is nan"});
+  });
+}
+
+TEST(MergeCore, AReportOfWhatIsNotLeasedIsAnAttempt) {
+  expect_a_liar_harms_nobody([](auto& x, trainer_id id, lease_id number) {
+    stop_report lie;
+    lie.lease = number;
+    lie.at = 1000;
+    lie.device = x.trainers.at(id).kind;
+    x.report(lie);
+    x.obey_cancels();
+  });
+}
+
+/// A checkpoint that is not there: nobody else reads it, and who has left it
+/// hands back what starts from it.
+TEST(MergeCore, ACheckpointThatIsNotThereIsForgotten) {
+  merger_options options;
+  options.save_every_seconds = 1;
+  started_world x{options};
+  const auto liar = x.join("model");
+  const auto healthy = x.join("model");
+  x.apply(merge_event::able_trainers{{{liar, "model"}, {healthy, "model"}}});
+  x.train(0, {x.change(.1, 6, .2), x.change(.1, 6, .3)}, 9);
+  x.grant(liar);
+  auto lease = x.lease_of(liar);
+  auto& job = x.trainers.at(liar).jobs.at(lease);
+  while (true) {
+    const auto stop = job.work.stops.at(job.next_stop++);
+    const auto report = x.train_to(job, stop);
+    x.report(report);
+    if (report.saved)
+      break;
+  }
+  x.end(liar, lease, error{errc::cancelled, "gone"});
+  EXPECT_EQ(x.blamed, std::set{liar});
+  for (int i = 0; i < 1000 && !(x.wanted == 0 && x.commits.empty()
+                                && x.trainers.at(healthy).jobs.empty());
+       ++i) {
+    x.commit_all();
+    while (!x.demands.empty())
+      x.answer_demand();
+    x.pass(1);
+    if (i % 2 == 0) // the liar's rest is over now and then
+      grant_resting(x, healthy);
+    else
+      x.grant_for_demand();
+    for (const auto id : {liar, healthy})
+      if (auto& jobs = x.trainers.at(id).jobs; !jobs.empty()) {
+        const auto& start = jobs.begin()->second.work.start.file;
+        if (id == liar)
+          x.end(id, jobs.begin()->first, error{errc::cancelled, "no"});
+        else if (!start.empty() && start == checkpoint_name(
+                   node_id{1}, jobs.begin()->second.at, lease))
+          x.end(id, jobs.begin()->first,
+                error{errc::bad_checkpoint, "it is missing"});
+        else
+          x.step(id, jobs.begin()->first);
+      }
+  }
+  EXPECT_TRUE(x.studies[0].failed.empty());
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, ATrainerThatSaysThatItIsIdleHasNoLease) {
+  for (const bool takes_up : {false, true}) {
+    started_world x;
+    x.train(0, {x.constant(.1)}, 9);
+    const auto id = x.grant();
+    const auto lease = x.lease_of(id);
+    if (takes_up)
+      x.heartbeat(id, lease);
+    const auto say = [&] {
+      x.apply(merge_event::heartbeat{id, lease_id{}, 0});
+    };
+    for (int i = 0; i < 20; ++i)
+      say(); // all at once: they have waited on their way
+    EXPECT_TRUE(x.core.leases().find(lease));
+    x.pass(3);
+    say();
+    EXPECT_TRUE(x.core.leases().find(lease));
+    x.trainers.at(id).jobs.clear(); // it has none
+    x.pass(3);
+    say();
+    EXPECT_FALSE(x.core.leases().find(lease));
+    EXPECT_EQ(x.blamed.count(id), 1u);
+    x.run_all();
+    x.expect_all_as_alone();
+  }
+}
+
+TEST(MergeCore, ATrainerThatSaysNothingOfALeaseHasItNot) {
+  started_world x{laned(2)};
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto id = x.grant();
+  ASSERT_EQ(x.trainers.at(id).jobs.size(), 2u);
+  const auto first = x.trainers.at(id).jobs.begin()->first;
+  const auto second = x.trainers.at(id).jobs.rbegin()->first;
+  for (int i = 0; i < 20; ++i) {
+    x.pass(1);
+    x.heartbeat(id, first);
+    x.heartbeat(id, second);
+  }
+  EXPECT_EQ(x.core.leases().leases().size(), 2u);
+  x.trainers.at(id).jobs.erase(second);
+  for (int i = 0; i < 7; ++i) {
+    x.pass(1);
+    x.heartbeat(id, first);
+  }
+  EXPECT_TRUE(x.core.leases().find(first));
+  EXPECT_FALSE(x.core.leases().find(second));
+  EXPECT_EQ(x.blamed.count(id), 1u);
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+TEST(MergeCore, AHeartbeatOfItsLeaseShowsThatATrainerIsNotIdle) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  for (int i = 0; i < 100; ++i) {
+    x.pass(2);
+    x.apply(merge_event::heartbeat{id, lease_id{}, 0});
+    x.pass(1);
+    x.heartbeat(id, lease);
+  }
+  EXPECT_TRUE(x.core.leases().find(lease));
+}
+
+TEST(MergeCore, HeartbeatsThatMoveButNeverReportEndTheLease) {
+  merger_options options;
+  options.stall_max = std::chrono::seconds{60};
+  started_world x{options};
+  x.train(0, {x.constant(.1)}, 9);
+  const auto first = x.grant();
+  x.step(first, x.lease_of(first), 1); // now it is known what a step takes
+  x.train(0, {x.constant(.2)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  for (int i = 0; i < 59; ++i) {
+    x.pass(1);
+    x.apply(merge_event::heartbeat{id, lease, static_cast<step_t>(i % 5)});
+  }
+  EXPECT_TRUE(x.stalled.empty());
+  for (int i = 0; i < 3; ++i) {
+    x.pass(1);
+    if (x.stalled.empty())
+      x.apply(merge_event::heartbeat{id, lease, 9});
+  }
+  ASSERT_EQ(x.stalled.size(), 1u);
+  EXPECT_NE(x.stalled[0].why.find("no report for"), std::string::npos);
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
 TEST(MergeCore, HeartbeatsWithoutProgressEndTheLease) {
   merger_options options;
   options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
@@ -896,9 +1126,11 @@ TEST(MergeCore, WhatAnotherTrainerSaysOfALeaseShowsNothing) {
   const auto id = x.grant();
   const auto other = x.grant();
   const auto lease = x.lease_of(id);
+  const auto own = x.lease_of(other);
   for (step_t at = 0; at < 100 && x.stalled.empty(); ++at) {
     x.pass(5);
     x.apply(merge_event::heartbeat{other, lease, at});
+    x.apply(merge_event::heartbeat{other, own, at / 3});
     x.heartbeat(id, lease);
   }
   ASSERT_EQ(x.stalled.size(), 1u);

@@ -86,6 +86,7 @@ public:
   std::vector<std::pair<trainer_id, lease>> sent_leases;
   std::vector<merge_effect::send_stop> sent_stops;
   std::uint64_t acks = 0;
+  std::uint64_t code_restored = 0; ///< how often it was to be looked at
 
   // -- time and events --------------------------------------------------------
 
@@ -528,6 +529,7 @@ private:
     ++studies[number_of(x.study)].quiesced;
   }
   void take(merge_effect::retired& x) { retired.push_back(x.trained_steps); }
+  void take(merge_effect::restore_code&) { ++code_restored; }
   void take(merge_effect::log_line& x) { log.push_back(std::move(x)); }
 
 public:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -162,6 +163,126 @@ TEST_F(RetryPolicy, DivergedStateIsOfTheStageThatReachesIt) {
     EXPECT_EQ(std::get<mark_diverged>(x).node, node) << at;
     EXPECT_EQ(std::get<mark_diverged>(x).at, at);
   }
+}
+
+/// A lease of both nodes that has reported up to the state that diverges.
+running_lease diverging(trainer_id x, step_t at, std::string name = {}) {
+  auto result = lease_of_both(x);
+  result.trainer_name = std::move(name);
+  result.progress.reached = at;
+  result.progress.has_reported = true;
+  return result;
+}
+
+TEST_F(RetryPolicy, DivergenceTakesTheWordOfTwoWhereThereAreTwo) {
+  policy.set_able({first_trainer, second_trainer});
+  const auto claim = failed_at(12, errc::diverged);
+  const auto what = path_of({{node_id{2}, 10, 20, {}}});
+  EXPECT_TRUE(
+    std::holds_alternative<retry>(judge(diverging(first_trainer, 12), claim)));
+  EXPECT_TRUE(policy.is_left_to_others(first_trainer, what));
+  EXPECT_FALSE(policy.is_left_to_others(second_trainer, what));
+  const auto x = judge(diverging(second_trainer, 12), claim);
+  ASSERT_TRUE(std::holds_alternative<mark_diverged>(x));
+  EXPECT_EQ(std::get<mark_diverged>(x).at, 12u);
+  EXPECT_FALSE(policy.is_left_to_others(first_trainer, what));
+}
+
+TEST_F(RetryPolicy, DivergenceIsConfirmedWhereverTheSecondStartsFrom) {
+  policy.set_able({first_trainer, second_trainer});
+  const auto claim = failed_at(12, errc::diverged);
+  judge(diverging(first_trainer, 12), claim);
+  auto second = diverging(second_trainer, 12);
+  second.progress.saved = 11;
+  EXPECT_TRUE(std::holds_alternative<mark_diverged>(judge(second, claim)));
+}
+
+TEST_F(RetryPolicy, WhoSaysThatItDivergesWhereAnotherMeasuresIsToBlame) {
+  policy.set_able({first_trainer, second_trainer});
+  judge(diverging(first_trainer, 12), failed_at(12, errc::diverged));
+  EXPECT_TRUE(policy.note_recorded(lease_of_both(second_trainer), 11).empty());
+  EXPECT_EQ(policy.note_recorded(lease_of_both(second_trainer), 12),
+            std::set{first_trainer});
+}
+
+TEST_F(RetryPolicy, OneProcessUnderTwoNumbersConfirmsNothing) {
+  policy.set_able({first_trainer, second_trainer, trainer_id{3}});
+  const auto claim = failed_at(12, errc::diverged);
+  for (const auto x : {first_trainer, second_trainer})
+    EXPECT_TRUE(std::holds_alternative<retry>(
+      judge(diverging(x, 12, "host:1"), claim)));
+}
+
+TEST_F(RetryPolicy, WhoseWordWasConfirmedIsAskedNowAndThen) {
+  policy.set_able({first_trainer, second_trainer});
+  const auto is_believed = [&](step_t at) {
+    return std::holds_alternative<mark_diverged>(
+      judge(diverging(first_trainer, at), failed_at(at, errc::diverged)));
+  };
+  for (step_t at = 1; at <= retry_policy::confirmed_for_trust; ++at) {
+    EXPECT_FALSE(is_believed(at));
+    judge(diverging(second_trainer, at), failed_at(at, errc::diverged));
+  }
+  for (unsigned i = 1; i < retry_policy::trusted_asked_every; ++i)
+    EXPECT_TRUE(is_believed(9));
+  EXPECT_FALSE(is_believed(9));
+  // Contradicted once, it begins anew.
+  EXPECT_EQ(policy.note_recorded(lease_of_both(second_trainer), 9),
+            std::set{first_trainer});
+  EXPECT_FALSE(is_believed(9));
+}
+
+/// Whatever trainers say of whatever states: the same is asked of each of them
+/// at most once, and it ends.
+TEST_F(RetryPolicy, DivergenceIsSettledAfterEachTrainerWasAskedOnce) {
+  for (unsigned seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 rng{seed};
+    retry_policy x{3};
+    std::set<trainer_id> able;
+    for (std::uint64_t i = 1; i <= 1 + rng() % 4; ++i)
+      able.insert(trainer_id{i});
+    x.set_able(able);
+    std::map<trainer_id, step_t> says;
+    for (const auto id : able)
+      says[id] = 1 + rng() % 3;
+    const auto what = path_of({{node_id{1}, 0, 10, {}}});
+    std::optional<verdict> settled;
+    for (std::size_t turns = 0; !settled; ++turns) {
+      ASSERT_LT(turns, 3 * able.size());
+      std::vector<trainer_id> may;
+      for (const auto id : able)
+        if (!x.is_left_to_others(id, what))
+          may.push_back(id);
+      ASSERT_FALSE(may.empty()) << "somebody always may try";
+      const auto id = may[rng() % may.size()];
+      const auto got = x.judge(diverging(id, says[id]),
+                               failed_at(says[id], errc::diverged), plan);
+      if (!std::holds_alternative<retry>(got))
+        settled = got;
+    }
+    ASSERT_TRUE(std::holds_alternative<mark_diverged>(*settled));
+  }
+}
+
+TEST_F(RetryPolicy, ALeaseMayCrossTheLeaveOfItsTrainerOnce) {
+  EXPECT_TRUE(policy.may_hand_back(first_trainer));
+  EXPECT_FALSE(policy.may_hand_back(first_trainer));
+  EXPECT_TRUE(policy.may_hand_back(second_trainer));
+  policy.note_success(first_trainer);
+  EXPECT_TRUE(policy.may_hand_back(first_trainer));
+}
+
+TEST_F(RetryPolicy, StartIsDoubtedOnceSomebodyCouldNotReadIt) {
+  plan.restore_checkpoint(node_id{2}, 15, {"b.ckpt", 8, 1});
+  auto lease =
+    lease_of(lease_id{1}, first_trainer, 0, {{node_id{2}, 15, 20, {}}});
+  lease.work.start.file = "b.ckpt";
+  EXPECT_FALSE(policy.is_start_doubted(lease));
+  judge(lease, failed_at(15, errc::bad_checkpoint));
+  EXPECT_TRUE(policy.is_start_doubted(lease));
+  lease.progress.has_recorded = true;
+  EXPECT_FALSE(policy.is_start_doubted(lease));
 }
 
 TEST_F(RetryPolicy, BadCheckpointInsideANodeIsOfThatNode) {

@@ -224,6 +224,15 @@ TEST_F(PoolCoreTest, HeartbeatOfALeaseIsForwardedToTheHolder) {
     (std::vector<core::forward_heartbeat>{{5, {x, lease_id{8}, 0, 0}}}));
 }
 
+TEST_F(PoolCoreTest, IdleHeartbeatOfAHeldTrainerIsForwarded) {
+  demand(5, 1);
+  const auto x = join();
+  EXPECT_EQ(all<core::forward_heartbeat>(heartbeat_of(x)),
+            (std::vector<core::forward_heartbeat>{{5, {x, lease_id{}, 0, 0}}}));
+  pool.release(x, now);
+  EXPECT_TRUE(all<core::forward_heartbeat>(heartbeat_of(x)).empty());
+}
+
 TEST_F(PoolCoreTest, HeartbeatOfALeaseWithoutHolderIsNotForwarded) {
   const auto x = admit();
   EXPECT_TRUE(heartbeat_of(x, lease_id{8}).empty());
@@ -307,6 +316,31 @@ TEST_F(PoolCoreTest, SickTrainerRestsForAllLongerEachTime) {
   now += 601s;
   EXPECT_EQ(all<core::review_after>(pool.blame(x, "broke", now)),
             (std::vector<core::review_after>{{1000ms, true}}));
+}
+
+TEST_F(PoolCoreTest, WhoRegistersAnewRestsOn) {
+  demand(1, 1);
+  auto x = join();
+  auto span = 1000ms;
+  for (int i = 0; i < 6; ++i) {
+    pool.blame(x, "broke", now);
+    pool.disconnect(x, false, "it closed the connection", now);
+    x = join();
+    demand(1, 1);
+    EXPECT_EQ(pool.holder_of(x), std::nullopt) << i;
+    now += span - 1ms;
+    pool.review(true, now);
+    EXPECT_EQ(pool.holder_of(x), std::nullopt) << i;
+    now += 1ms;
+    pool.review(true, now);
+    EXPECT_TRUE(pool.holder_of(x)) << i;
+    span *= 2;
+  }
+  auto other = named();
+  other.process_id = 8;
+  const auto y = join(other);
+  demand(2, 1);
+  EXPECT_TRUE(pool.holder_of(y)) << "it is another one";
 }
 
 TEST_F(PoolCoreTest, FailuresAreCountedWhoeverIsToBlame) {

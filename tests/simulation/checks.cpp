@@ -7,6 +7,7 @@
 #include "hippo/sequence/family.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/tuner.hpp"
+#include "pool.hpp"
 #include "simulation/study_texts.hpp"
 #include "simulation/world.hpp"
 #include "study.hpp"
@@ -90,11 +91,38 @@ void world::note_fruitless(const lease& work, const stop_point& next) {
         + what_.disk_slow + what_.disk_full + what_.read_only
         + what_.actor_death
       > 0;
-  const std::uint64_t most = merger_options{}.attempts_max;
+  // Each trainer may hand back one lease, in each of its registrations.
+  const std::uint64_t most
+    = merger_options{}.attempts_max
+      + (what_.hand_back > 0 ? last_node_ + what_.leave + what_.death : 0);
   if (times > (is_disturbed ? 10 * most : 2 * most))
     fail("training has failed " + std::to_string(times)
          + " times before step " + std::to_string(next.at)
          + " was reported, and is tried again");
+}
+
+/// What is held for trainers is theirs that are there, all of them no more than
+/// leaves as much free, each no more than leaves as much to the others.
+void world::check_held() {
+  for (const auto* x : states<pool_state, pool_actor>()) {
+    if (!x->core)
+      continue;
+    std::uint64_t all = 0;
+    for (const auto& [number, those] : x->reports) {
+      if (x->trainers.count(number) == 0)
+        return fail("reports are held of a trainer that has gone");
+      std::uint64_t held = 0;
+      for (const auto& y : those.those)
+        held += y.booked.bytes();
+      all += held;
+      if (held > pool_room / 4)
+        return fail("a trainer has more than its share held");
+    }
+    if (all != x->core->options().held->root().held())
+      return fail("what is held for trainers is not what is booked");
+    if (all > pool_room / 2)
+      return fail("trainers have more than their share held");
+  }
 }
 
 /// Whether no study is left that trains or waits.
@@ -205,8 +233,14 @@ void world::check_study(state_reader& store, const stored_study& study) {
     // as make a verdict have them.
     // Those that are lost one after the other over it, by whatever chance, say
     // nothing else.
+    // Two that measure what is not there are believed.
+    const bool is_disturbed
+      = !had_healthy_ || life_ > 1
+        || what_.death + what_.leave + what_.cut + what_.delay > 0;
     const bool is_excused
-      = what_.nan > 0 || what_.death >= merger_options{}.attempts_max
+      = (what_.nan > 0
+         && (is_disturbed || ever_sick_.size() >= 2 || what_.trainers < 2))
+        || what_.death >= merger_options{}.attempts_max
         || (is_others
             && (what_.trainers < 2
                 || ever_sick_.size() >= merger_options{}.attempts_max
@@ -220,12 +254,13 @@ void world::check_study(state_reader& store, const stored_study& study) {
                            && what_.*x.value > 0;
                   })))
         || (what_.sick_load + what_.sick_train + what_.io_failed + what_.stuck
-                + what_.hang + what_.slow + what_.nonsense
+                + what_.hang + what_.slow + what_.nonsense + what_.late
+                + what_.hand_back + what_.do_nothing + what_.say_idle
+                + what_.move + what_.dupe
               > 0
-            && (!had_healthy_ || life_ > 1
+            && (is_disturbed
                 || ever_sick_.size() >= std::min<std::uint64_t>(
-                     merger_options{}.attempts_max, what_.trainers)
-                || what_.death + what_.leave + what_.cut + what_.delay > 0));
+                     merger_options{}.attempts_max, what_.trainers)));
     if (!is_its_own && !is_excused)
       return fail(label + std::to_string(row.trial) + " failed, and training "
                   "it alone does not: " + row.failure);

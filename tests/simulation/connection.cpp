@@ -104,7 +104,11 @@ connection::be_pool(registrar_actor::pointer self, pool_actor pool) {
     },
     [=](heartbeat_atom, const heartbeat_wire& x) {
       if (const auto y = me.lock())
-        y->pass([=] { awake(self)->send(pool, heartbeat_atom::value, x); });
+        y->pass([=] {
+          awake(self)->send(pool, heartbeat_atom::value, y->told(x));
+          if (y->where_.sick->resends)
+            y->send_unknown(awake(self), pool);
+        });
     },
     [=](resent_atom, const resent_wire& x, const trainer_actor&) {
       if (const auto y = me.lock())
@@ -175,6 +179,34 @@ lease_owner_actor connection::owner_for(const lease_owner_actor& owner) {
   owners_.push_back(caf::actor_cast<caf::actor>(result));
   where_.note_actor(owners_.back());
   return result;
+}
+
+/// A heartbeat as a trainer says it that lies.
+heartbeat_wire connection::told(const heartbeat_wire& x) {
+  const auto& sick = *where_.sick;
+  auto lie = decode(x);
+  if (!lie || (!sick.says_idle && !sick.moves))
+    return x;
+  if (sick.says_idle) {
+    lie->lease = lease_id{};
+    lie->at = 0;
+  } else if (lie->lease != lease_id{}) {
+    lie->at += random_() % 5;
+  }
+  return encode(*lie);
+}
+
+/// Sends what nobody knows a merger for.
+template <class Self>
+void connection::send_unknown(Self self, const pool_actor& pool) {
+  resent x;
+  x.workload_key = "nobody knows this";
+  x.report.lease = lease_id{7};
+  x.report.node = node_id{1};
+  x.report.at = 1;
+  x.report.device = "sim";
+  x.report.output = std::string(1000, 'o');
+  self->send(pool, resent_atom::value, encode(x), far_trainer_);
 }
 
 /// Sends a report, and what a trainer that lies says beside it.

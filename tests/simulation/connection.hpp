@@ -55,6 +55,9 @@ private:
                                           trainer_actor trainer);
   lease_owner_actor owner_for(const lease_owner_actor& owner);
   void pass(std::function<void()> message);
+  heartbeat_wire told(const heartbeat_wire& x);
+  template <class Self>
+  void send_unknown(Self self, const pool_actor& pool);
   void send_report(const lease_owner_actor& owner, const stop_report_wire& x);
   void end(const caf::actor& x, virtual_timeline::duration after);
 

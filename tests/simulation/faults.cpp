@@ -104,6 +104,18 @@ void world::inject(scenario::field x) {
     ail(&ailments::cannot_train);
   } else if (is(&s::io_failed)) {
     ail(&ailments::cannot_save);
+  } else if (is(&s::hand_back)) {
+    ail(&ailments::hands_back);
+  } else if (is(&s::do_nothing)) {
+    ail(&ailments::does_nothing);
+  } else if (is(&s::say_idle)) {
+    ail(&ailments::says_idle);
+  } else if (is(&s::move)) {
+    ail(&ailments::moves);
+  } else if (is(&s::resend)) {
+    ail(&ailments::resends);
+  } else if (is(&s::dupe)) {
+    ail(&ailments::dupes);
   } else if (is(&s::cut)) {
     if (auto* y = pick_trainer(); y && y->link) {
       y->link->lose(seconds_below(20), seconds_below(20));

@@ -140,7 +140,7 @@ step_t hash_engine::reached(lease_id lease) const {
 step_t hash_engine::reached(const job& x) const {
   const auto begin = std::max(x.state.at, x.work.stages.front().begin);
   const auto now = where_.timeline->now();
-  if (!x.is_loaded || sick.is_stuck || x.is_silent || x.hangs_until
+  if (!x.is_loaded || sick.stands_still() || x.is_silent || x.hangs_until
       || now <= x.since
       || x.next_stop >= x.work.stops.size())
     return begin;
@@ -174,7 +174,7 @@ void hash_engine::schedule(job& x) {
         [this, number = x.work.number] { look(number); });
     return;
   }
-  if (sick.is_stuck)
+  if (sick.stands_still())
     return;
   if (!x.is_loaded) {
     x.next = where_.timeline->schedule_at(
@@ -199,6 +199,17 @@ void hash_engine::go_on(lease_id number) {
     end(number, error{errc::training_failed, "it was silent for too long"});
     return;
   }
+  if (sick.hands_back || sick.does_nothing) {
+    where_.note_fruitless(x.work, x.work.stops.at(x.next_stop));
+    end(number, sick.does_nothing
+                  ? std::nullopt
+                  : std::optional{error{errc::cancelled, "not wanted"}});
+    return;
+  }
+  if (sick.dupes && !x.is_loaded) {
+    dupe(x);
+    return;
+  }
   if (sick.cannot_train) {
     end(number, error{errc::training_failed, "no module named 'torch'"});
     return;
@@ -214,7 +225,7 @@ void hash_engine::go_on(lease_id number) {
     const auto found = where_.folder->find(path);
     if (file.empty() || sick.cannot_load || found == where_.folder->end()
         || !std::filesystem::exists(path)) {
-      if (!sick.cannot_load && where_.is_wanted(x.work))
+      if (!sick.cannot_load && !where_.has_dupes && where_.is_wanted(x.work))
         where_.complain("a lease starts from " + path
                         + ", which is not there");
       end(number, error{errc::bad_checkpoint, "cannot read " + path});
@@ -237,6 +248,25 @@ void hash_engine::go_on(lease_id number) {
     return;
   }
   pass_stop(x, x.work.stops.at(x.next_stop));
+}
+
+/// Says that it has saved what it is to save first, which it has not, and ends
+/// the lease.
+void hash_engine::dupe(job& x) {
+  const auto number = x.work.number;
+  const auto& stop = x.work.stops.front();
+  where_.note_fruitless(x.work, stop);
+  if (stop.save && !stop.evaluate) {
+    const auto* where = stage_reaching(x.work, stop.at);
+    stop_report lie;
+    lie.lease = number;
+    lie.at = stop.at;
+    lie.device = "sim";
+    lie.saved = checkpoint{
+      checkpoint_name(where ? where->node : root_node, stop.at, number), 1, 1};
+    x.sink(lie);
+  }
+  end(number, error{errc::cancelled, "gone"});
 }
 
 void hash_engine::pass_stop(job& x, const stop_point& stop) {

@@ -85,11 +85,25 @@ struct ailments {
   bool repeats = false;        ///< each report comes twice
   bool is_late = false;        ///< and once more a minute later
   bool talks_nonsense = false; ///< steps, files and leases that are not
+  bool hands_back = false;     ///< each lease, unasked
+  bool does_nothing = false;   ///< and says that it is done
+  bool says_idle = false;      ///< while it holds a lease
+  bool moves = false;          ///< in heartbeats alone
+  bool resends = false;        ///< reports for what nobody knows
+  bool dupes = false;          ///< saves what is not there
 
   [[nodiscard]] bool any() const {
     return is_stuck || is_slow || cannot_load || cannot_train || cannot_save
            || cannot_start || measures_nan || repeats || is_late
-           || talks_nonsense;
+           || talks_nonsense || is_liar();
+  }
+  /// Whether it says what is not so of what it does with leases.
+  [[nodiscard]] bool is_liar() const {
+    return hands_back || does_nothing || says_idle || moves || dupes;
+  }
+  /// Whether it takes leases and trains nothing.
+  [[nodiscard]] bool stands_still() const {
+    return is_stuck || says_idle || moves;
   }
 };
 
@@ -102,6 +116,7 @@ public:
     bool has_poison = false;
     bool has_flaws = false;
     bool has_hangs = false;
+    bool has_dupes = false; ///< whether some save what is not there
     std::uint64_t number = 0; ///< of the trainer
     virtual_timeline::duration step{}; ///< the time that one takes
     /// Called with each violation of what an engine may rely on.
@@ -167,6 +182,7 @@ private:
            lease_part during = lease_part::training,
            std::optional<step_t> at = {});
   [[nodiscard]] bool fails(job& x, flawed_call call, const hash_state& state);
+  void dupe(job& x);
   void strike(job& x, const flaw& wrong, lease_part during, step_t at);
   [[nodiscard]] step_t reached(const job& x) const;
 

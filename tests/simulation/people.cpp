@@ -38,6 +38,7 @@ void world::add_trainer() {
   where.has_poison = what_.poison != 0;
   where.has_flaws = what_.flaws != 0;
   where.has_hangs = what_.hangs != 0;
+  where.has_dupes = what_.dupe != 0;
   where.number = x.number;
   where.step = std::chrono::milliseconds{100 + below(1500)};
   where.complain = [this](const std::string& why) { fail(why); };

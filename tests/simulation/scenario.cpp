@@ -1,6 +1,7 @@
 #include "simulation/scenario.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace hippo::simulation {
 
@@ -46,9 +47,22 @@ const std::vector<scenario::field>& scenario::fields() {
     {"flaws", &s::flaws, "some states fail in some call, in some way", true},
     {"sick_start", &s::sick_start, "a trainer can start no workload", true},
     {"hangs", &s::hangs, "some states never return from some call", true},
+    {"hand_back", &s::hand_back, "a trainer hands leases back unasked", true},
+    {"do_nothing", &s::do_nothing, "a trainer says it is done, and is not",
+     true},
+    {"say_idle", &s::say_idle, "a trainer says it is idle, and has a lease",
+     true},
+    {"move", &s::move, "a trainer gets on in heartbeats alone", true},
+    {"resend", &s::resend, "a trainer sends what nobody knows", true},
+    {"dupe", &s::dupe, "a trainer saves what is not there", true},
   };
   return result;
 }
+
+/// Kinds of faults that came after the others: seeds keep what they had.
+constexpr std::array lies{&scenario::hand_back, &scenario::do_nothing,
+                          &scenario::say_idle,  &scenario::move,
+                          &scenario::resend,    &scenario::dupe};
 
 scenario scenario::draw(std::uint64_t seed) {
   scenario x;
@@ -75,7 +89,9 @@ scenario scenario::draw(std::uint64_t seed) {
         && field.value != &scenario::settings
         && field.value != &scenario::flaws
         && field.value != &scenario::sick_start
-        && field.value != &scenario::hangs && below(5) == 0)
+        && field.value != &scenario::hangs
+        && std::ranges::find(lies, field.value) == lies.end()
+        && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
   // Only if it is set: what the others end with is not told apart from it yet.
   x.actor_death = 0;
@@ -83,6 +99,8 @@ scenario scenario::draw(std::uint64_t seed) {
   x.flaws = below(4) == 0;
   x.sick_start = below(8) == 0 ? 1 + below(2 * size) : 0;
   x.hangs = below(4) == 0;
+  for (const auto lie : lies)
+    x.*lie = below(8) == 0 ? 1 + below(2 * size) : 0;
   return x;
 }
 

@@ -56,6 +56,13 @@ struct scenario {
   std::uint64_t sick_start = 0; ///< a trainer can start no workload
   std::uint64_t hangs = 0; ///< 1: training never returns from some calls
 
+  std::uint64_t hand_back = 0;  ///< a trainer hands leases back unasked
+  std::uint64_t do_nothing = 0; ///< a trainer says it is done, and is not
+  std::uint64_t say_idle = 0;   ///< a trainer says it is idle, and has a lease
+  std::uint64_t move = 0;       ///< a trainer gets on in heartbeats alone
+  std::uint64_t resend = 0;     ///< a trainer sends what nobody knows
+  std::uint64_t dupe = 0;       ///< a trainer saves what is not there
+
   std::uint64_t messages = 0; ///< whether the trace shows each
 
   /// All of it by name, with the meaning for the help.

@@ -35,6 +35,7 @@ void world::boot() {
   options.coordinator.stall_max = 40s;
   if (what_.hangs != 0)
     options.coordinator.unmeasured_stall_max = 80s;
+  options.pool.held = std::make_shared<byte_ledger>("trainers", pool_room);
   options.coordinator.unpacked_nodes_max = what_.seed % 3;
   if (what_.seed % 4 == 0) // which changes nothing but where things lie
     options.coordinator.cold_folder = std::filesystem::temp_directory_path();

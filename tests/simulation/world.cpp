@@ -122,6 +122,8 @@ bool world::step() {
     return false;
   }
   deliver(ready[what_.shuffle != 0 ? below(ready.size()) : 0]);
+  if (what_.resend > 0 && messages_ % 64 == 0)
+    check_held();
   return true;
 }
 

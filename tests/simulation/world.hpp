@@ -26,6 +26,9 @@
 
 namespace hippo::simulation {
 
+/// What a service holds of what trainers send again for nobody.
+inline constexpr std::uint64_t pool_room = 64 << 10;
+
 /// What came of a scenario.
 /// With this begins what is said of a study that the door does not let in.
 inline const std::string refused_study = "a study is refused: ";
@@ -143,6 +146,7 @@ private:
   void note_health();
   void check_returns();
   void note_fruitless(const lease& work, const stop_point& next);
+  void check_held();
 
   scenario what_;
   memory_disk& disk_;

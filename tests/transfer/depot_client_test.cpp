@@ -23,6 +23,11 @@ namespace hippo {
 
 namespace {
 
+/// Named as what leases leave.
+const std::string file_a = "n1-s1-l1.ckpt";
+const std::string file_b = "n1-s2-l1.ckpt";
+const std::string file_c = "n1-s3-l1.ckpt";
+
 constexpr std::uint64_t mib = chunk_bytes_max;
 
 checkpoint named(const std::string& name, const std::string& bytes) {
@@ -48,7 +53,8 @@ protected:
   void serve(depot_limits limits = {}, std::uint16_t port = 0) {
     host.emplace(
       [&](kj::AsyncIoContext& io) -> capnp::Capability::Client {
-        return make_depot(root.path, io.provider->getTimer(), limits);
+        return depot{root.path, io.provider->getTimer(), limits}
+          .for_connection("here");
       },
       port);
   }
@@ -78,9 +84,10 @@ TEST_F(DepotClient, FetchesWhatItStored) {
   for (const std::uint64_t size :
        {0ul, 1ul, mib - 1, mib, mib + 1, 8 * mib, 9 * mib + 5}) {
     const auto bytes = random_bytes(size, size);
-    const auto x = client.store("w", "a", bytes);
+    const auto file = "n1-s" + std::to_string(size) + "-l1.ckpt";
+    const auto x = client.store("w", file, bytes);
     ASSERT_TRUE(x) << x.failure().message;
-    EXPECT_EQ(*x, named("a", bytes));
+    EXPECT_EQ(*x, named(file, bytes));
     const auto local = read_checkpoint(folder, *x);
     ASSERT_TRUE(local) << local.failure().message;
     EXPECT_TRUE(*local == bytes);
@@ -88,13 +95,13 @@ TEST_F(DepotClient, FetchesWhatItStored) {
     ASSERT_TRUE(read) << read.failure().message;
     EXPECT_TRUE(*read == bytes) << size;
   }
-  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+  EXPECT_EQ(names().size(), 7u);
 }
 
 TEST_F(DepotClient, TellsABadCheckpointFromABadNetwork) {
   depot_client client{address_of(host->port())};
-  fails(client.fetch("w", {"a", 1, 2}), errc::bad_checkpoint, "is missing");
-  auto x = *client.store("w", "a", random_bytes(2 * mib));
+  fails(client.fetch("w", {file_a, 1, 2}), errc::bad_checkpoint, "is missing");
+  auto x = *client.store("w", file_a, random_bytes(2 * mib));
   ++x.digest;
   fails(client.fetch("w", x), errc::bad_checkpoint, "is damaged");
   x.bytes = 3;
@@ -105,13 +112,13 @@ TEST_F(DepotClient, TellsABadCheckpointFromABadNetwork) {
   host.reset();
   fails(client.fetch("w", x), errc::io_failed,
         "127.0.0.1:" + std::to_string(port));
-  fails(client.store("w", "a", "x"), errc::io_failed, "Connection refused");
+  fails(client.store("w", file_a, "x"), errc::io_failed, "Connection refused");
 }
 
 TEST_F(DepotClient, ConnectsAgainWhenItIsUsedAgain) {
   depot_client client{address_of(host->port())};
   const auto bytes = random_bytes(mib + 1);
-  const auto x = client.store("w", "a", bytes);
+  const auto x = client.store("w", file_a, bytes);
   ASSERT_TRUE(x);
   const auto port = host->port();
   host.reset();
@@ -122,14 +129,14 @@ TEST_F(DepotClient, ConnectsAgainWhenItIsUsedAgain) {
   host.reset();
   fails(client.fetch("w", *x), errc::io_failed, "Connection refused");
   serve({}, port);
-  EXPECT_TRUE(client.store("w", "b", bytes));
+  EXPECT_TRUE(client.store("w", file_b, bytes));
 }
 
 TEST_F(DepotClient, NoSuchHost) {
   auto address = address_of(1);
   address.host = "no-such-host.invalid";
   depot_client client{address};
-  fails(client.store("w", "a", "x"), errc::io_failed,
+  fails(client.store("w", file_a, "x"), errc::io_failed,
         "cannot store checkpoint w/a: no-such-host.invalid:1: ");
 }
 
@@ -148,8 +155,8 @@ TEST_F(DepotClient, LayersAndFinders) {
     return x.castAs<schema::Depot>();
   };
   depot_client client{address};
-  EXPECT_TRUE(client.store("w", "a", "x"));
-  EXPECT_TRUE(client.store("w", "a", "y"));
+  EXPECT_TRUE(client.store("w", file_a, "x"));
+  EXPECT_TRUE(client.store("w", file_b, "y"));
   EXPECT_EQ(wrapped, 1);
   EXPECT_EQ(found, 1);
 }
@@ -163,11 +170,11 @@ TEST_F(DepotClient, WaitsForItsTurn) {
   // The first one has the only place until its connection lets it on.
   faulty_proxy proxy{host->port(), {fault::kind::stall, true, mib}};
   auto slow_address = address_of(proxy.port());
-  slow_address.silence_max = std::chrono::milliseconds{500};
+  slow_address.silence_max = std::chrono::milliseconds{2000};
   std::promise<void> waiting;
   auto other = std::async(std::launch::async, [&] {
     depot_client slow{slow_address};
-    const auto result = slow.store("w", "a", random_bytes(3 * mib));
+    const auto result = slow.store("w", file_a, random_bytes(3 * mib));
     return result ? std::string{} : result.failure().message;
   });
   while (names().empty())
@@ -176,16 +183,16 @@ TEST_F(DepotClient, WaitsForItsTurn) {
     auto hasty_address = address;
     hasty_address.silence_max = std::chrono::milliseconds{50};
     depot_client hasty{hasty_address};
-    fails(hasty.store("w", "b", "x"), errc::io_failed,
+    fails(hasty.store("w", file_b, "x"), errc::io_failed,
           "more than 1 checkpoints at a time");
     depot_client patient{address};
-    const auto stored = patient.store("w", "c", "x");
+    const auto stored = patient.store("w", file_c, "x");
     EXPECT_TRUE(stored) << stored.failure().message;
   }
-  EXPECT_NE(other.get().find("nothing was heard for 500 ms"),
+  EXPECT_NE(other.get().find("nothing was heard for 2000 ms"),
             std::string::npos);
   host->await_idle();
-  EXPECT_EQ(names(), std::vector<std::string>{"c"});
+  EXPECT_EQ(names(), std::vector<std::string>{file_c});
 }
 
 TEST_F(DepotClient, StandsForAFolder) {
@@ -229,24 +236,24 @@ protected:
 
 TEST_P(LostConnection, LeavesNothingAndMayBeTriedAgain) {
   const auto [upwards, after] = GetParam();
-  const auto x = named("a", bytes);
+  const auto x = named(file_a, bytes);
   if (!upwards) {
-    ASSERT_TRUE(write_checkpoint(folder, "a", bytes));
+    ASSERT_TRUE(write_checkpoint(folder, file_a, bytes));
   }
   faulty_proxy proxy{host->port(),
                      {fault::kind::cut, upwards, after * mib + after * 1000}};
   depot_client client{address_of(proxy.port())};
   if (upwards)
-    fails(client.store("w", "a", bytes), errc::io_failed,
-          "cannot store checkpoint w/a: 127.0.0.1:");
+    fails(client.store("w", file_a, bytes), errc::io_failed,
+          "cannot store checkpoint w/" + file_a + ": 127.0.0.1:");
   else
     fails(client.fetch("w", x), errc::io_failed,
-          "cannot fetch checkpoint w/a: 127.0.0.1:");
+          "cannot fetch checkpoint w/" + file_a + ": 127.0.0.1:");
   host->await_idle();
   EXPECT_EQ(names(), upwards ? std::vector<std::string>{}
-                             : std::vector<std::string>{"a"});
+                             : std::vector<std::string>{file_a});
   if (upwards) {
-    EXPECT_TRUE(client.store("w", "a", bytes));
+    EXPECT_TRUE(client.store("w", file_a, bytes));
   }
   const auto read = client.fetch("w", x);
   ASSERT_TRUE(read) << read.failure().message;
@@ -272,16 +279,16 @@ TEST_P(DamagedBit, NeverPassesForTheCheckpoint) {
   const auto bytes = random_bytes(3 * mib + rng() % mib);
   // Some of them hit what frames the chunks.
   const auto at = rng() % (rng() % 2 == 0 ? 1000 : bytes.size());
-  const auto x = named("a", bytes);
+  const auto x = named(file_a, bytes);
   if (!upwards) {
-    ASSERT_TRUE(write_checkpoint(folder, "a", bytes));
+    ASSERT_TRUE(write_checkpoint(folder, file_a, bytes));
   }
   faulty_proxy proxy{host->port(), {fault::kind::flip, upwards, at}};
   auto address = address_of(proxy.port());
   address.silence_max = std::chrono::milliseconds{200};
   depot_client client{address};
   if (upwards) {
-    const auto stored = client.store("w", "a", bytes);
+    const auto stored = client.store("w", file_a, bytes);
     if (stored) {
       EXPECT_EQ(*stored, x);
       EXPECT_TRUE(read_checkpoint(folder, x));
@@ -292,7 +299,7 @@ TEST_P(DamagedBit, NeverPassesForTheCheckpoint) {
       EXPECT_TRUE(*read == bytes);
     }
   }
-  const auto again = client.store("w", "b", bytes);
+  const auto again = client.store("w", file_b, bytes);
   EXPECT_TRUE(again) << again.failure().message;
 }
 
@@ -303,34 +310,34 @@ TEST_F(DepotClient, DamageOnTheWayIsTheNetworksFault) {
   {
     faulty_proxy proxy{host->port(), {fault::kind::flip, true, 2 * mib}};
     depot_client client{address_of(proxy.port())};
-    fails(client.store("w", "a", bytes), errc::io_failed,
+    fails(client.store("w", file_a, bytes), errc::io_failed,
           "was damaged on the way");
     EXPECT_TRUE(names().empty());
-    EXPECT_TRUE(client.store("w", "a", bytes));
+    EXPECT_TRUE(client.store("w", file_a, bytes));
   }
   faulty_proxy proxy{host->port(), {fault::kind::flip, false, 2 * mib}};
   depot_client client{address_of(proxy.port())};
-  fails(client.fetch("w", named("a", bytes)), errc::io_failed,
+  fails(client.fetch("w", named(file_a, bytes)), errc::io_failed,
         "was damaged on the way");
-  EXPECT_TRUE(client.fetch("w", named("a", bytes)));
+  EXPECT_TRUE(client.fetch("w", named(file_a, bytes)));
 }
 
 TEST_F(DepotClient, ASilentDepotIsGivenUp) {
   const auto bytes = random_bytes(12 * mib);
-  ASSERT_TRUE(write_checkpoint(folder, "a", bytes));
+  ASSERT_TRUE(write_checkpoint(folder, file_a, bytes));
   for (const bool upwards : {true, false}) {
     faulty_proxy proxy{host->port(), {fault::kind::stall, upwards, 3 * mib}};
     auto address = address_of(proxy.port());
     address.silence_max = std::chrono::milliseconds{100};
     depot_client client{address};
     if (upwards)
-      fails(client.store("w", "b", bytes), errc::io_failed,
+      fails(client.store("w", file_b, bytes), errc::io_failed,
             "nothing was heard for 100 ms");
     else
-      fails(client.fetch("w", named("a", bytes)), errc::io_failed,
+      fails(client.fetch("w", named(file_a, bytes)), errc::io_failed,
             "nothing was heard for 100 ms");
     host->await_idle();
-    EXPECT_EQ(names(), std::vector<std::string>{"a"});
+    EXPECT_EQ(names(), std::vector<std::string>{file_a});
   }
 }
 
@@ -342,8 +349,8 @@ TEST_F(DepotClient, OneThatLostItsConnectionUnnoticedTriesOnceMore) {
   // Long beside what a busy machine lets threads wait.
   address.silence_max = std::chrono::milliseconds{600};
   depot_client client{address};
-  ASSERT_TRUE(client.store("w", "a", bytes));
-  const auto again = client.store("w", "b", bytes);
+  ASSERT_TRUE(client.store("w", file_a, bytes));
+  const auto again = client.store("w", file_b, bytes);
   EXPECT_TRUE(again) << again.failure().message;
   EXPECT_EQ(proxy.connections(), 2);
 }
@@ -422,7 +429,7 @@ TEST_F(OddDepot, ASlowDiskIsNoSilence) {
   auto address = address_of(host->port());
   address.silence_max = std::chrono::milliseconds{600}; // as above
   depot_client client{address};
-  const auto stored = client.store("w", "a", "bytes");
+  const auto stored = client.store("w", file_a, "bytes");
   EXPECT_TRUE(stored) << stored.failure().message;
   EXPECT_GE(how.pings, 7);
 }
@@ -431,12 +438,12 @@ TEST_F(OddDepot, WrongBytesAreNotPassedOn) {
   depot_client client{address_of(host->port())};
   for (const std::string sends : {"bytex", "byte", "bytes and more"}) {
     how.sends = sends;
-    fails(client.fetch("w", named("a", "bytes")), errc::io_failed,
+    fails(client.fetch("w", named(file_a, "bytes")), errc::io_failed,
           "was damaged on the way");
     EXPECT_EQ(how.refused, sends.size() > 5);
   }
   how.sends = "bytes";
-  EXPECT_EQ(*client.fetch("w", named("a", "bytes")), "bytes");
+  EXPECT_EQ(*client.fetch("w", named(file_a, "bytes")), "bytes");
 }
 
 TEST_F(DepotClient, APeerThatIsNoDepot) {
@@ -445,7 +452,7 @@ TEST_F(DepotClient, APeerThatIsNoDepot) {
     return kj::heap<nothing>();
   });
   depot_client client{address_of(host->port())};
-  fails(client.store("w", "a", "bytes"), errc::io_failed, "not implemented");
+  fails(client.store("w", file_a, "bytes"), errc::io_failed, "not implemented");
 }
 
 } // namespace hippo

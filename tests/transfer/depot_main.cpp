@@ -9,7 +9,8 @@
 
 int main(int, char** argv) {
   const hippo::rpc_host host{[&](kj::AsyncIoContext& io) {
-    return hippo::make_depot(argv[1], io.provider->getTimer());
+    return hippo::depot{argv[1], io.provider->getTimer()}
+      .for_connection("here");
   }};
   std::cout << host.port() << std::endl;
   std::string line;

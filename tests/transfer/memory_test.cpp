@@ -91,12 +91,12 @@ TEST(DepotMemory, DoesNotGrowWithTheCheckpoint) {
   depot_client client{{.host = "127.0.0.1", .port = depot.port()}};
   // What a window needs.
   const auto small = random_bytes(2 * window_chunks_max * chunk_bytes_max);
-  const auto first = client.store("w", "small", small);
+  const auto first = client.store("w", "n1-s1-l1.ckpt", small);
   ASSERT_TRUE(first) << first.failure().message;
   ASSERT_TRUE(client.fetch("w", *first));
   const auto before = depot.peak_bytes();
   const auto large = random_bytes(64 * chunk_bytes_max + 3, 2);
-  const auto second = client.store("w", "large", large);
+  const auto second = client.store("w", "n1-s2-l1.ckpt", large);
   ASSERT_TRUE(second) << second.failure().message;
   const auto read = client.fetch("w", *second);
   ASSERT_TRUE(read) << read.failure().message;

@@ -379,7 +379,10 @@ int serve(serve_options options) {
     return fail(studies.failure(), exit_failed);
   system_config config;
   caf::actor_system system{config};
+  const auto held = std::make_shared<byte_ledger>("clients and trainers",
+                                                  room_of_peers(options));
   auto setup = options_of(options, folder);
+  setup.pool.held = held;
   setup.coordinator.folder_token = *token;
   if (*objects) {
     keep_in_objects(setup, **objects, folder->checkpoints());
@@ -388,8 +391,6 @@ int serve(serve_options options) {
   service svc{system, std::move(setup)};
   if (auto why = svc.open())
     return fail(*why, exit_failed);
-  const auto held = std::make_shared<byte_ledger>("clients and trainers",
-                                                  room_of_peers(options));
   auto entrances = gateway_of(options, svc, keys, held);
   entrances.sources.objects = text_of(*objects);
   gateway entry{system, std::move(entrances)};

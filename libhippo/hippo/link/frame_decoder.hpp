@@ -34,6 +34,11 @@ public:
     return (greeted_ > 0 && !is_greeted()) || header_size_ > 0;
   }
 
+  /// How many bytes of the unfinished frame have come.
+  [[nodiscard]] std::size_t bytes_begun() const noexcept {
+    return header_size_ + filled_;
+  }
+
   /// The memory that the unfinished frame has, in bytes.
   [[nodiscard]] std::size_t held_bytes() const noexcept {
     return message_.size() * sizeof(capnp::word);

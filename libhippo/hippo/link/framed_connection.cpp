@@ -10,7 +10,12 @@ namespace hippo {
 
 namespace {
 
-constexpr std::size_t input_bytes = 16 << 10; ///< that are read at a time
+/// That are read at a time; the latter of a message that is large. So a
+/// connection that says little takes little.
+constexpr std::size_t input_bytes = 4 << 10;
+constexpr std::size_t large_input_bytes = 16 << 10;
+/// What any connection may hold without a booking: each of two kinds.
+constexpr std::size_t unbooked_bytes = 8 << 10;
 constexpr std::size_t output_bytes = 64 << 10; ///< that are written at a time
 
 kj::Exception make_exception(const std::string& why) {
@@ -38,13 +43,17 @@ sleep(kj::Maybe<kj::Own<kj::PromiseFulfiller<void>>>& who) {
 
 framed_connection::framed_connection(kj::Own<kj::AsyncIoStream> stream,
                                      link_side peer,
-                                     const link_limits& limits)
+                                     const link_limits& limits,
+                                     std::optional<byte_account> account,
+                                     room_maker make_room)
   : stream_(kj::mv(stream)),
     peer_(peer),
     limits_(limits),
     watch_(limits),
     decoder_(peer),
-    input_(input_bytes) {
+    account_(std::move(account)),
+    make_room_(std::move(make_room)),
+    input_(kj::heapArray<kj::byte>(input_bytes)) {
   const auto* greeting
     = reinterpret_cast<const kj::byte*>(link_greeting.data());
   output_.assign(greeting, greeting + link_greeting.size());
@@ -65,7 +74,7 @@ kj::Promise<void> framed_connection::run(std::function<void()> greeted,
 
 bool framed_connection::is_paused() const noexcept {
   return !is_finishing_
-         && (unread_frames_ >= limits_.unread_frames_max
+         && (unread_frames_ >= limits_.unread_frames_max || is_beyond_
              || unread_bytes_ >= limits_.unread_bytes_max
              || (peer_ == link_side::trainer
                  && unsent_bytes_ >= limits_.unsent_bytes_pause));
@@ -79,7 +88,8 @@ void framed_connection::read_on() {
 kj::Promise<void> framed_connection::read() {
   if (is_paused())
     return sleep(reader_).then([this] { return read(); });
-  return stream_->tryRead(input_.data(), 1, input_.size())
+  make_input();
+  return stream_->tryRead(input_.begin(), 1, input_.size())
     .then([this](std::size_t size) -> kj::Promise<void> {
       if (size == 0) {
         if (decoder_.is_amid())
@@ -88,11 +98,12 @@ kj::Promise<void> framed_connection::read() {
       }
       watch_.note_received();
       frames_.clear();
-      const auto why = decoder_.feed({input_.data(), size}, frames_);
+      const auto why = decoder_.feed(input_.slice(0, size), frames_);
       if (greeted_ && decoder_.is_greeted())
         std::exchange(greeted_, nullptr)();
       for (auto& x : frames_) {
         watch_.note_hello();
+        watch_.note_message();
         if (x.type == frame_type::alive || is_finishing_)
           continue;
         ++unread_frames_;
@@ -101,6 +112,9 @@ kj::Promise<void> framed_connection::read() {
       }
       if (why)
         return make_exception(why->message);
+      if (const auto refused = book())
+        return make_exception("a message of it is not taken: "
+                              + refused->message);
       // Others come first: this peer may always have something to say.
       return kj::evalLater([this] { return read(); });
     });
@@ -109,7 +123,58 @@ kj::Promise<void> framed_connection::read() {
 void framed_connection::give_back(std::size_t frames, std::size_t bytes) {
   unread_frames_ -= std::min(unread_frames_, frames);
   unread_bytes_ -= std::min(unread_bytes_, bytes);
+  static_cast<void>(book()); // it may only be less than before
   read_on();
+}
+
+void framed_connection::make_input() {
+  const auto size = decoder_.held_bytes() > input_bytes ? large_input_bytes
+                                                        : input_bytes;
+  if (input_.size() != size)
+    input_ = kj::heapArray<kj::byte>(size);
+}
+
+std::size_t framed_connection::begun_bytes() const noexcept {
+  const auto bytes = decoder_.held_bytes();
+  return bytes > unbooked_bytes ? bytes : 0;
+}
+
+std::optional<error> framed_connection::book() {
+  if (!account_)
+    return std::nullopt;
+  const auto begun = begun_bytes();
+  const auto unread = unread_bytes_ > unbooked_bytes ? unread_bytes_ : 0;
+  if (begun + unread == booked_.bytes() && !is_beyond_)
+    return std::nullopt;
+  if (begun + unread == 0) {
+    booked_ = {};
+    is_beyond_ = false;
+    return std::nullopt;
+  }
+  const auto hold = [this](std::size_t bytes) -> std::optional<error> {
+    if (booked_.bytes() > 0)
+      return booked_.resize(bytes);
+    auto taken = account_->take(bytes);
+    if (!taken)
+      return taken.failure();
+    booked_ = std::move(*taken);
+    return std::nullopt;
+  };
+  is_beyond_ = false;
+  auto refused = hold(begun + unread);
+  if (refused && make_room_ && make_room_())
+    refused = hold(begun + unread);
+  if (!refused || unread == 0)
+    return refused;
+  // What is to be worked through is soon done with.
+  is_beyond_ = true;
+  return begun == 0 ? std::nullopt : hold(begun);
+}
+
+std::optional<unsigned> framed_connection::beats_begun() const noexcept {
+  if (begun_bytes() == 0)
+    return std::nullopt;
+  return watch_.beats_begun();
 }
 
 // -- to the peer --------------------------------------------------------------
@@ -185,10 +250,16 @@ void framed_connection::beat() {
   using verdict = link_watch::verdict;
   if (is_paused())
     watch_.note_received(); // it may have said much that is not read yet
-  switch (watch_.beat(unsent_bytes_ > 0)) {
+  const auto begun = decoder_.is_amid() && !is_paused()
+                       ? std::optional{decoder_.bytes_begun()}
+                       : std::nullopt;
+  switch (watch_.beat(unsent_bytes_ > 0, begun)) {
     case verdict::fine: break;
     case verdict::speak: send({frame_type::alive, nullptr}); break;
     case verdict::late: fail("it does not say who it is"); break;
+    case verdict::slow:
+      fail("it has begun a message and does not go on with it");
+      break;
     case verdict::silent: fail("nothing is heard of it"); break;
     case verdict::stuck: fail("it does not take what is sent to it"); break;
     case verdict::over: fail("it does not close the connection"); break;

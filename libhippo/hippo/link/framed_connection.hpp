@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <kj/async-io.h>
 
+#include "hippo/core/byte_ledger.hpp"
 #include "hippo/link/frame.hpp"
 #include "hippo/link/frame_decoder.hpp"
 #include "hippo/link/link_watch.hpp"
@@ -19,12 +21,24 @@ namespace hippo {
 /// not worked through, and from a trainer while it does not take what is sent
 /// to it. A trainer goes on reading, or both could wait for each other.
 ///
+/// With an account, what is more than a little of what has come is booked: a
+/// message that is not complete, and those that are not worked through. Where
+/// the first is beyond the peer's share it is let go; where the latter are,
+/// nothing more is read for now.
+///
 /// Belongs to the event loop of its stream.
 class framed_connection {
 public:
+  /// Is asked for room in an account; returns whether it has made any.
+  using room_maker = std::function<bool()>;
+
   /// @param peer the side at the other end
+  /// @param account where what has come is booked; nothing: nowhere
+  /// @param make_room may be null
   framed_connection(kj::Own<kj::AsyncIoStream> stream, link_side peer,
-                    const link_limits& limits);
+                    const link_limits& limits,
+                    std::optional<byte_account> account = std::nullopt,
+                    room_maker make_room = nullptr);
   framed_connection(const framed_connection&) = delete;
   framed_connection& operator=(const framed_connection&) = delete;
 
@@ -51,10 +65,22 @@ public:
   /// Lets the peer go.
   void fail(const std::string& why);
 
+  /// Gives back what is booked for it. REQUIRES: it was let go.
+  void let_go() { booked_ = {}; }
+
   /// Called at every beat.
   void beat();
 
+  /// For how long the message has been coming that is not complete, in beats,
+  /// if it is booked; nothing: there is none.
+  [[nodiscard]] std::optional<unsigned> beats_begun() const noexcept;
+
 private:
+  /// Books what is held now. @returns why that is not possible
+  std::optional<error> book();
+  /// What is booked of a message that is not complete.
+  [[nodiscard]] std::size_t begun_bytes() const noexcept;
+  void make_input();
   kj::Promise<void> read();
   kj::Promise<void> write();
   [[nodiscard]] bool is_paused() const noexcept;
@@ -71,7 +97,12 @@ private:
   std::function<void()> greeted_; ///< null: nobody waits for that
   std::function<void(frame)> take_;
 
-  std::vector<kj::byte> input_;
+  std::optional<byte_account> account_;
+  room_maker make_room_;
+  byte_booking booked_;
+  bool is_beyond_ = false; ///< whether what is not worked through is unbooked
+
+  kj::Array<kj::byte> input_;
   std::vector<frame> frames_; ///< that were just read
   std::size_t unread_frames_ = 0;
   std::size_t unread_bytes_ = 0;

@@ -18,9 +18,13 @@ link_set::~link_set() {
 }
 
 link_handle link_set::add(kj::Own<kj::AsyncIoStream> stream, link_side peer,
-                          listener who) {
+                          listener who, std::optional<party> whose) {
   const auto number = ++last_;
-  auto made = std::make_unique<entry>(kj::mv(stream), peer, limits_);
+  const bool is_booked = whose.has_value();
+  auto made = std::make_unique<entry>(
+    kj::mv(stream), peer, limits_, std::move(whose),
+    is_booked ? [this, number] { return make_room_for(number); }
+              : framed_connection::room_maker{});
   auto& x = *made;
   links_.emplace(number, std::move(made));
   x.at = std::make_shared<link_handle::place>();
@@ -43,6 +47,27 @@ link_handle link_set::add(kj::Own<kj::AsyncIoStream> stream, link_side peer,
                    })
              .eagerlyEvaluate(nullptr);
   return result;
+}
+
+bool link_set::make_room_for(std::uint64_t number) {
+  const auto& address = links_.at(number)->address;
+  entry* oldest = nullptr;
+  unsigned longest = 0;
+  for (auto& [other, x] : links_) {
+    const auto beats = x->connection.beats_begun();
+    if (other == number || x->address != address || !beats
+        || x->at->connection == nullptr || *beats <= longest)
+      continue;
+    oldest = x.get();
+    longest = *beats;
+  }
+  if (oldest == nullptr)
+    return false;
+  oldest->connection.fail("it has begun a message and does not go on with it, "
+                          "and another connection of its address needs the "
+                          "memory");
+  oldest->connection.let_go();
+  return true;
 }
 
 void link_set::end(std::uint64_t number, const std::string& why) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include <kj/async-io.h>
@@ -31,24 +32,40 @@ public:
   /// Ends all connections.
   ~link_set();
 
-  /// Takes in a connection.
+  /// On whose behalf what has come over a connection is held.
+  struct party {
+    byte_account account; ///< of the connection alone
+    std::string address;  ///< whose connections make room for each other
+  };
+
+  /// Takes in a connection. Where it is beyond its share with a message that is
+  /// not complete, the one of its address makes room whose message has been
+  /// coming for the longest.
+  /// @param whose nothing: what it holds is booked nowhere
   link_handle add(kj::Own<kj::AsyncIoStream> stream, link_side peer,
-                  listener who);
+                  listener who, std::optional<party> whose = std::nullopt);
 
   [[nodiscard]] std::size_t size() const noexcept { return links_.size(); }
 
 private:
   struct entry {
     entry(kj::Own<kj::AsyncIoStream> stream, link_side peer,
-          const link_limits& limits)
-      : connection(kj::mv(stream), peer, limits) {}
+          const link_limits& limits, std::optional<party> whose,
+          framed_connection::room_maker make_room)
+      : address(whose ? whose->address : std::string{}),
+        connection(kj::mv(stream), peer, limits,
+                   whose ? std::optional{whose->account} : std::nullopt,
+                   std::move(make_room)) {}
 
+    const std::string address;
     framed_connection connection;
     std::shared_ptr<listener> heard_by;
     std::shared_ptr<link_handle::place> at;
     kj::Promise<void> work = nullptr; ///< last: it uses the above
   };
 
+  /// Lets one of a connection's address go. @returns whether there was one
+  bool make_room_for(std::uint64_t number);
   kj::Promise<void> beat();
   void end(std::uint64_t number, const std::string& why);
   void taskFailed(kj::Exception&& why) override;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 
 namespace hippo {
 
@@ -13,6 +14,9 @@ struct link_limits {
   unsigned silent_beats_max = 30; ///< nothing read, or nothing taken by it
   unsigned hello_beats_max = 10;  ///< until it has said who it is
   unsigned end_beats_max = 5;     ///< to close after we did
+  /// A message may take as long as a peer may be silent, and longer as long as
+  /// it has moved this since it began.
+  std::size_t message_bytes_per_second_min = std::size_t{16} << 10;
   /// What waits to be sent: from here on nothing more is read from the peer.
   std::size_t unsent_bytes_pause = std::size_t{1} << 20;
   /// From here on it is let go. Room for the largest message.
@@ -35,6 +39,7 @@ public:
     fine,
     speak,  ///< it has been told nothing since the last beat
     late,   ///< it has not said who it is
+    slow,   ///< it has begun a message and does not go on with it
     silent, ///< nothing was heard of it
     stuck,  ///< it does not take what is sent
     over,   ///< it does not close although we did
@@ -48,9 +53,18 @@ public:
   void note_taken() noexcept { since_taken_ = 0; }
   void note_finishing() noexcept { is_finishing_ = true; }
 
+  /// A message is complete.
+  void note_message() noexcept { since_begun_ = 0; }
+
   /// A beat has passed.
   /// @param any_unsent whether the peer has something to take
-  verdict beat(bool any_unsent) noexcept;
+  /// @param begun how many bytes have come of a message that is not complete;
+  ///        nothing: there is none, or it is not read on
+  verdict beat(bool any_unsent,
+               std::optional<std::size_t> begun = std::nullopt) noexcept;
+
+  /// For how many beats a message has been incomplete.
+  [[nodiscard]] unsigned beats_begun() const noexcept { return since_begun_; }
 
 private:
   link_limits limits_;
@@ -62,6 +76,7 @@ private:
   unsigned since_opened_ = 0;
   unsigned since_taken_ = 0;
   unsigned since_finishing_ = 0;
+  unsigned since_begun_ = 0; ///< a message that is not complete
 };
 
 } // namespace hippo

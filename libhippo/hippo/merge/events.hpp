@@ -3,12 +3,14 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "hippo/core/ids.hpp"
+#include "hippo/merge/kept_code.hpp"
 #include "hippo/merge/orders.hpp"
 #include "hippo/merge/outbox.hpp"
 #include "hippo/schedule/placement.hpp"
@@ -203,6 +205,12 @@ struct retired {
   std::uint64_t trained_steps = 0;
 };
 
+/// Trainers cannot read what they are to run: it is to be looked at, and left
+/// there anew if it is not what it was.
+struct restore_code {
+  std::shared_ptr<const kept_code> code; ///< not null
+};
+
 /// A line for the log.
 struct log_line {
   enum class level : std::uint8_t { info, warning, error };
@@ -232,7 +240,7 @@ using any_merge_effect = std::variant<
   merge_effect::note_alive, merge_effect::announce_demand,
   merge_effect::commit, merge_effect::offer_capacity,
   merge_effect::notify_quiesced, merge_effect::notify_spent,
-  merge_effect::retired,
+  merge_effect::retired, merge_effect::restore_code,
   merge_effect::log_line>;
 
 } // namespace hippo

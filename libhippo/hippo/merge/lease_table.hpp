@@ -21,12 +21,21 @@ struct reported_progress {
   moment granted;
   moment reported; ///< when the last report came, or the grant
   bool has_reported = false; ///< of `reached`, that is
+  bool has_recorded = false; ///< whether any of them told something new
   bool taken_up = false; ///< whether its trainer has said anything of it
+  bool is_cancelled = false; ///< whether the trainer was asked to drop it
+  bool ends_early = false;   ///< whether it was asked to end before its end
+  std::string fault{}; ///< what its trainer did that none may; empty: none
   double steps_per_second = 0; ///< of the last report; 0: none came
   bool outranked = false; ///< by what was waiting at the last report
   step_t heartbeat_at = 0; ///< the state of the last heartbeat
   moment heartbeat;        ///< when that came
   double still_seconds = 0; ///< for how long heartbeats have had that state
+  double unreported_seconds = 0; ///< heartbeats have come since a report
+  /// When its trainer said last that it does something else, or is idle; none:
+  /// it has said since that it works on this.
+  std::optional<moment> missed{};
+  double missed_seconds = 0; ///< for how long it has said so
   /// How long that was for the first state, once another one was reached.
   std::optional<double> first_step_seconds{};
   /// Where it was asked to measure after it had begun.
@@ -41,12 +50,17 @@ struct running_lease {
   std::string trainer_name{};
   lease work;
   std::vector<std::string> speed_keys; ///< of the stages
+  std::size_t bytes = 0; ///< of its configurations on their way, about
   reported_progress progress;
 
   [[nodiscard]] lease_id id() const { return work.number; }
   /// Whether every stage has been reported.
   [[nodiscard]] bool is_through() const {
     return progress.reached >= work.stages.back().end;
+  }
+  /// Whether its last stop was reported, too.
+  [[nodiscard]] bool is_told() const {
+    return is_through() && progress.has_reported;
   }
 };
 

@@ -128,8 +128,8 @@ void merge_core::on(merge_event::halted&) {
 
 void merge_core::on(merge_event::retiring&) {
   retiring_ = halted_ = true;
-  for (const auto& [id, x] : leases_.leases())
-    effects_.push_back(merge_effect::send_cancel{x.trainer, id});
+  for (const auto& kvp : leases_.leases())
+    cancel(kvp.first);
   reconcile();
 }
 
@@ -283,7 +283,7 @@ void merge_core::cancel_orphaned_leases() {
   for (auto id : std::exchange(recheck_, {}))
     if (const auto* lease = leases_.find(id);
         lease && !is_waited_for(*lease) && !lease->is_through())
-      effects_.push_back(merge_effect::send_cancel{lease->trainer, id});
+      cancel(id);
 }
 
 void merge_core::record_new_nodes() {

@@ -134,6 +134,10 @@ private:
   /// @param died why, if what it did may have been the reason
   void remove_trainer(trainer_id x, const std::string& died = {});
   void cancel_all(trainer_id x);
+  /// Asks the trainer of a lease that runs to drop it.
+  void cancel(lease_id x);
+  /// The same since its trainer has done what no trainer may.
+  void distrust(lease_id x, std::string why);
 
   // -- reports ----------------------------------------------------------------
 
@@ -143,6 +147,8 @@ private:
   /// Takes out of a report that may have come before a checkpoint that was
   /// given up since: its file is gone.
   void leave_out_given_up(stop_report& x);
+  /// Takes its checkpoint out of a report; the file goes once all is stored.
+  void leave_out_saved(stop_report& x);
   /// Gives up the file of a checkpoint: it goes once all is stored.
   void give_up(node_id node, step_t at, const checkpoint& x);
   /// @param span since the report before, or since the lease was handed over
@@ -157,7 +163,14 @@ private:
   /// @param trainer whose name is known that made it; null: it is not
   void keep(const stop_report& x, const std::optional<recorded>& news,
             const std::string* trainer = nullptr);
+  void end_lease(lease_end end);
   void take_failure(const running_lease& x, const lease_end& end);
+  /// Takes an end that nobody has asked for as the failure that it is.
+  /// @returns whether the trainer is to blame
+  bool hold_to_account(running_lease& x, lease_end& end);
+  /// A trainer says what it works on, or that it is idle: of its other leases
+  /// it may have none.
+  void miss_others(trainer_id x, lease_id at);
   void take_loss(const running_lease& x, const std::string& why);
   void carry_out(const verdict& what, const running_lease& x,
                  const error& why);
@@ -183,6 +196,10 @@ private:
   /// What that state is expected to take; nothing: nobody has measured it.
   [[nodiscard]] std::optional<double>
   expected_seconds(const running_lease& x) const;
+  /// How long heartbeats may come of a lease without a report; nothing: nobody
+  /// has measured how long its steps take.
+  [[nodiscard]] std::optional<double>
+  unreported_seconds_max(const running_lease& x) const;
   [[nodiscard]] bool has_study(study_no study, const char* what);
   void log(merge_effect::log_line::level severity, std::string text);
 

@@ -149,6 +149,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
     append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
                                             save_every));
   }
+  result.bytes = bytes;
   auto& progress = result.progress;
   progress.reached = progress.saved = work.stages.front().begin;
   progress.heartbeat_at = progress.reached;
@@ -268,10 +269,12 @@ double merge_core::save_seconds_apart(trainer_id x) const {
 }
 
 void merge_core::end_early(const running_lease& x, step_t at) {
-  if (at < x.work.stages.back().end)
-    effects_.push_back(merge_effect::send_stop{
-      x.trainer,
-      {x.work.number, {.at = at, .save = true, .last = true}}});
+  if (at >= x.work.stages.back().end)
+    return;
+  leases_.progress(x.id()).ends_early = true;
+  effects_.push_back(merge_effect::send_stop{
+    x.trainer,
+    {x.work.number, {.at = at, .save = true, .last = true}}});
 }
 
 void merge_core::release(trainer_id x) {
@@ -315,7 +318,17 @@ void merge_core::remove_trainer(trainer_id x, const std::string& died) {
 
 void merge_core::cancel_all(trainer_id x) {
   for (auto id : leases_.leases_of(x))
-    effects_.push_back(merge_effect::send_cancel{x, id});
+    cancel(id);
+}
+
+void merge_core::cancel(lease_id x) {
+  leases_.progress(x).is_cancelled = true;
+  effects_.push_back(merge_effect::send_cancel{leases_.find(x)->trainer, x});
+}
+
+void merge_core::distrust(lease_id x, std::string why) {
+  leases_.progress(x).fault = std::move(why);
+  cancel(x);
 }
 
 } // namespace hippo

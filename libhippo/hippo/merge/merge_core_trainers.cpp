@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "hippo/plan/checkpoint_path.hpp"
@@ -22,6 +23,13 @@ constexpr double stall_factor = 10;
 /// The time between two heartbeats counts as that at most: the service itself
 /// may have stood still.
 constexpr double heartbeat_gap_max = 10;
+
+/// A trainer that says for so long what it does, and does not say it of a
+/// lease, has not got it, or has dropped it: one that lives takes a lease up at
+/// once, however slow what it trains is. A large lease comes over a slow line
+/// first.
+constexpr double missed_seconds_max = 4;
+constexpr double lease_bytes_per_second_min = 64 << 10;
 
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
 
@@ -76,36 +84,27 @@ void merge_core::on(merge_event::reported& x) {
     take_late(std::move(x.report), x.from);
     return;
   }
-  if (!is_of(lease->work, x.report)
-      || !kinds_.may_keep(lease->work.stages.back().node,
-                           x.report.device)) {
-    log(level::error,
-        "trainer " + to_string(lease->trainer)
-          + " reports step " + std::to_string(x.report.at) + " of node "
-          + to_string(x.report.node) + " for lease "
-          + to_string(x.report.lease) + ", made on " + x.report.device
-          + ", which is not of it");
-    effects_.push_back(
-      merge_effect::send_cancel{lease->trainer, lease->id()});
+  if (const bool is_its_own = is_of(lease->work, x.report);
+      !is_its_own
+      || !kinds_.may_keep(lease->work.stages.back().node, x.report.device)) {
+    auto why = "trainer " + to_string(lease->trainer) + " reports step "
+               + std::to_string(x.report.at) + " of node "
+               + to_string(x.report.node) + " for lease "
+               + to_string(x.report.lease) + ", made on " + x.report.device
+               + ", which is not of it";
+    log(level::error, why);
+    if (is_its_own)
+      cancel(lease->id()); // its tree has begun anew elsewhere
+    else
+      distrust(lease->id(), std::move(why));
     outbox_.acknowledge(x.from, ack{x.report.lease, x.report.at});
     reconcile();
     return;
   }
-  if (x.report.at == lease->progress.reached
-      && lease->progress.has_reported) {
+  if (x.report.at < lease->progress.reached
+      || (x.report.at == lease->progress.reached
+          && lease->progress.has_reported)) {
     take_late(std::move(x.report), x.from); // it has come before
-    return;
-  }
-  if (x.report.at < lease->progress.reached) {
-    log(level::error,
-        "trainer " + to_string(lease->trainer)
-          + " reports step " + std::to_string(x.report.at) + " of lease "
-          + to_string(x.report.lease) + ", which goes on from "
-          + std::to_string(lease->progress.reached) + " to "
-          + std::to_string(lease->work.stages.back().end));
-    effects_.push_back(
-      merge_effect::send_cancel{lease->trainer, lease->id()});
-    take_late(std::move(x.report), x.from);
     return;
   }
   take_report(*lease, std::move(x.report), x.from);
@@ -116,20 +115,29 @@ void merge_core::on(merge_event::resent& x) {
 }
 
 void merge_core::on(merge_event::lease_ended& x) {
-  const auto id = x.end.lease;
-  if (!leases_.find(id))
-    return;
-  const auto ended = leases_.end(id);
-  kinds_.end(x.end.lease);
+  if (leases_.find(x.end.lease))
+    end_lease(std::move(x.end));
+}
+
+void merge_core::end_lease(lease_end end) {
+  const auto id = end.lease;
+  auto ended = leases_.end(id);
+  kinds_.end(id);
   ledger_.advance(now_);
-  if (x.end.failure) {
-    take_failure(ended, x.end);
+  const bool is_to_blame = hold_to_account(ended, end);
+  if (end.failure) {
+    take_failure(ended, end);
     recheck_all(); // trials may have failed with it
   } else {
     retries_.note_success(ended.trainer);
     settings_.note_success(ended.work.workload.settings);
   }
-  plan_.end_lease(x.end.lease);
+  if (is_to_blame) {
+    effects_.push_back(merge_effect::blame_trainer{
+      ended.trainer, first_line(end.failure->message)});
+    leases_.wind_down(ended.trainer);
+  }
+  plan_.end_lease(id);
   studies_.follow_ended_lease();
   reconcile();
   ledger_.end(id);
@@ -145,13 +153,15 @@ void merge_core::on(merge_event::lease_ended& x) {
 void merge_core::on(merge_event::malformed& x) {
   if (!leases_.has(x.trainer))
     return;
-  log(level::error, "trainer " + to_string(x.trainer) + ": "
-                      + x.why);
-  cancel_all(x.trainer);
+  auto why = "trainer " + to_string(x.trainer) + ": " + x.why;
+  log(level::error, why);
+  for (auto id : leases_.leases_of(x.trainer))
+    distrust(id, why);
 }
 
 void merge_core::on(merge_event::heartbeat& x) {
   notify_spent();
+  miss_others(x.trainer, x.lease);
   const auto* lease = leases_.find(x.lease);
   if (!lease || lease->trainer != x.trainer)
     return;
@@ -160,15 +170,24 @@ void merge_core::on(merge_event::heartbeat& x) {
   assert(gap >= 0);
   progress.heartbeat = now_;
   progress.taken_up = true;
+  progress.missed.reset();
+  progress.missed_seconds = 0;
   progress.still_seconds += std::min(gap, heartbeat_gap_max);
-  if (std::exchange(progress.heartbeat_at, x.at) != x.at)
+  progress.unreported_seconds += std::min(gap, heartbeat_gap_max);
+  // Training goes on, and not beyond what was leased.
+  if (x.at > progress.heartbeat_at && x.at <= lease->work.stages.back().end) {
+    progress.heartbeat_at = x.at;
     note_progress(progress);
-  if (progress.still_seconds <= stall_seconds(*lease))
+  }
+  const bool is_still = progress.still_seconds > stall_seconds(*lease);
+  const auto untold_max = unreported_seconds_max(*lease);
+  if (!is_still && !(untold_max && progress.unreported_seconds > *untold_max))
     return;
-  const auto why
-    = "no step for "
-      + std::to_string(static_cast<std::uint64_t>(progress.still_seconds))
-      + " s, at step " + std::to_string(x.at);
+  const auto span = is_still ? progress.still_seconds
+                             : progress.unreported_seconds;
+  const auto why = std::string{is_still ? "no step" : "no report"} + " for "
+                   + std::to_string(static_cast<std::uint64_t>(span))
+                   + " s, at step " + std::to_string(x.at);
   // What its other lanes train stands still as well.
   cancel_all(x.trainer);
   effects_.push_back(merge_effect::give_back_stalled{x.trainer, why});
@@ -178,7 +197,7 @@ void merge_core::on(merge_event::heartbeat& x) {
   }
   lease_end end;
   end.lease = x.lease;
-  end.at = std::max(x.at, progress.reached);
+  end.at = std::max(progress.heartbeat_at, progress.reached);
   end.failure = error{errc::training_failed,
                       "trainer " + to_string(x.trainer)
                         + " made " + why};
@@ -187,6 +206,75 @@ void merge_core::on(merge_event::heartbeat& x) {
   take_failure(*lease, end);
   recheck_all(); // trials may have failed with it
   remove_trainer(x.trainer);
+}
+
+bool merge_core::hold_to_account(running_lease& x, lease_end& end) {
+  auto& progress = x.progress;
+  const bool is_dropped = end.failure && end.failure->code == errc::cancelled;
+  const auto trainer = "trainer " + to_string(x.trainer);
+  std::string why;
+  if (end.failure && !is_dropped)
+    return false;
+  if (!progress.fault.empty() && !x.is_told())
+    why = progress.fault;
+  else if (progress.is_cancelled)
+    return false;
+  else if (is_dropped)
+    why = trainer + " handed a lease back unasked, which had got to step "
+          + std::to_string(progress.reached) + ": "
+          + first_line(end.failure->message);
+  else if (!x.is_told() && !progress.ends_early && !progress.has_recorded)
+    why = trainer + " ended a lease without having done anything of it";
+  else
+    return false;
+  // It may have crossed the trainer's leave, as may others of this trainer.
+  if (is_dropped && progress.fault.empty() && !progress.taken_up
+      && ((leases_.has(x.trainer) && leases_.trainer(x.trainer).yields)
+          || retries_.may_hand_back(x.trainer))) {
+    end.at = x.work.stages.front().begin; // it leaves
+    return false;
+  }
+  end.at = progress.reached;
+  end.during = lease_part::training;
+  end.failure = error{retries_.is_start_doubted(x) ? errc::bad_checkpoint
+                                                   : errc::training_failed,
+                      std::move(why)};
+  return true;
+}
+
+void merge_core::miss_others(trainer_id trainer, lease_id at) {
+  if (!leases_.has(trainer))
+    return;
+  std::vector<lease_id> dropped;
+  for (const auto id : leases_.leases_of(trainer)) {
+    if (id == at)
+      continue;
+    const auto& lease = *leases_.find(id);
+    auto& progress = leases_.progress(id);
+    const auto before = std::exchange(progress.missed, now_);
+    if (!before)
+      continue;
+    progress.missed_seconds
+      += std::min(seconds_between(*before, now_), heartbeat_gap_max);
+    const auto most
+      = missed_seconds_max
+        + (progress.taken_up ? 0
+                             : static_cast<double>(lease.bytes)
+                                 / lease_bytes_per_second_min);
+    if (progress.missed_seconds > most)
+      dropped.push_back(id);
+  }
+  for (const auto id : dropped) {
+    auto& progress = leases_.progress(id);
+    progress.taken_up = true; // or never would be
+    effects_.push_back(merge_effect::send_cancel{trainer, id});
+    lease_end end;
+    end.lease = id;
+    end.at = progress.reached;
+    end.failure = error{errc::cancelled,
+                        "it says that it does something else, or nothing"};
+    end_lease(std::move(end));
+  }
 }
 
 // -- reports ------------------------------------------------------------------
@@ -279,7 +367,12 @@ void merge_core::leave_out_given_up(stop_report& x) {
       && std::find(given_up_.begin(), given_up_.end(), x.saved->file)
            == given_up_.end())
     return;
-  outbox_.delete_file(checkpoint_path(options_.folder, *x.saved));
+  leave_out_saved(x);
+}
+
+void merge_core::leave_out_saved(stop_report& x) {
+  if (x.saved)
+    outbox_.delete_file(checkpoint_path(options_.folder, *x.saved));
   x.saved.reset();
 }
 
@@ -329,11 +422,15 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
   progress.reported = now_;
   progress.reached = x.at;
   progress.has_reported = progress.taken_up = true;
+  progress.unreported_seconds = progress.missed_seconds = 0;
+  progress.missed.reset();
   note_progress(progress);
   leases_.set_present(lease.trainer, lease.work.lane,
                       x.saved ? x.saved->file : std::string{});
-  if (!all_finite(x.values))
+  if (!all_finite(x.values)) {
     x.values.clear(); // the trainer ends the lease as diverged
+    leave_out_saved(x);
+  }
   recheck_.insert(id);
   const auto news = plan_.record(x);
   if (news && (news->measured || news->saved))
@@ -341,6 +438,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
       effects_.push_back(merge_effect::blame_trainer{
         other, "failed at what trainer " + to_string(lease.trainer)
                  + " could train"});
+  progress.has_recorded |= news && (news->measured || news->saved);
   if (news && x.saved)
     progress.saved = x.at;
   if (x.saved)
@@ -378,6 +476,10 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
     effects_.push_back(merge_effect::note_failure{
       x.trainer, first_line(end.failure->message)});
   }
+  // It may be what it runs that could not be read.
+  if (options_.kept_code_text && end.failure->code == errc::io_failed
+      && !x.progress.has_reported)
+    effects_.push_back(merge_effect::restore_code{options_.kept_code_text});
   carry_out(what, x, *end.failure);
 }
 
@@ -469,6 +571,35 @@ merge_core::expected_seconds(const running_lease& x) const {
   if (is_measuring(x))
     return estimates_.has_evaluated() ? std::optional{measure} : std::nullopt;
   return estimates_.has_trained() ? step + measure : *first;
+}
+
+std::optional<double>
+merge_core::unreported_seconds_max(const running_lease& x) const {
+  if (!estimates_.has_trained())
+    return std::nullopt;
+  const auto& [reached, has_reported]
+    = std::tie(x.progress.reached, x.progress.has_reported);
+  const auto next
+    = std::ranges::find_if(x.work.stops, [&](const stop_point& y) {
+        return y.at > reached || (y.at == reached && !has_reported);
+      });
+  const auto to
+    = next == x.work.stops.end() ? x.work.stages.back().end : next->at;
+  const auto* kind = kinds_.kind_of_trainer(x.trainer);
+  auto expected = estimates_.first_step_seconds().value_or(0)
+                  + estimates_.evaluate_seconds(kind)
+                  + estimates_.save_seconds(kind);
+  for (std::size_t i = 0; i < x.work.stages.size(); ++i) {
+    const auto& stage = x.work.stages[i];
+    const auto begin = std::max(stage.begin, reached);
+    const auto end = std::min(stage.end, to);
+    if (begin < end)
+      expected += static_cast<double>(end - begin)
+                  * estimates_.step_seconds(x.speed_keys[i], kind);
+  }
+  return std::max(
+    std::chrono::duration<double>(options_.stall_max).count(),
+    stall_factor * expected);
 }
 
 } // namespace hippo

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/merge/kept_code.hpp"
 #include "hippo/merge/kept_plan.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/schedule/scheduler.hpp"
@@ -20,6 +21,8 @@ struct merger_options {
   std::string workload_version;
   std::string folder; ///< where this workload's checkpoints lie
   checkpoint code;    ///< what it runs, a file there; no file: it is built in
+  /// The same; null: it is built in, or nobody has it.
+  std::shared_ptr<const kept_code> kept_code_text;
   std::string folder_token; ///< left in the folder above it; see `lease`
   std::uint16_t depot_port = 0; ///< for trainers that do not see it; 0: none
   hippo::policy policy = hippo::policy::critical_path;

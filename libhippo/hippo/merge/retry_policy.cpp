@@ -113,7 +113,7 @@ verdict retry_policy::judge(const running_lease& x, const lease_end& end,
                                             : end.failure->message};
     }
     case errc::diverged:
-      return mark_diverged{stages[stage_index(x.work, end.at)].node, end.at};
+      return judge_divergence(x, end, others);
     case errc::bad_checkpoint:
       if (!x.work.start.file.empty())
         return judge_checkpoint(x, end, plan, others, waiting);
@@ -121,6 +121,75 @@ verdict retry_policy::judge(const running_lease& x, const lease_end& end,
     default:
       return judge_training(x, end, others, waiting);
   }
+}
+
+verdict retry_policy::judge_divergence(const running_lease& x,
+                                       const lease_end& end,
+                                       const trainer_filter& others) {
+  const auto& stages = x.work.stages;
+  const auto& by = x.work.workload.settings;
+  const auto at = std::clamp(end.at, stages.front().begin, stages.back().end);
+  const auto& where = stages[stage_index(x.work, at)];
+  const mark_diverged result{where.node, at};
+  if (auto& known = trust_[x.trainer];
+      known.confirmed >= confirmed_for_trust
+      && ++known.believed % trusted_asked_every != 0)
+    return result;
+  attempt fresh;
+  fresh.name = x.trainer_name.empty() ? to_string(x.trainer) : x.trainer_name;
+  fresh.node = where.node;
+  // The state that a path begins with is there: what cannot be had is the next.
+  const auto failed_at
+    = where.begin < where.end ? std::max(at, stages.front().begin + 1) : at;
+  fresh.at = failed_at;
+  fresh.during = lease_part::measuring;
+  fresh.why = *end.failure;
+  auto from = std::max(x.progress.saved, where.begin);
+  if (from >= failed_at && from > 0)
+    from = failed_at - 1; // it is there, and to be measured
+  auto& failed = failures_[{where.node, from, false, by}];
+  failed.add(x.trainer, std::move(fresh), false);
+  check_invariants();
+  // Wherever they started from.
+  std::map<std::string, trainer_id> those;
+  const auto first = failures_.lower_bound({where.node, 0, false, {}});
+  const auto is_here = [&](const auto& i) {
+    return i != failures_.end() && std::get<node_id>(i->first) == where.node;
+  };
+  const auto says_so = [&](const attempt& y) {
+    return y.why.code == errc::diverged && y.at == failed_at;
+  };
+  for (auto i = first; is_here(i); ++i)
+    if (std::get<settings>(i->first) == by)
+      for (const auto& [trainer, y] : i->second.trainers)
+        if (says_so(y))
+          those.emplace(y.name, trainer);
+  const bool is_confirmed = those.size() >= divergence_words;
+  if (!is_confirmed
+      && is_anyone_able_but(failed_up_to(stages, by, failed.passed_at),
+                            others))
+    return retry{};
+  if (is_confirmed)
+    for (const auto& kvp : those)
+      ++trust_[kvp.second].confirmed;
+  for (auto i = failures_.lower_bound({where.node, 0, false, {}}); is_here(i);)
+    if (std::get<settings>(i->first) == by
+        && std::ranges::any_of(i->second.trainers, [&](const auto& kvp) {
+             return says_so(kvp.second);
+           }))
+      i = failures_.erase(i); // who comes again begins anew
+    else
+      ++i;
+  return result;
+}
+
+bool retry_policy::is_start_doubted(const running_lease& x) const {
+  if (x.work.start.file.empty() || x.progress.has_recorded)
+    return false;
+  const auto wanted = goal_of(x);
+  return failures_.count({wanted.where->node, wanted.from, true,
+                          x.work.workload.settings})
+         > 0;
 }
 
 verdict retry_policy::judge_checkpoint(const running_lease& x,
@@ -317,8 +386,11 @@ std::set<trainer_id> retry_policy::note_recorded(const running_lease& x,
       // it may be these.
       if (std::get<settings>(i->first) == x.work.workload.settings
           && !failed.has_tried(x.trainer))
-        for (const auto& kvp : failed.trainers)
-          result.insert(kvp.first);
+        for (const auto& [trainer, why] : failed.trainers) {
+          result.insert(trainer);
+          if (why.why.code == errc::diverged)
+            trust_.erase(trainer);
+        }
       i = failures_.erase(i);
     }
   }

@@ -88,6 +88,16 @@ using verdict
 /// back. What a trainer was lost over is *suspect*: it is trained alone, beside
 /// no other lane, until it gets on.
 ///
+/// Training that *diverges* is common, and ends a trial for good; so one
+/// trainer's word for it is not enough where there is another one. The path is
+/// leased to that one, from the last state that was saved: says it the same,
+/// the state has diverged; measures it there, the first one was wrong and is to
+/// blame. A trainer whose word was confirmed `confirmed_for_trust` times in a
+/// row is believed, but for one time of `trusted_asked_every`.
+///
+/// A lease that is *handed back* unasked is an attempt as well. One that a
+/// trainer has not taken up may cross its leave: that is none, once.
+///
 /// Attempts count for the settings under which they were made: what one study
 /// says of how the workload is run may be why nobody got further, and no
 /// trainer is to blame for it. A state has failed when it has under the
@@ -105,6 +115,13 @@ public:
 
   /// So many trainers that fail at the same step with the same words agree.
   static constexpr std::size_t agreeing_trainers = 3;
+
+  /// So many trainers must say of a state that it has diverged.
+  static constexpr std::size_t divergence_words = 2;
+  /// Whose word was confirmed so often in a row is believed, but for each time
+  /// of so many.
+  static constexpr unsigned confirmed_for_trust = 3;
+  static constexpr unsigned trusted_asked_every = 8;
 
   /// @param attempts_max how often training from a state may fail; not 0
   explicit retry_policy(unsigned attempts_max);
@@ -136,6 +153,14 @@ public:
                      const trainer_filter& others = {},
                      const settings_source& waiting = {});
 
+  /// Whether a trainer may hand back, free of charge, a lease that it has not
+  /// taken up: once, until it has done one well.
+  bool may_hand_back(trainer_id x) { return handed_back_.insert(x).second; }
+
+  /// Whether somebody could not read the checkpoint that a lease starts from:
+  /// who hands it back has not read it either.
+  [[nodiscard]] bool is_start_doubted(const running_lease& x) const;
+
   /// A trainer of that name was lost and is there again: it was cut off.
   void note_back(const std::string& name);
 
@@ -148,7 +173,10 @@ public:
   void note_recorded(node_id node, step_t at);
 
   /// A lease of the trainer has ended well.
-  void note_success(trainer_id x) { hindered_.erase(x); }
+  void note_success(trainer_id x) {
+    hindered_.erase(x);
+    handed_back_.erase(x);
+  }
 
   /// A trainer has kept what it trained: what was in its way is not any more,
   /// though it may come again.
@@ -158,7 +186,10 @@ public:
   }
 
   /// A trainer has left.
-  void forget(trainer_id x) { hindered_.erase(x); }
+  void forget(trainer_id x) {
+    note_success(x);
+    trust_.erase(x);
+  }
 
   /// Whether something was in a trainer's way, by no fault of the path, and is
   /// yet as far as is known.
@@ -229,6 +260,9 @@ private:
                        attempt failed, bool is_lost,
                        const trainer_filter& others,
                        const settings_source& waiting);
+  /// Whether others are to find the same before a state has diverged.
+  verdict judge_divergence(const running_lease& x, const lease_end& end,
+                           const trainer_filter& others);
   /// Whether others are to try before a checkpoint counts as bad.
   verdict judge_checkpoint(const running_lease& x, const lease_end& end,
                            const search_plan& plan,
@@ -257,6 +291,13 @@ private:
     std::string why{};  ///< of the first failure of this kind
   };
   std::map<trainer_id, hindered> hindered_;
+  std::set<trainer_id> handed_back_; ///< a lease untouched, and none done since
+  /// Of a trainer's word that training has diverged.
+  struct trust {
+    unsigned confirmed = 0; ///< times in a row
+    unsigned believed = 0;  ///< times since it is trusted
+  };
+  std::map<trainer_id, trust> trust_;
 };
 
 } // namespace hippo

@@ -400,6 +400,7 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   entry.workloads = x.workloads;
   entry.numerics = x.numerics;
   entry.last_message = entry.since = now;
+  rest_on(entry, now);
   out.emplace_back(watch{number});
   out.emplace_back(
     log_line{false, "trainer " + to_string(number) + " is "
@@ -429,7 +430,7 @@ pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
     return out;
   x->last_message = now;
   x->note_unreturned(msg, now, options_.heartbeat_interval);
-  if (x->holder && msg.lease != lease_id{})
+  if (x->holder)
     out.emplace_back(forward_heartbeat{*x->holder, msg});
   if (x->ready || x->holder || msg.lease != lease_id{})
     return out;

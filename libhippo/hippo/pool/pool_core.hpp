@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "hippo/core/backoff.hpp"
+#include "hippo/core/byte_ledger.hpp"
 #include "hippo/core/ids.hpp"
 #include "hippo/fleet/costs.hpp"
 #include "hippo/fleet/fleet.hpp"
@@ -42,6 +44,9 @@ struct pool_options {
   /// The kinds of machine that trainers may be on: what they cost, and how
   /// often they are interrupted. Nothing: there is no list of them.
   std::optional<fleet> machines{};
+  /// Books reports that trainers send again for mergers that are not there yet.
+  /// Not null.
+  std::shared_ptr<byte_ledger> held = std::make_shared<byte_ledger>();
 };
 
 /// Decides which merger gets which trainer, and which trainers are alive.
@@ -60,7 +65,8 @@ struct pool_options {
 /// Where a trainer fails, it rests: for the merger that says so alone, as long
 /// as nobody knows whose fault it is or the trainer cannot start the workload;
 /// for all of them once it is *sick*, because others have trained what it could
-/// not. Both are tried again after a while, and end with the first report.
+/// not. Both are tried again after a while, and end with the first report. Who
+/// registers anew rests on.
 ///
 /// @invariant a trainer that a merger holds is connected, and has been idle
 ///            before
@@ -130,7 +136,8 @@ public:
     friend bool operator==(const tell_able&, const tell_able&) = default;
   };
 
-  /// The merger is notified that its trainer works on a lease.
+  /// The merger is notified that its trainer works on a lease, or says that it
+  /// is idle.
   struct forward_heartbeat {
     merger_id merger = 0;
     heartbeat what;
@@ -427,6 +434,7 @@ private:
   void look_for_listed_devices(time_point now, effects& out);
   [[nodiscard]] double between_interruptions_of(const trainer_entry& x) const;
   void forget_gone();
+  void rest_on(trainer_entry& x, time_point now) const;
   void part_from(trainer_id number, trainer_entry& x, const std::string& why,
                  time_point now, effects& out);
   void lose(trainer_id number, const std::string& why, time_point now,

@@ -140,4 +140,19 @@ void pool_core::log_stuck(effects& out) {
   }
 }
 
+/// Goes on with the rest of the trainer of that name which was there last.
+void pool_core::rest_on(trainer_entry& x, time_point now) const {
+  const auto i = std::find_if(
+    trainers_.rbegin(), trainers_.rend(), [&](const auto& kvp) {
+      return kvp.second.gone && kvp.second.record.name == x.record.name;
+    });
+  if (i == trainers_.rend())
+    return;
+  x.blamed = i->second.blamed;
+  x.sick_pauses = i->second.sick_pauses;
+  x.sick_until = i->second.sick_until;
+  if (x.sick_until > now)
+    x.record.sick = i->second.record.sick;
+}
+
 } // namespace hippo

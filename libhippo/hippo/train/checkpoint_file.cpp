@@ -16,6 +16,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "hippo/train/foreign_file.hpp"
+
 namespace hippo {
 
 namespace {
@@ -67,12 +69,12 @@ std::optional<std::time_t> clock_of(const std::string& folder) {
 /// disk may keep a writer waiting.
 bool is_left_behind(const fs::path& part, std::time_t now) {
   // NFS locks only what is open for writing.
-  const file_descriptor file{::open(part.c_str(), O_RDWR | O_CLOEXEC)};
+  const auto x = open_foreign_file(part, true);
   struct stat about {};
-  if (!file || ::fstat(file.number(), &about) != 0)
+  if (!x || ::fstat(x.file.number(), &about) != 0)
     return false;
   return now - about.st_mtime >= unfinished_age_min.count()
-         && (::flock(file.number(), LOCK_EX | LOCK_NB) == 0
+         && (::flock(x.file.number(), LOCK_EX | LOCK_NB) == 0
              || errno != EWOULDBLOCK);
 }
 
@@ -174,17 +176,20 @@ expected<checkpoint_reader> checkpoint_reader::open(const std::string& folder,
   if (!is_checkpoint_name(x.file))
     return bad_name(errc::bad_checkpoint, x.file);
   auto path = (fs::path{folder} / x.file).string();
-  file_descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!file && errno == ENOENT)
-    return bad(path, "is missing");
-  struct stat about {};
-  if (!file || ::fstat(file.number(), &about) != 0)
-    return cannot_read(path, errno);
-  if (!S_ISREG(about.st_mode)
-      || static_cast<std::uint64_t>(about.st_size) != x.bytes)
+  using state = foreign_file::state;
+  auto found = open_foreign_file(path);
+  switch (found.is) {
+    case state::missing: return bad(path, "is missing");
+    case state::no_file:
+      return bad(path, "is no file but a link, a pipe, a folder or a device");
+    case state::failed: return cannot_read(path, found.code);
+    case state::open: break;
+  }
+  if (found.bytes != x.bytes)
     return bad(path, "is not of the " + std::to_string(x.bytes)
-                       + " bytes that were written");
-  return checkpoint_reader{std::move(path), x, std::move(file)};
+                       + " bytes that were written, but of "
+                       + std::to_string(found.bytes));
+  return checkpoint_reader{std::move(path), x, std::move(found.file)};
 }
 
 checkpoint_reader::checkpoint_reader(std::string path, const checkpoint& x,

@@ -50,6 +50,8 @@ public:
   /// Returns the size and digest of what has been written so far.
   [[nodiscard]] checkpoint written() const;
 
+  [[nodiscard]] const std::string& folder() const noexcept { return folder_; }
+
   /// Gives the file its name, replacing what was there. If it is to be `synced`,
   /// all of it is on the disk before, and the name when this returns, which may
   /// take seconds.

@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <random>
 #include <string_view>
 #include <vector>
 
+#include <unistd.h>
+
 #include "hippo/core/whole_file.hpp"
+#include "hippo/train/foreign_file.hpp"
 
 namespace hippo {
 
@@ -74,11 +76,14 @@ expected<std::string> leave_folder_token(const std::string& folder) {
 bool sees_folder(const std::string& folder, const std::string& token) {
   if (!is_token(token))
     return false;
-  std::ifstream in{file_of(folder, token), std::ios::binary};
-  std::array<char, token_digits + 1> found{};
-  in.read(found.data(), found.size());
-  return std::string_view{found.data(), static_cast<std::size_t>(in.gcount())}
-         == token;
+  const auto x = open_foreign_file(file_of(folder, token));
+  if (!x || x.bytes != token.size())
+    return false;
+  std::array<char, token_digits> found{};
+  const auto size = ::read(x.file.number(), found.data(), found.size());
+  return size > 0
+         && std::string_view{found.data(), static_cast<std::size_t>(size)}
+              == token;
 }
 
 } // namespace hippo

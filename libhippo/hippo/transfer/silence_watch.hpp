@@ -15,6 +15,9 @@ public:
   /// Notes that something of the peer has been received.
   void note_received();
 
+  /// When that was last, or the begin.
+  [[nodiscard]] kj::TimePoint last() const noexcept { return last_; }
+
   /// Returns a promise that is kept once the peer has been silent for so long.
   /// REQUIRES: `*this` outlives it.
   kj::Promise<void> expired();
