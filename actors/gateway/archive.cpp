@@ -17,8 +17,7 @@ namespace hippo {
 namespace {
 
 /// Rows that are read at a time.
-constexpr std::size_t rows_per_read = 10'000;
-constexpr std::size_t rows_per_export_read = 1000;
+constexpr std::size_t rows_per_read = 1000;
 
 /// Rows that are read before it is known how long they are.
 constexpr std::size_t first_rows = 16;
@@ -40,17 +39,17 @@ std::size_t rows_of(std::size_t most, std::size_t limit) {
 
 /// What rows take in an answer, about.
 std::size_t bytes_of(const stored_trial& x) {
-  return sizeof x + x.params.size() + x.failure.size() + x.chosen.size();
+  return sizeof x + x.params.size() + x.failure.size();
 }
 std::size_t bytes_of(const stored_event& x) {
   auto result = sizeof x;
-  if (const auto* y = std::get_if<trial_measured>(&x.what))
-    for (const auto& [name, value] : y->values)
+  if (const auto* measured = std::get_if<trial_measured>(&x.what))
+    for (const auto& [name, value] : measured->values)
       result += name.size() + sizeof value;
-  else if (const auto* z = std::get_if<trial_failed>(&x.what))
-    result += z->reason.message.size();
-  else if (const auto* z = std::get_if<study_command>(&x.what))
-    result += z->text.size();
+  if (const auto* failed = std::get_if<trial_failed>(&x.what))
+    result += failed->reason.message.size();
+  if (const auto* command = std::get_if<study_command>(&x.what))
+    result += command->text.size();
   return result;
 }
 
@@ -426,10 +425,21 @@ expected<study_record> archive::record(study_id id) {
     if (result.wanted.metrics.size() > 1)
       result.front = std::move(told->front);
   }
+  // What is read comes to a bound, and then to an end.
+  std::size_t bytes = 0;
+  const auto counted = [&](auto read) {
+    auto part = read(bytes > exported_bytes_max ? 0 : rows_per_read);
+    if (part)
+      for (const auto& x : *part)
+        bytes += bytes_of(x);
+    return part;
+  };
   const auto trials
     = read_parts<stored_trial>(SIZE_MAX, [&](const auto& known) {
-        return store_->load_trials(
-          id, known.empty() ? 0 : known.back().trial + 1, rows_per_read);
+        return counted([&](std::size_t rows) {
+          return store_->load_trials(
+            id, known.empty() ? 0 : known.back().trial + 1, rows);
+        });
       });
   if (!trials)
     return trials.failure();
@@ -448,19 +458,12 @@ expected<study_record> archive::record(study_id id) {
     for (auto& x : result.front->points)
       if (x.trial < result.trials.size())
         x.params = result.trials[x.trial].params;
-  std::size_t bytes = 0;
-  for (const auto& x : *trials)
-    bytes += bytes_of(x);
   const auto events
     = read_parts<stored_event>(exported_results_max, [&](const auto& known) {
-        auto part = store_->load_events(id, known.empty() ? 0 : known.back().id,
-                                        bytes > exported_bytes_max
-                                          ? 0
-                                          : rows_per_export_read);
-        if (part)
-          for (const auto& x : *part)
-            bytes += bytes_of(x);
-        return part;
+        return counted([&](std::size_t rows) {
+          return store_->load_events(
+            id, known.empty() ? 0 : known.back().id, rows);
+        });
       });
   if (!events)
     return events.failure();

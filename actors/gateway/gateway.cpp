@@ -155,6 +155,8 @@ visitor visitor_of(kj::PeerIdentity& x) {
     return {"this machine", "this machine", true};
   visitor result{known->getAddress().toString().cStr(), {}, false};
   result.party = result.address.substr(0, result.address.rfind(':'));
+  if (result.party.starts_with('[')) // as addresses of IPv6 are written
+    result.party = result.party.substr(1, result.party.size() - 2);
   result.is_here = is_loopback({result.party, 0});
   if (result.is_here)
     result.party = "this machine";
