@@ -1,7 +1,13 @@
 #include "journal.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <iterator>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -23,12 +29,50 @@ std::optional<error> write(journal_state& st) {
   const auto begin = std::chrono::steady_clock::now();
   if (auto done = st.store->commit(st.unwritten); !done)
     return done.failure();
+  st.written = std::chrono::steady_clock::now();
   ++st.status.commits;
   st.status.records += st.unwritten.size();
   st.status.commit_seconds
     += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
          .count();
   return std::nullopt;
+}
+
+/// How long a folder counts as one that can be written, without a try.
+constexpr std::chrono::seconds writable_for{1};
+
+/// Writes a little into a folder, and takes it away.
+/// @returns why that is not possible; empty if it is
+std::string try_to_write(const std::string& folder) {
+  const auto path = folder + "/.writable";
+  const int file
+    = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  int failed = file < 0 ? errno : 0;
+  if (file >= 0) {
+    static constexpr std::array<char, 4096> page{};
+    const auto n = ::write(file, page.data(), page.size());
+    if (n != static_cast<ssize_t>(page.size()))
+      failed = n < 0 ? errno : ENOSPC;
+    ::close(file);
+    ::unlink(path.c_str());
+  }
+  return failed == 0
+           ? std::string{}
+           : "cannot write to " + folder + ": "
+               + std::error_code{failed, std::generic_category()}.message();
+}
+
+/// How the journal does. What was written lately can be written; else a little
+/// is.
+journal_status status_of(journal_state& st) {
+  auto result = st.status;
+  const auto now = std::chrono::steady_clock::now();
+  if (!st.store || !result.trouble.empty() || now - st.written < writable_for)
+    return result;
+  result.trouble = try_to_write(st.store->path());
+  if (result.trouble.empty())
+    st.written = now;
+  return result;
 }
 
 void delete_files(const journal_state& st,
@@ -121,7 +165,7 @@ journal_actor::behavior_type journal(journal_self self,
       return promise;
     },
     [self](flush_atom) { flush(self); },
-    [self](status_atom) { return self->state.status; },
+    [self](status_atom) { return status_of(self->state); },
   };
 }
 

@@ -36,6 +36,8 @@ struct journal_state {
   std::vector<journal_record> unwritten; ///< in the order in which they came
   std::vector<waiting_entry> waiting;    ///< for these, likewise
   journal_status status;
+  /// When anything was last written to the folder, or tried to be.
+  std::chrono::steady_clock::time_point written{};
 };
 
 /// Commits records to the store. What comes in while the disk is busy is

@@ -17,7 +17,10 @@ namespace hippo {
 namespace {
 
 /// Rows that are read at a time.
-constexpr std::size_t rows_per_read = 10'000;
+constexpr std::size_t rows_per_read = 1000;
+
+/// Rows that are read before it is known how long they are.
+constexpr std::size_t first_rows = 16;
 
 /// How much is kept in memory of what can be read again.
 constexpr std::size_t kept_studies_max = 10'000;
@@ -32,6 +35,54 @@ void limit(Map& x, std::size_t most) {
 /// How many rows a client gets that wants `most`; 0: as many as may be.
 std::size_t rows_of(std::size_t most, std::size_t limit) {
   return most == 0 ? limit : std::min(most, limit);
+}
+
+/// What rows take in an answer, about.
+std::size_t bytes_of(const stored_trial& x) {
+  return sizeof x + x.params.size() + x.failure.size();
+}
+std::size_t bytes_of(const stored_event& x) {
+  auto result = sizeof x;
+  if (const auto* measured = std::get_if<trial_measured>(&x.what))
+    for (const auto& [name, value] : measured->values)
+      result += name.size() + sizeof value;
+  if (const auto* failed = std::get_if<trial_failed>(&x.what))
+    result += failed->reason.message.size();
+  if (const auto* command = std::get_if<study_command>(&x.what))
+    result += command->text.size();
+  return result;
+}
+
+/// Reads rows until they are `rows`, or take `rows_bytes_max`: a few at first,
+/// then as many as there is room for by what those took.
+/// @param next reads so many that follow on those that there are
+/// @param is_whole is told whether there are no more
+template <class T, class Next>
+expected<std::vector<T>> read_bounded(std::size_t rows, bool& is_whole,
+                                      Next&& next) {
+  std::vector<T> result;
+  std::size_t bytes = 0;
+  is_whole = false;
+  for (std::size_t n = std::min(rows, first_rows); n > 0;) {
+    auto part = next(result, n);
+    if (!part)
+      return part.failure();
+    is_whole = part->size() < n;
+    for (auto& x : *part) {
+      if (!result.empty() && bytes + bytes_of(x) > rows_bytes_max) {
+        is_whole = false;
+        return result;
+      }
+      bytes += bytes_of(x);
+      result.push_back(std::move(x));
+    }
+    if (is_whole)
+      return result;
+    n = std::min(rows - result.size(),
+                 (rows_bytes_max - std::min(bytes, rows_bytes_max))
+                   / (bytes / result.size() + 1));
+  }
+  return result;
 }
 
 /// Reads all of something that comes in parts.
@@ -197,7 +248,13 @@ expected<std::vector<study_view>> archive::list() {
 expected<std::vector<stored_trial>> archive::trials(study_id study,
                                                     std::uint64_t first,
                                                     std::size_t most) {
-  return store_->load_trials(study, first, rows_of(most, trials_per_call_max));
+  bool is_whole = false;
+  return read_bounded<stored_trial>(
+    rows_of(most, trials_per_call_max), is_whole,
+    [&](const auto& known, std::size_t n) {
+      return store_->load_trials(
+        study, known.empty() ? first : known.back().trial + 1, n);
+    });
 }
 
 expected<stored_trial> archive::best(study_id id) {
@@ -222,11 +279,16 @@ expected<events_view> archive::events(study_id id, std::uint64_t after,
   const auto study = store_->load_study(id);
   if (!study)
     return study.failure();
-  const auto rows = rows_of(most, events_per_call_max);
-  auto events = store_->load_events(id, after, rows, trial);
+  bool is_whole = false;
+  auto events = read_bounded<stored_event>(
+    rows_of(most, events_per_call_max), is_whole,
+    [&](const auto& known, std::size_t n) {
+      return store_->load_events(id, known.empty() ? after : known.back().id, n,
+                                 trial);
+    });
   if (!events)
     return events.failure();
-  const bool are_last = events->size() < rows && has_ended(study->state);
+  const bool are_last = is_whole && has_ended(study->state);
   return events_view{std::move(*events), are_last};
 }
 
@@ -363,10 +425,21 @@ expected<study_record> archive::record(study_id id) {
     if (result.wanted.metrics.size() > 1)
       result.front = std::move(told->front);
   }
+  // What is read comes to a bound, and then to an end.
+  std::size_t bytes = 0;
+  const auto counted = [&](auto read) {
+    auto part = read(bytes > exported_bytes_max ? 0 : rows_per_read);
+    if (part)
+      for (const auto& x : *part)
+        bytes += bytes_of(x);
+    return part;
+  };
   const auto trials
     = read_parts<stored_trial>(SIZE_MAX, [&](const auto& known) {
-        return store_->load_trials(
-          id, known.empty() ? 0 : known.back().trial + 1, rows_per_read);
+        return counted([&](std::size_t rows) {
+          return store_->load_trials(
+            id, known.empty() ? 0 : known.back().trial + 1, rows);
+        });
       });
   if (!trials)
     return trials.failure();
@@ -387,16 +460,19 @@ expected<study_record> archive::record(study_id id) {
         x.params = result.trials[x.trial].params;
   const auto events
     = read_parts<stored_event>(exported_results_max, [&](const auto& known) {
-        return store_->load_events(id, known.empty() ? 0 : known.back().id,
-                                   rows_per_read);
+        return counted([&](std::size_t rows) {
+          return store_->load_events(
+            id, known.empty() ? 0 : known.back().id, rows);
+        });
       });
   if (!events)
     return events.failure();
-  if (events->size() > exported_results_max)
+  if (events->size() > exported_results_max || bytes > exported_bytes_max)
     return {errc::resource_exhausted,
             "study '" + result.name + "' has more than "
-              + std::to_string(exported_results_max)
-              + " results: ask for its trials and events in parts"};
+              + std::to_string(exported_results_max) + " results, or "
+              + std::to_string(exported_bytes_max >> 20)
+              + " MiB of them: ask for its trials and events in parts"};
   std::set<std::pair<node_id, step_t>> states; // that it has heard
   for (const auto& x : *events) {
     const auto* y = std::get_if<trial_measured>(&x.what);
@@ -481,6 +557,20 @@ expected<std::string> archive::importance(study_id id, step_t step,
     study->direction = goal->direction;
   }
   return importance_text(*store_, *study, step);
+}
+
+expected<std::string> archive::probe() {
+  const auto last = store_->last_study();
+  if (!last)
+    return last.failure();
+  if (number_of(*last) == 0)
+    return std::string{};
+  // What is damaged of one study is that study's matter: it is told where it is
+  // shown. That there are studies must be readable.
+  const auto studies = store_->load_studies();
+  if (!studies)
+    return studies.failure();
+  return std::string{};
 }
 
 expected<archive::totals> archive::count() {

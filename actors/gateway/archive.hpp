@@ -83,7 +83,8 @@ public:
   expected<std::vector<study_view>> list();
 
   /// Returns trials by their numbers, from `first` on; here and below, `most` 0
-  /// stands for as many as may be.
+  /// stands for as many as may be. They are fewer where they are long:
+  /// `rows_bytes_max`.
   expected<std::vector<stored_trial>> trials(study_id study,
                                            std::uint64_t first,
                                            std::size_t most);
@@ -151,6 +152,10 @@ public:
   ///               first one
   expected<std::string> importance(study_id study, step_t step,
                                    const std::string& metric);
+
+  /// Reads a little of what clients read first.
+  /// @returns empty
+  expected<std::string> probe();
 
   /// What is counted for /metrics.
   struct totals {

@@ -4,15 +4,19 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <map>
+#include <string>
 #include <utility>
 
 #include <capnp/rpc-twoparty.h>
 #include <kj/compat/http.h>
 #include <spdlog/spdlog.h>
 
-#include "gateway/answer_budget.hpp"
+#include "gateway/answer_room.hpp"
+#include "gateway/client_connection.hpp"
 #include "gateway/guarded_stream.hpp"
 #include "gateway/http.hpp"
+#include "gateway/http_reply.hpp"
 #include "hippo/core/endpoint.hpp"
 #include "hippo/link/peer_address.hpp"
 #include "hippo/store/state_reader.hpp"
@@ -24,9 +28,6 @@ namespace hippo {
 
 namespace {
 
-/// Refused clients that are told so at a time; more are cut off.
-constexpr std::size_t refused_max = 32;
-
 /// How long to wait before connections are accepted again when that has failed:
 /// there may be no file descriptor left.
 constexpr auto accept_retry = 100 * kj::MILLISECONDS;
@@ -36,11 +37,18 @@ constexpr int keepalive_idle_seconds = 60;
 constexpr int keepalive_interval_seconds = 10;
 constexpr int keepalive_probes = 6;
 
-/// How long an HTTP client has for its request.
-constexpr auto http_request_time = 15 * kj::SECONDS;
+/// kj's own limit for an HTTP client's headers; `connection_clock` is before it.
+constexpr auto http_header_time = 1 * kj::HOURS;
 
 /// How long a client that has its answer has to hang up first.
 constexpr auto http_linger_time = 20 * kj::MILLISECONDS;
+
+/// How long there is between two who must go because others need the memory.
+constexpr auto reclaim_interval = 10 * kj::MILLISECONDS;
+
+/// So many of those who were let go in a minute are in the log.
+constexpr unsigned let_go_logged_max = 10;
+constexpr auto let_go_span = 60 * kj::SECONDS;
 
 /// Lets an HTTP connection end with its answer: it has one request.
 class one_request final : public kj::HttpServerCallbacks {
@@ -51,7 +59,7 @@ public:
 /// Answers the first request of a connection, and none that is sent after it.
 class first_request final : public kj::HttpService {
 public:
-  explicit first_request(kj::HttpService& answers) : answers_(answers) {}
+  first_request(kj::Own<kj::HttpService> answers) : answers_(kj::mv(answers)) {}
 
   kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
                             const kj::HttpHeaders& headers,
@@ -59,18 +67,19 @@ public:
                             Response& response) override {
     if (std::exchange(is_taken_, true))
       return KJ_EXCEPTION(DISCONNECTED, "a connection has one request");
-    return answers_.request(method, url, headers, body, response);
+    return answers_->request(method, url, headers, body, response);
   }
 
 private:
-  kj::HttpService& answers_;
+  kj::Own<kj::HttpService> answers_;
   bool is_taken_ = false;
 };
 
 /// Makes what of each connection takes one request.
-kj::HttpServer::HttpServiceFactory one_request_to(kj::HttpService& answers) {
-  return [&answers](kj::AsyncIoStream&) -> kj::Own<kj::HttpService> {
-    return kj::heap<first_request>(answers);
+kj::HttpServer::HttpServiceFactory one_request_to(http_answers& answers) {
+  return [&answers](kj::AsyncIoStream& from) -> kj::Own<kj::HttpService> {
+    auto& stream = kj::downcast<guarded_stream>(from);
+    return kj::heap<first_request>(answers.serve(stream.whose()));
   };
 }
 
@@ -95,18 +104,15 @@ void prepare(kj::AsyncIoStream& stream) {
 
 /// One client of the RPC interface.
 struct rpc_connection {
-  kj::Own<answer_ledger> ledger;
   guarded_stream stream;
   capnp::TwoPartyVatNetwork network;
   capnp::RpcSystem<capnp::rpc::twoparty::VatId> system;
 
-  rpc_connection(kj::Own<kj::AsyncIoStream> inner, kj::Timer& timer,
-                 const gateway_limits& limits,
-                 kj::Own<answer_ledger> written,
+  rpc_connection(kj::Own<kj::AsyncIoStream> inner,
+                 kj::Own<client_connection> whose, const gateway_limits& limits,
                  capnp::Capability::Client first)
-    : ledger(kj::mv(written)),
-      stream(kj::mv(inner), timer, limits.stall,
-             [this](std::size_t bytes) { ledger->note_written(bytes); }),
+    : stream(kj::mv(inner), kj::mv(whose), guarded_stream::speech::messages,
+             limits.message_bytes),
       network(stream, capnp::rpc::twoparty::Side::SERVER, options_of(limits)),
       system(capnp::makeRpcServer(network, kj::mv(first))) {
     system.setFlowLimit(limits.message_bytes / sizeof(capnp::word));
@@ -117,11 +123,46 @@ struct rpc_connection {
     result.traversalLimitInWords = limits.message_bytes / sizeof(capnp::word);
     return result;
   }
+};
 
-  kj::Promise<void> ended() {
-    return network.onDisconnect().exclusiveJoin(stream.stalled());
+/// The slots of a port. Whoever comes from this machine has some apart from
+/// those of others.
+struct port_slots {
+  connection_slots here;
+  connection_slots elsewhere;
+
+  explicit port_slots(const connection_slots::limits& x)
+    : here(x), elsewhere(x) {}
+
+  [[nodiscard]] std::size_t size() const {
+    return here.size() + here.spare() + elsewhere.size() + elsewhere.spare();
+  }
+  void beat() {
+    here.beat();
+    elsewhere.beat();
   }
 };
+
+/// Who has connected, as far as that is known without asking.
+struct visitor {
+  std::string address; ///< for the log
+  std::string party;
+  bool is_here = false; ///< on this machine
+};
+
+visitor visitor_of(kj::PeerIdentity& x) {
+  auto* known = dynamic_cast<kj::NetworkPeerIdentity*>(&x);
+  if (known == nullptr)
+    return {"this machine", "this machine", true};
+  visitor result{known->getAddress().toString().cStr(), {}, false};
+  result.party = result.address.substr(0, result.address.rfind(':'));
+  if (result.party.starts_with('[')) // as addresses of IPv6 are written
+    result.party = result.party.substr(1, result.party.size() - 2);
+  result.is_here = is_loopback({result.party, 0});
+  if (result.is_here)
+    result.party = "this machine";
+  return result;
+}
 
 } // namespace
 
@@ -156,6 +197,9 @@ public:
     if (!rpc)
       return rpc.failure();
     rpc_ = kj::mv(*rpc);
+    room_.on_starving([this] { reclaim(); });
+    tasks_.add(beat());
+    tasks_.add(count_let_go());
     tasks_.add(accept(*rpc_, &loop::serve_rpc));
     open_http();
     if (options_.http_port) {
@@ -218,69 +262,168 @@ private:
   }
 
   static kj::Promise<admitted_connection>
-  let_in(kj::AuthenticatedStream x, const authenticator& door) {
+  let_in(kj::AuthenticatedStream x, const authenticator& door,
+         client_connection& whose) {
     return kj::evalNow([&]() -> kj::Promise<admitted_connection> {
-      prepare(*x.stream);
-      if (door)
-        return door(kj::mv(x));
-      return admitted_connection{kj::mv(x.stream), peer_role::anybody};
+             prepare(*x.stream);
+             if (door)
+               return door(kj::mv(x));
+             return admitted_connection{kj::mv(x.stream), peer_role::anybody,
+                                        {}};
+           })
+      .then([&whose](admitted_connection y) {
+        whose.note_let_in();
+        if (!y.who.empty())
+          whose.note_identity(y.who);
+        return y;
+      })
+      .exclusiveJoin(whose.gone().then([]() -> kj::Promise<admitted_connection> {
+        return kj::NEVER_DONE;
+      }));
+  }
+
+  // -- who has a connection ---------------------------------------------------
+
+  /// Gives a connection a slot, or a spare one.
+  kj::Own<client_connection> take_in(kj::AuthenticatedStream& x,
+                                     port_slots& of) {
+    auto from = visitor_of(*x.peerIdentity);
+    auto& slots = from.is_here ? of.here : of.elsewhere;
+    const auto number = ++last_;
+    const auto decision = slots.open(number, from.party);
+    if (decision.let_go)
+      if (const auto i = connections_.find(*decision.let_go);
+          i != connections_.end())
+        i->second->let_go({errc::resource_exhausted,
+                           "the port has as many connections as it takes, and "
+                           "this one made room for the next"});
+    auto result = kj::refcounted<client_connection>(
+      client_connection::setup{number, decision.is_spare,
+                               std::move(from.address), std::move(from.party),
+                               options_.limits.held_bytes},
+      slots, room_, options_.held->root(), options_.limits.times);
+    connections_.emplace(number, result.get());
+    return result;
+  }
+
+  /// What a connection leaves behind when it ends.
+  auto leave(client_connection& x, port_slots& of) {
+    return kj::defer([this, &of, number = x.number()] {
+      of.here.close(number);
+      of.elsewhere.close(number);
+      connections_.erase(number);
+      clients_.store(rpc_slots_.size());
+    });
+  }
+
+  /// Looks once a beat who has used up his time.
+  kj::Promise<void> beat() {
+    return timer_.afterDelay(options_.limits.beat.count() * kj::MILLISECONDS)
+      .then([this] {
+        for (auto* x : {&rpc_slots_, &http_slots_, &people_slots_})
+          x->beat();
+        for (const auto& x : connections_)
+          x.second->beat();
+        room_.forget_half();
+        room_.serve();
+        return beat();
+      });
+  }
+
+  /// Somebody finds no room who holds nothing. Of those who take nothing of
+  /// what they hold the one with the most has to go.
+  void reclaim() {
+    if (std::exchange(is_reclaiming_, true))
+      return;
+    tasks_.add(kj::evalLater([this] {
+                 client_connection* most = nullptr;
+                 if (room_.somebody_starves())
+                   for (const auto& kvp : connections_)
+                     if (auto& x = *kvp.second;
+                         x.is_stuck() && !x.has_to_go()
+                         && (most == nullptr || x.held() > most->held()))
+                       most = &x;
+                 if (most != nullptr)
+                   most->let_go(
+                     {errc::resource_exhausted,
+                      "others need the memory of the answers that it does not "
+                      "take"});
+               })
+                 .then([this] { return timer_.afterDelay(reclaim_interval); })
+                 .then([this] { is_reclaiming_ = false; }));
+  }
+
+  void note_let_go(const std::string& who, const kj::Exception& why) {
+    if (++let_go_ <= let_go_logged_max)
+      spdlog::warn("gateway: {} was let go: {}", who, sentence_of(why));
+  }
+
+  kj::Promise<void> count_let_go() {
+    return timer_.afterDelay(let_go_span).then([this] {
+      if (let_go_ > let_go_logged_max)
+        spdlog::warn("gateway: {} more were let go in the last minute",
+                     let_go_ - let_go_logged_max);
+      let_go_ = 0;
+      return count_let_go();
     });
   }
 
   // -- RPC --------------------------------------------------------------------
 
   kj::Promise<void> serve_rpc(kj::AuthenticatedStream x) {
-    const auto most = options_.limits.clients;
-    if (clients_ >= most + refused_max)
-      return kj::READY_NOW;
-    const bool is_one_too_many = clients_ >= most;
-    clients_.fetch_add(1);
-    auto address = peer_address(*x.peerIdentity);
-    return let_in(kj::mv(x), authenticator_)
-      .then([=, this,
-             address = std::move(address)](admitted_connection peer) {
-        auto ledger = kj::refcounted<answer_ledger>(
-          answers_, options_.limits.answer_bytes);
-        auto first = is_one_too_many
-                       ? make_closed_entrance(
-                         {errc::resource_exhausted,
-                          "this service has " + std::to_string(most)
-                            + " clients, and takes no more: try again later"})
-                       : make_entrance(*queries_, peer.role, options_.limits,
-                                       kj::addRef(*ledger),
-                                       depot_->for_connection(address));
-        auto connection = kj::heap<rpc_connection>(
-          kj::mv(peer.stream), timer_, options_.limits, kj::mv(ledger),
-          kj::mv(first));
-        auto ended = connection->ended();
-        if (is_one_too_many)
-          ended = ended.exclusiveJoin(
-            timer_.afterDelay(refusal_time.count() * kj::SECONDS));
-        return ended.attach(kj::mv(connection));
+    auto me = take_in(x, rpc_slots_);
+    clients_.store(rpc_slots_.size());
+    auto served
+      = let_in(kj::mv(x), authenticator_, *me)
+          .then([this, me = kj::addRef(*me)](admitted_connection peer) mutable {
+            auto first = me->is_spare()
+                           ? make_closed_entrance(
+                             {errc::resource_exhausted,
+                              "this service has "
+                                + std::to_string(options_.limits.clients)
+                                + " clients, and takes no more: try again "
+                                  "later"})
+                           : make_entrance(*queries_, peer.role,
+                                           options_.limits, kj::addRef(*me),
+                                           *depot_);
+            const bool is_spare = me->is_spare();
+            auto connection
+              = kj::heap<rpc_connection>(kj::mv(peer.stream), kj::mv(me),
+                                         options_.limits, kj::mv(first));
+            auto ended = connection->network.onDisconnect();
+            if (is_spare)
+              ended = ended.exclusiveJoin(
+                timer_.afterDelay(refusal_time.count() * kj::SECONDS));
+            return ended.attach(kj::mv(connection));
+          });
+    return served.exclusiveJoin(me->gone())
+      .catch_([this, who = me->address()](kj::Exception&& why) {
+        if (why.getType() != kj::Exception::Type::DISCONNECTED)
+          note_let_go(who, why);
       })
-      .attach(kj::defer([this] { clients_.fetch_sub(1); }));
+      .attach(leave(*me, rpc_slots_), kj::mv(me));
   }
 
   // -- HTTP -------------------------------------------------------------------
 
   void open_http() {
     kj::HttpServerSettings settings;
-    settings.headerTimeout = http_request_time;
+    settings.headerTimeout = http_header_time;
     settings.pipelineTimeout = http_linger_time;
     settings.callbacks = one_request_;
     errors_ = make_http_errors(*headers_.table);
     settings.errorHandler = *errors_;
     const auto figures = [this] {
       return gateway_figures{
-        clients_.load(), http_connections_,
+        clients_.load(), http_slots_.size() + people_slots_.size(),
         static_cast<double>((timer_.now() - begun_) / kj::MILLISECONDS)
           / 1000};
     };
     http_door::options door;
     door.loopback_only = is_loopback({options_.http_host, 0});
-    service_ = make_http_service(*queries_, headers_, answers_,
+    service_ = make_http_answers(*queries_, headers_,
                                  {figures, std::move(door)});
-    refusal_ = make_closed_http_service(*headers_.table);
+    refusal_ = make_closed_http_answers(*headers_.table);
     http_server_
       = kj::heap<kj::HttpServer>(timer_, *headers_.table,
                                  one_request_to(*service_), settings);
@@ -292,7 +435,7 @@ private:
     http_door::options people;
     people.tokens = token_folder::path_in(options_.sources.state);
     people.is_secure = options_.people->make_authenticator != nullptr;
-    people_service_ = make_http_service(*queries_, headers_, answers_,
+    people_service_ = make_http_answers(*queries_, headers_,
                                         {figures, std::move(people)});
     people_server_
       = kj::heap<kj::HttpServer>(timer_, *headers_.table,
@@ -316,54 +459,85 @@ private:
   }
 
   kj::Promise<void> serve_http(kj::AuthenticatedStream x) {
-    return serve_http(kj::mv(x), authenticator_, *http_server_);
+    return serve_http(kj::mv(x), http_slots_, authenticator_, *http_server_);
   }
   kj::Promise<void> serve_people(kj::AuthenticatedStream x) {
-    return serve_http(kj::mv(x), people_door_, *people_server_);
+    return serve_http(kj::mv(x), people_slots_, people_door_, *people_server_);
   }
 
-  kj::Promise<void> serve_http(kj::AuthenticatedStream x,
+  kj::Promise<void> serve_http(kj::AuthenticatedStream x, port_slots& slots,
                                const authenticator& door,
                                kj::HttpServer& to) {
-    if (http_connections_ >= options_.limits.http_connections)
-      return refuse_http(kj::mv(x.stream));
-    ++http_connections_;
-    return let_in(kj::mv(x), door)
-      .then([this, &to](admitted_connection peer) {
-        auto stream = kj::heap<guarded_stream>(kj::mv(peer.stream), timer_,
-                                               options_.limits.stall);
-        auto stalled = stream->stalled();
-        auto& answering
-          = peer.role == peer_role::trainer ? *http_refuser_ : to;
-        return answering.listenHttpCleanDrain(*stream)
-          .ignoreResult()
-          .exclusiveJoin(kj::mv(stalled))
-          .attach(kj::mv(stream));
+    auto me = take_in(x, slots);
+    auto served
+      = let_in(kj::mv(x), door, *me)
+          .then([this, &to, me = kj::addRef(*me)](
+                  admitted_connection peer) mutable {
+            auto& answering
+              = peer.role == peer_role::trainer ? *http_refuser_ : to;
+            auto stream = kj::heap<guarded_stream>(
+              kj::mv(peer.stream), kj::addRef(*me),
+              guarded_stream::speech::requests, options_.limits.message_bytes);
+            auto& out = *stream;
+            return answering.listenHttpCleanDrain(out)
+              .ignoreResult()
+              .exclusiveJoin(me->gone())
+              .catch_([this, &out](kj::Exception&& why) {
+                return tell_late(out, kj::mv(why));
+              })
+              .attach(kj::mv(stream), kj::mv(me));
+          });
+    return served
+      .catch_([this, who = me->address()](kj::Exception&& why) {
+        if (why.getType() != kj::Exception::Type::DISCONNECTED)
+          note_let_go(who, why);
       })
-      .attach(kj::defer([this] { --http_connections_; }));
+      .attach(leave(*me, slots), kj::mv(me));
   }
 
-  kj::Promise<void> refuse_http(kj::Own<kj::AsyncIoStream> to) {
-    static constexpr kj::StringPtr answer
-      = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\n"
-        "Content-Type: application/json\r\nContent-Length: 53\r\n\r\n"
-        "{\"error\":\"resource_exhausted: too many connections\"}\n"_kj;
-    auto written = to->write(answer.begin(), answer.size());
+  /// Tells somebody who has to go why, if no answer has begun.
+  kj::Promise<void> tell_late(guarded_stream& to, kj::Exception&& why) {
+    if (!to.whose().has_to_go() || to.whose().has_been_answered())
+      return kj::mv(why);
+    const auto said = failure(why);
+    auto text = kj::str("HTTP/1.1 ",
+                        said.status == 503 ? "503 Service Unavailable"
+                                           : "408 Request Timeout",
+                        "\r\nConnection: close\r\nContent-Type: ", said.type,
+                        "\r\nContent-Length: ", said.body.size(),
+                        "\r\n\r\n", said.body.c_str());
+    auto written = to.write(text.begin(), text.size());
     return timer_
       .timeoutAfter(refusal_time.count() * kj::SECONDS, kj::mv(written))
-      .attach(kj::mv(to));
+      .attach(kj::mv(text))
+      .then([why = kj::mv(why)]() mutable -> kj::Promise<void> {
+        return kj::mv(why);
+      });
   }
 
   void taskFailed(kj::Exception&& why) override {
-    if (why.getType() != kj::Exception::Type::DISCONNECTED)
-      spdlog::warn("gateway: a client was let go: {}", sentence_of(why));
+    spdlog::critical("gateway: {}", sentence_of(why));
   }
 
   kj::Network& network_;
   kj::Timer& timer_;
   gateway_options& options_;
   kj::TimePoint begun_;
-  answer_budget answers_{options_.limits.all_answer_bytes};
+  /// Who waits gets at most what a connection may have that is alone.
+  answer_room room_{{options_.held->room() / 4}, timer_};
+  connection_slots::number last_ = 0;
+  std::map<connection_slots::number, client_connection*> connections_;
+  port_slots rpc_slots_{{options_.limits.clients,
+                         options_.limits.spare_connections,
+                         options_.limits.idle_beats}};
+  port_slots http_slots_{{options_.limits.http_connections,
+                          options_.limits.spare_connections,
+                          options_.limits.idle_beats}};
+  port_slots people_slots_{{options_.limits.http_connections,
+                            options_.limits.spare_connections,
+                            options_.limits.idle_beats}};
+  unsigned let_go_ = 0; ///< in this minute
+  bool is_reclaiming_ = false;
   std::unique_ptr<query_service> queries_;
   std::optional<depot> depot_;
   authenticator authenticator_;
@@ -372,16 +546,15 @@ private:
   one_request one_request_;
   http_headers headers_;
   kj::Own<kj::HttpServerErrorHandler> errors_;
-  kj::Own<kj::HttpService> service_;
-  kj::Own<kj::HttpService> refusal_;
+  kj::Own<http_answers> service_;
+  kj::Own<http_answers> refusal_;
   kj::Own<kj::HttpServer> http_server_;
   kj::Own<kj::HttpServer> http_refuser_;
   authenticator people_door_;
   kj::Own<kj::ConnectionReceiver> people_;
-  kj::Own<kj::HttpService> people_service_;
+  kj::Own<http_answers> people_service_;
   kj::Own<kj::HttpServer> people_server_;
   std::atomic<std::size_t>& clients_;
-  std::size_t http_connections_ = 0;
   kj::TaskSet tasks_{*this};
 };
 

@@ -23,6 +23,9 @@ namespace hippo {
 struct admitted_connection {
   kj::Own<kj::AsyncIoStream> stream;
   peer_role role = peer_role::anybody;
+  /// Whom a certificate names; empty: nobody, then it is its address that has a
+  /// share.
+  std::string who{};
 };
 
 /// Lets connections in: makes a handshake, say. The promise fails for who must

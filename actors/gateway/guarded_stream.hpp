@@ -1,29 +1,34 @@
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 
 #include <kj/async-io.h>
-#include <kj/timer.h>
+
+#include "gateway/client_connection.hpp"
+#include "gateway/message_tracker.hpp"
 
 namespace hippo {
 
-/// A connection to somebody who may not read what is sent. While anything is on
-/// its way to it, nothing more is read from it: who does not take its answers
-/// can ask for no more. Who takes nothing for too long is given up.
+/// A connection to somebody who may not read what is sent, or send half of what
+/// it says. While anything is on its way to it, nothing more is read from it:
+/// who does not take its answers can ask for no more. What has come and gone is
+/// told to its `client_connection`, which decides on its time.
 class guarded_stream final : public kj::AsyncIoStream {
 public:
-  /// @param stall how long one write may take
-  /// REQUIRES: `timer` outlives this.
-  /// @param written is told of each write that is done, in bytes; may be null
-  guarded_stream(kj::Own<kj::AsyncIoStream> inner, kj::Timer& timer,
-                 std::chrono::milliseconds stall,
-                 std::function<void(std::size_t)> written = nullptr);
+  /// What is spoken over it.
+  enum class speech {
+    requests, ///< one, and nothing follows it: whoever serves it says its end
+    messages, ///< of Cap'n Proto: one that has begun takes room until it ends
+  };
 
-  /// Fails once a write has taken too long.
-  kj::Promise<void> stalled() { return stalled_.addBranch(); }
+  /// @param message_bytes_max what is longer takes no room, since whoever reads
+  ///        it refuses it
+  guarded_stream(kj::Own<kj::AsyncIoStream> inner,
+                 kj::Own<client_connection> whose, speech how,
+                 std::size_t message_bytes_max);
+
+  [[nodiscard]] client_connection& whose() { return *whose_; }
 
   kj::Promise<size_t> tryRead(void* buffer, size_t min, size_t max) override;
   kj::Promise<void> write(const void* buffer, size_t size) override;
@@ -36,20 +41,25 @@ public:
   void abortRead() override { inner_->abortRead(); }
 
 private:
-  guarded_stream(kj::Own<kj::AsyncIoStream> inner, kj::Timer& timer,
-                 std::chrono::milliseconds stall,
-                 std::function<void(std::size_t)> written,
-                 kj::PromiseFulfillerPair<void> stalled);
+  using bytes = kj::ArrayPtr<const kj::byte>;
 
-  kj::Promise<void> watch(kj::Promise<void> write, std::size_t bytes);
+  /// Returns once there is nothing on its way to the peer, and room for what it
+  /// has begun to say.
+  kj::Promise<void> may_read();
+  kj::Promise<size_t> fill(kj::byte* to, size_t got, size_t min, size_t max);
+  void note_read(const kj::byte* from, std::size_t n);
+  kj::Promise<void> write_parts(kj::ArrayPtr<const bytes> pieces,
+                                std::size_t offset);
+  kj::Promise<void> watch(kj::Promise<void> write, std::size_t unwritten);
 
   kj::Own<kj::AsyncIoStream> inner_;
-  kj::Timer& timer_;
-  kj::Duration stall_;
-  std::function<void(std::size_t)> written_;
-  kj::ForkedPromise<void> stalled_;
-  kj::Own<kj::PromiseFulfiller<void>> give_up_;
-  std::uint64_t writes_ = 0; ///< that are on their way
+  kj::Own<client_connection> whose_;
+  speech how_;
+  std::size_t message_bytes_max_;
+  message_tracker messages_;
+  held_room half_;           ///< of the message that has begun
+  std::uint64_t booked_ = 0; ///< its bytes, as it had announced them then
+  std::size_t writes_ = 0;   ///< that are on their way
   kj::Maybe<kj::Own<kj::PromiseFulfiller<void>>> reader_; ///< that waits
 };
 

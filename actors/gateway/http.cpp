@@ -1,5 +1,6 @@
 #include "gateway/http.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <chrono>
 #include <map>
@@ -66,22 +67,58 @@ std::string header(const kj::HttpHeaders& from, kj::HttpHeaderId id) {
   return {};
 }
 
-class http_service final : public kj::HttpService {
+using Response = kj::HttpService::Response;
+
+class http_service final : public http_answers {
 public:
   http_service(query_service& answers, const http_headers& headers,
-               answer_budget& room, http_service_options options)
+               http_service_options options)
     : queries_(answers), names_(headers), headers_(*headers.table),
-      room_(room), options_(std::move(options)), door_(options_.door) {}
+      options_(std::move(options)), door_(options_.door) {}
 
-  kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
+  kj::Own<kj::HttpService> serve(client_connection& whose) override {
+    return kj::heap<of_connection>(*this, whose);
+  }
+
+private:
+  /// What one connection asks.
+  class of_connection final : public kj::HttpService {
+  public:
+    of_connection(http_service& all, client_connection& whose)
+      : all_(all), whose_(whose) {}
+
+    kj::Promise<void> request(kj::HttpMethod method, kj::StringPtr url,
+                              const kj::HttpHeaders& asked_with,
+                              kj::AsyncInputStream& body,
+                              Response& response) override {
+      whose_.note_greeted();
+      whose_.begin_work();
+      return all_.request(whose_, method, url, asked_with, body, response)
+        .attach(kj::defer([&whose = whose_] { whose.end_work(); }));
+    }
+
+  private:
+    http_service& all_;
+    client_connection& whose_;
+  };
+
+  kj::Promise<void> request(client_connection& whose, kj::HttpMethod method,
+                            kj::StringPtr url,
                             const kj::HttpHeaders& asked_with,
-                            kj::AsyncInputStream& body,
-                            Response& response) override {
+                            kj::AsyncInputStream& body, Response& response) {
+    if (method != kj::HttpMethod::POST)
+      whose.note_request_ended();
     auto read = read_http_target({url.begin(), url.size()});
     if (!read)
       return send(response, failure(to_exception(read.failure())),
                   kj::HttpHeaders{headers_});
     auto& asked = *read;
+    const bool is_health = asked.path == std::vector<std::string>{"healthz"};
+    if (whose.is_spare() && !is_health)
+      return send(response,
+                  failure(503, "resource_exhausted: this port has as many "
+                               "connections as it takes: try again later"),
+                  kj::HttpHeaders{headers_});
     if (method == kj::HttpMethod::GET && asked.path.empty()
         && door_.asks_for_tokens() && asked.query.contains("token"))
       return welcome(response, asked.query.at("token"));
@@ -100,8 +137,10 @@ public:
         && (verdict.status != 401 || !(looks && is_open(asked))))
       return send(response, failure(verdict.status, verdict.why),
                   kj::HttpHeaders{headers_});
+    if (verdict.who)
+      whose.note_identity("token " + verdict.who->name);
     if (method == kj::HttpMethod::POST)
-      return change(std::move(asked), body, response);
+      return change(whose, std::move(asked), body, response);
     if (!looks) {
       kj::HttpHeaders headers{headers_};
       headers.add("Allow", "GET, HEAD, POST");
@@ -119,21 +158,39 @@ public:
     const bool compress
       = takes_gzip(header(asked_with, names_.accept_encoding));
     const auto known = header(asked_with, names_.if_none_match);
+    auto answered = [=, this, url = std::string{url.begin(), url.size()},
+                     asked = std::move(asked)]() mutable {
+      return answer(std::move(asked), {url, heard})
+        .catch_([](kj::Exception&& why) { return failure(why); });
+    };
     // How the service does is told however much others want to know.
-    const bool may_be_long = !asked.path.empty() && asked.path[0] == "api";
-    return room_.take(may_be_long ? listing_bytes_guess : 0)
-      .then([=, this, &response, url = std::string{url.begin(), url.size()},
-             asked = std::move(asked)](answer_budget::share room) mutable {
-        return answer(std::move(asked), {url, heard})
-          .catch_([](kj::Exception&& why) { return failure(why); })
-          .then([=, this, &response, room = kj::mv(room)](reply x) mutable {
-            auto sent = send_tagged(response, std::move(x), compress, known);
-            return sent.attach(kj::mv(room));
-          });
+    if (!asked_for_much(url))
+      return answered().then([=, this, &response](reply x) mutable {
+        return send_tagged(response, std::move(x), compress, known);
+      });
+    return whose.line()
+      .take(listing_bytes_guess, answer_room::line::purpose::make)
+      .then([=, this, &response, answered = std::move(answered)](
+              held_room room) mutable {
+        return answered().then([=, this, &response, room = kj::mv(room)](
+                                 reply x) mutable {
+          room.end_turn();
+          if (auto why = room.resize(bytes_of(x)))
+            x = failure(to_exception(*why));
+          auto sent = send_tagged(response, std::move(x), compress, known);
+          return sent.attach(kj::mv(room));
+        });
       });
   }
 
-private:
+  /// Whether an answer may be long.
+  static bool asked_for_much(kj::StringPtr url) {
+    return url.startsWith("/api");
+  }
+  static std::size_t bytes_of(const reply& x) {
+    return x.packed ? x.packed->bytes() : x.body.size();
+  }
+
   /// Whether somebody may look at this who has no token.
   static bool is_open(const http_target& x) {
     return x.path.empty()
@@ -159,18 +216,23 @@ private:
   }
 
   /// Does what is asked for.
-  kj::Promise<void> change(http_target target, kj::AsyncInputStream& body,
-                           Response& response) {
+  kj::Promise<void> change(client_connection& whose, http_target target,
+                           kj::AsyncInputStream& body, Response& response) {
     if (!target.query.empty())
       return send(response,
                   failure(400, "what is sent is a map, nothing behind '?'"),
                   kj::HttpHeaders{headers_});
-    return room_.take(sent_bytes_max)
-      .then([=, this, &body, &response, target = std::move(target)](
-              answer_budget::share room) mutable {
+    std::uint64_t wanted = sent_bytes_max;
+    KJ_IF_MAYBE(length, body.tryGetLength())
+      wanted = std::min<std::uint64_t>(wanted, *length);
+    return whose.line()
+      .take(wanted, answer_room::line::purpose::hold)
+      .then([=, this, &whose, &body, &response, target = std::move(target)](
+              held_room room) mutable {
         return body.readAllText(sent_bytes_max)
           .then(
-            [=, this, target = std::move(target)](kj::String text) {
+            [=, this, &whose, target = std::move(target)](kj::String text) {
+              whose.note_request_ended();
               return act_on(queries_, target, {text.begin(), text.size()})
                 .then(
                   [](std::optional<std::string> done) {
@@ -180,7 +242,8 @@ private:
                   },
                   [](kj::Exception&& why) { return failure(why); });
             },
-            [](kj::Exception&&) -> kj::Promise<reply> {
+            [&whose](kj::Exception&&) -> kj::Promise<reply> {
+              whose.note_request_ended();
               return failure(413, "what is sent is more than "
                                     + std::to_string(sent_bytes_max)
                                     + " bytes");
@@ -393,8 +456,7 @@ private:
           return shown_events(
             is_of_trial
               ? queries_.events_of(y, *trial, *after, events_per_call_max)
-              : queries_.events(y, *after, events_per_call_max,
-                                queries_.timer().now()),
+              : queries_.events(y, *after, events_per_call_max),
             *after);
         });
       });
@@ -475,17 +537,11 @@ private:
   }
 
   kj::Promise<reply> health() {
-    return queries_.health().then(
-      [](journal_status x) {
-        return x.trouble.empty()
-                 ? json_reply({{"status", "ok"}})
-                 : reply{503, text_of({{"status", "trouble"},
-                                       {"error", x.trouble}})};
-      },
-      [](kj::Exception&& why) {
-        return reply{503, text_of({{"status", "trouble"},
-                                   {"error", why.getDescription().cStr()}})};
-      });
+    return queries_.health().then([](std::string trouble) {
+      return trouble.empty() ? json_reply({{"status", "ok"}})
+                             : reply{503, text_of({{"status", "trouble"},
+                                                   {"error", trouble}})};
+    });
   }
 
   kj::Promise<reply> metrics() {
@@ -501,7 +557,6 @@ private:
   query_service& queries_;
   const http_headers& names_;
   const kj::HttpHeaderTable& headers_;
-  answer_budget& room_;
   const http_service_options options_;
   const http_door door_;
   /// Tells what pages have heard of this service from what they have heard of
@@ -515,21 +570,37 @@ private:
   kept_answers kept_{queries_.timer(), kept_answers_bytes};
 };
 
-class closed_http_service final : public kj::HttpService {
+class closed_http_answers final : public http_answers {
 public:
-  explicit closed_http_service(const kj::HttpHeaderTable& headers)
+  explicit closed_http_answers(const kj::HttpHeaderTable& headers)
     : headers_(headers) {}
 
-  kj::Promise<void> request(kj::HttpMethod, kj::StringPtr,
-                            const kj::HttpHeaders&, kj::AsyncInputStream&,
-                            Response& response) override {
-    return send(response,
-                failure(403, "not_allowed: a trainer's certificate lets nobody "
-                             "ask about studies"),
-                kj::HttpHeaders{headers_});
+  kj::Own<kj::HttpService> serve(client_connection& whose) override {
+    return kj::heap<refusing>(headers_, whose);
   }
 
 private:
+  class refusing final : public kj::HttpService {
+  public:
+    refusing(const kj::HttpHeaderTable& headers, client_connection& whose)
+      : headers_(headers), whose_(whose) {}
+
+    kj::Promise<void> request(kj::HttpMethod, kj::StringPtr,
+                              const kj::HttpHeaders&, kj::AsyncInputStream&,
+                              Response& response) override {
+      whose_.note_greeted();
+      whose_.note_request_ended();
+      return send(response,
+                  failure(403, "not_allowed: a trainer's certificate lets "
+                               "nobody ask about studies"),
+                  kj::HttpHeaders{headers_});
+    }
+
+  private:
+    const kj::HttpHeaderTable& headers_;
+    client_connection& whose_;
+  };
+
   const kj::HttpHeaderTable& headers_;
 };
 
@@ -570,15 +641,15 @@ make_http_errors(const kj::HttpHeaderTable& headers) {
   return kj::heap<http_errors>(headers);
 }
 
-kj::Own<kj::HttpService>
-make_http_service(query_service& answers, const http_headers& headers,
-                  answer_budget& room, http_service_options options) {
-  return kj::heap<http_service>(answers, headers, room, std::move(options));
+kj::Own<http_answers> make_http_answers(query_service& answers,
+                                                const http_headers& headers,
+                                                http_service_options options) {
+  return kj::heap<http_service>(answers, headers, std::move(options));
 }
 
-kj::Own<kj::HttpService>
-make_closed_http_service(const kj::HttpHeaderTable& headers) {
-  return kj::heap<closed_http_service>(headers);
+kj::Own<http_answers>
+make_closed_http_answers(const kj::HttpHeaderTable& headers) {
+  return kj::heap<closed_http_answers>(headers);
 }
 
 } // namespace hippo

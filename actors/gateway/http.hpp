@@ -6,7 +6,7 @@
 
 #include <kj/compat/http.h>
 
-#include "gateway/answer_budget.hpp"
+#include "gateway/client_connection.hpp"
 #include "gateway/http_door.hpp"
 #include "gateway/query_service.hpp"
 
@@ -39,19 +39,27 @@ struct http_service_options {
   http_door::options door{}; ///< who may ask
 };
 
-/// Makes what answers HTTP requests: docs/http.md.
-/// @param room for the answers, beside which there is none
-/// REQUIRES: `answers`, `headers` and `room` outlive it.
-kj::Own<kj::HttpService>
-make_http_service(query_service& answers, const http_headers& headers,
-                  answer_budget& room, http_service_options options);
+/// Answers HTTP requests: docs/http.md.
+class http_answers {
+public:
+  virtual ~http_answers() noexcept(false) = default;
+
+  /// Makes what answers those of a connection.
+  /// REQUIRES: `*this` and `whose` outlive it.
+  virtual kj::Own<kj::HttpService> serve(client_connection& whose) = 0;
+};
+
+/// REQUIRES: `answers` and `headers` outlive it.
+kj::Own<http_answers>
+make_http_answers(query_service& answers, const http_headers& headers,
+                  http_service_options options);
 
 /// Makes what answers bytes that are no HTTP request.
 kj::Own<kj::HttpServerErrorHandler>
 make_http_errors(const kj::HttpHeaderTable& headers);
 
 /// Makes what refuses all HTTP requests with 403: trainers may not ask.
-kj::Own<kj::HttpService>
-make_closed_http_service(const kj::HttpHeaderTable& headers);
+kj::Own<http_answers>
+make_closed_http_answers(const kj::HttpHeaderTable& headers);
 
 } // namespace hippo

@@ -157,18 +157,9 @@ kj::Promise<std::string> query_service::export_json(study_id study) {
 
 kj::Promise<events_view> query_service::events(study_id study,
                                                std::uint64_t after,
-                                               std::size_t most,
-                                               kj::TimePoint deadline) {
-  const auto seen = watch_.version();
+                                               std::size_t most) {
   return read<events_view>(
-           [=](archive& x) { return x.events(study, after, most); })
-    .then([=, this](events_view x) -> kj::Promise<events_view> {
-      if (!x.events.empty() || x.study_has_ended || timer_.now() >= deadline)
-        return x;
-      return watch_.after(seen, deadline).then([=, this] {
-        return events(study, after, most, deadline);
-      });
-    });
+    [=](archive& x) { return x.events(study, after, most); });
 }
 
 kj::Promise<events_view> query_service::events_of(study_id study,
@@ -177,19 +168,6 @@ kj::Promise<events_view> query_service::events_of(study_id study,
                                                   std::size_t most) {
   return read<events_view>(
     [=](archive& x) { return x.events(study, after, most, trial); });
-}
-
-kj::Promise<live_study_view> query_service::wait(study_id study,
-                                        kj::TimePoint deadline) {
-  const auto seen = watch_.version();
-  return find(to_string(study))
-    .then([=, this](stored_study x) -> kj::Promise<live_study_view> {
-      if (has_ended(x.state) || timer_.now() >= deadline)
-        return describe(study);
-      return watch_.after(seen, deadline).then([=, this] {
-        return wait(study, deadline);
-      });
-    });
 }
 
 kj::Promise<query_service::log_part> query_service::logs(std::uint64_t after) {
@@ -273,7 +251,7 @@ kj::Promise<live_view> query_service::live() {
                     .request<pool_status>(sources_.pool, status_timeout,
                                           status_atom::value)
                     .then([=](pool_status x) { result->pool = std::move(x); }));
-      answers.add(take(health(), [=](journal_status x) {
+      answers.add(take(journal(), [=](journal_status x) {
         result->journal = std::move(x);
       }));
       for (const auto& x : known.studies)
@@ -364,11 +342,77 @@ kj::Promise<std::vector<merger_overview>> query_service::trees() {
     });
 }
 
-kj::Promise<journal_status> query_service::health() {
+kj::Promise<journal_status> query_service::journal() {
   if (!is_live())
     return journal_status{};
   return asker_.request<journal_status>(sources_.journal, status_timeout,
                                         status_atom::value);
+}
+
+kj::Promise<std::string> query_service::examine() {
+  // Each gives what is wrong with it, empty if nothing is.
+  const auto look = [&](const char* what, kj::Promise<std::string> x) {
+    return timer_
+      .timeoutAfter(health_part_time.count() * kj::SECONDS, kj::mv(x))
+      .catch_([what](kj::Exception&& why) -> std::string {
+        return std::string{what}
+               + (why.getType() == kj::Exception::Type::OVERLOADED
+                    ? " do not answer in time"
+                    : std::string{": "} + why.getDescription().cStr());
+      });
+  };
+  kj::Vector<kj::Promise<std::string>> parts;
+  parts.add(look("reads of what is stored",
+                 read<std::string>([](archive& x) { return x.probe(); })));
+  if (is_live()) {
+    parts.add(look("writes of what is stored",
+                   journal().then([](const journal_status& x) {
+                     return x.trouble;
+                   })));
+    parts.add(look("questions to the coordinator",
+                   asker_
+                     .request<coordinator_status>(sources_.coordinator,
+                                                  status_timeout,
+                                                  status_atom::value)
+                     .then([](const coordinator_status&) {
+                       return std::string{};
+                     })));
+    parts.add(look("questions to the pool",
+                   asker_
+                     .request<pool_status>(sources_.pool, status_timeout,
+                                           status_atom::value)
+                     .then([](const pool_status&) { return std::string{}; })));
+  }
+  return kj::joinPromises(parts.releaseAsArray())
+    .then([](kj::Array<std::string> found) {
+      std::string result;
+      for (const auto& x : found)
+        if (!x.empty())
+          result += (result.empty() ? "" : "; ") + x;
+      return result;
+    });
+}
+
+kj::Promise<std::string> query_service::health() {
+  const auto now = timer_.now();
+  if (examined_ == nullptr
+      || now - examined_at_ > health_age.count() * kj::SECONDS) {
+    examined_at_ = now;
+    examined_ = examine()
+                  .then([this](std::string found) {
+                    health_ = found;
+                    // What comes next looks anew when this is old.
+                    examined_at_ = timer_.now();
+                    return found;
+                  })
+                  .fork();
+  }
+  auto found = KJ_ASSERT_NONNULL(examined_).addBranch();
+  if (!health_)
+    return found;
+  return found.exclusiveJoin(
+    timer_.afterDelay(health_answer_time.count() * kj::MILLISECONDS)
+      .then([this] { return *health_; }));
 }
 
 // -- what changes something ---------------------------------------------------

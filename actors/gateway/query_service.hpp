@@ -130,16 +130,11 @@ public:
   /// Measured times, as `timings_json` has them.
   kj::Promise<std::string> timings();
 
-  /// Waits for events, if there are none, until `deadline`.
   kj::Promise<events_view> events(study_id study, std::uint64_t after,
-                                  std::size_t most, kj::TimePoint deadline);
+                                  std::size_t most);
   /// Returns events of a trial.
   kj::Promise<events_view> events_of(study_id study, trial_no trial,
                                      std::uint64_t after, std::size_t most);
-
-  /// Waits for a study's end, until `deadline`.
-  kj::Promise<live_study_view> wait(study_id study,
-                                    kj::TimePoint deadline);
 
   /// A part of the log, and where the next one begins.
   struct log_part {
@@ -187,7 +182,13 @@ public:
   kj::Promise<std::vector<merger_overview>> trees();
 
   /// How the journal does.
-  kj::Promise<journal_status> health();
+  kj::Promise<journal_status> journal();
+
+  /// What a client would find that comes now: what is stored is read and
+  /// written, the coordinator and the pool are asked. At most a second old, and
+  /// told at once.
+  /// @returns what is wrong, in one sentence; empty: nothing
+  kj::Promise<std::string> health();
 
   /// What the service keeps.
   kj::Promise<service_view> keeps();
@@ -243,6 +244,9 @@ private:
                                     admission how);
   /// The same of a study that is new.
   kj::Promise<study_admission> load_new(std::string text, std::string name);
+  /// Looks how the service does.
+  kj::Promise<std::string> examine();
+
   /// How a study comes in that is new.
   kj::Promise<admission> as_new();
   /// Says whether what it may cost is too little, if that can be worked out.
@@ -280,6 +284,10 @@ private:
   /// What is being trained for clients. It stays when they go: the study waits
   /// for it all the same.
   std::map<training_key, kj::ForkedPromise<trained_answer>> trainings_;
+  /// What was found of how the service does, or is being looked for.
+  kj::Maybe<kj::ForkedPromise<std::string>> examined_;
+  kj::TimePoint examined_at_ = kj::origin<kj::TimePoint>();
+  std::optional<std::string> health_; ///< what was found last
   kj::TaskSet tasks_{*this};
 };
 

@@ -1,6 +1,7 @@
 #include "gateway/rpc.hpp"
 
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -33,25 +34,59 @@ kj::Exception too_long(const char* what, std::size_t bytes, std::size_t most) {
 /// studies that it holds.
 class client_books : public kj::Refcounted {
 public:
-  client_books(const gateway_limits& limits, kj::Own<answer_ledger> answers)
+  client_books(const gateway_limits& limits, kj::Own<client_connection> whose)
     : calls_max_(limits.calls),
       studies_max_(limits.studies),
-      answers_(kj::mv(answers)) {}
+      whose_(kj::mv(whose)) {}
 
-  /// Makes a call, unless there are too many.
+  /// Makes a call, unless there are too many, or they take too much.
   /// @param f makes the promise of its answer
-  template <class F>
-  kj::Promise<void> admit(F&& f) {
+  template <class Context, class F>
+  kj::Promise<void> admit(Context& context, F&& f) {
     if (calls_ >= calls_max_)
       return to_exception({errc::resource_exhausted,
                            "a client may make at most "
                              + std::to_string(calls_max_)
                              + " calls at a time: wait for some to end"});
+    const auto words = context.getParams().totalSize().wordCount;
+    auto room
+      = whose_->line().take_now(call_bytes + words * sizeof(capnp::word));
+    if (!room)
+      return to_exception(room.failure());
     ++calls_;
+    whose_->begin_work();
     auto done = kj::defer([self = kj::addRef(*this)]() mutable {
       --self->calls_;
+      self->whose_->end_work();
     });
-    return kj::Promise<void>{f()}.attach(kj::mv(done));
+    return kj::Promise<void>{f()}.attach(kj::mv(*room), kj::mv(done));
+  }
+
+  /// The same for an answer that may be long: it is made when there is room.
+  /// @param bytes how long it is taken to be
+  /// @param f makes the promise of its answer
+  template <class Context, class F>
+  kj::Promise<void> admit(std::size_t bytes, Context context, F f) {
+    return admit(context, [&] {
+      return whose_->line().take(bytes, making).then(
+        [this, context, f = kj::mv(f)](held_room room) mutable {
+          return f().then([this, context, room = kj::mv(room)]() mutable {
+            return post(context, kj::mv(room));
+          });
+        });
+    });
+  }
+
+  /// The same of an answer that may have to be waited for. Nothing is held
+  /// while there is nothing to answer.
+  /// @param look makes a promise of whether there is an answer; it is made then
+  /// @param next makes a promise of the time to look again
+  template <class Context, class Look, class Next>
+  kj::Promise<void> admit_waiting(std::size_t bytes, Context context, Look look,
+                                  Next next) {
+    return admit(context, [&] {
+      return look_until(bytes, context, kj::mv(look), kj::mv(next));
+    });
   }
 
   /// Why the client gets no further study; nothing: it does. One counts until
@@ -67,28 +102,43 @@ public:
   void add_study() { ++studies_; }
   void remove_study() { --studies_; }
 
-  /// The same for an answer that may be long: it is made when there is room.
-  /// @param bytes how long it is taken to be
-  template <class Context, class F>
-  kj::Promise<void> admit(std::size_t bytes, Context context, F f) {
-    return admit([&] {
-      return answers_->open(bytes).then(
-        [this, context, f = kj::mv(f)](answer_ledger::entry room) mutable {
-          return f().then([this, context, room = kj::mv(room)]() mutable {
-            const auto words
-              = context.getResults().asReader().totalSize().wordCount;
-            answers_->post(kj::mv(room), words * sizeof(capnp::word));
-          });
-        });
-    });
+private:
+  static constexpr auto making = answer_room::line::purpose::make;
+
+  /// An answer is made: it has as much room as it is long.
+  template <class Context>
+  kj::Promise<void> post(Context context, held_room room) {
+    const auto bytes = context.getResults().asReader().totalSize().wordCount
+                       * sizeof(capnp::word);
+    room.end_turn();
+    if (auto why = room.resize(bytes))
+      return to_exception(std::move(*why));
+    whose_->post(kj::mv(room), bytes);
+    return kj::READY_NOW;
   }
 
-private:
+  template <class Context, class Look, class Next>
+  kj::Promise<void> look_until(std::size_t bytes, Context context, Look look,
+                               Next next) {
+    return whose_->line().take(bytes, making).then(
+      [=, this](held_room room) mutable {
+        return look().then(
+          [=, this, room = kj::mv(room)](bool is_there) mutable {
+            if (is_there)
+              return post(context, kj::mv(room));
+            room = {};
+            return next().then([=, this]() mutable {
+              return look_until(bytes, context, look, next);
+            });
+          });
+      });
+  }
+
   std::size_t calls_max_;
   std::size_t calls_ = 0;
   std::size_t studies_max_;
   std::size_t studies_ = 0;
-  kj::Own<answer_ledger> answers_;
+  kj::Own<client_connection> whose_;
 };
 
 // -- a study ------------------------------------------------------------------
@@ -126,7 +176,7 @@ public:
   }
 
   kj::Promise<void> best(BestContext context) override {
-    return call(context, [this, context]() mutable {
+    return call(context, small_bytes_guess, [this, context]() mutable {
       return queries_.best(id_).then([context](stored_trial x) mutable {
         fill(context.getResults().initTrial(), x);
       });
@@ -134,30 +184,52 @@ public:
   }
 
   kj::Promise<void> events(EventsContext context) override {
-    return call(context, events_bytes_guess, [this, context]() mutable {
-      const auto params = context.getParams();
-      const auto after = params.getAfter();
-      return queries_
-        .events(id_, after, params.getMost(),
-                queries_.deadline(params.getWaitMillis()))
-        .then([context, after](events_view x) mutable {
+    context.allowCancellation();
+    const auto params = context.getParams();
+    const auto after = params.getAfter();
+    const auto most = params.getMost();
+    const auto until = queries_.deadline(params.getWaitMillis());
+    const auto seen = std::make_shared<std::uint64_t>(0);
+    const auto look = [=, this]() mutable {
+      *seen = queries_.news();
+      return queries_.events(id_, after, most)
+        .then([=, this](events_view x) mutable {
+          if (x.events.empty() && !x.study_has_ended
+              && queries_.timer().now() < until)
+            return false;
           auto to = context.getResults();
           auto events = to.initEvents(count(x.events.size()));
           for (capnp::uint i = 0; i < x.events.size(); ++i)
             fill(events[i], x.events[i]);
           to.setNext(x.events.empty() ? after : x.events.back().id);
           to.setEnded(x.study_has_ended);
+          return true;
         });
+    };
+    return calls_->admit_waiting(events_bytes_guess, context, look, [=, this] {
+      return queries_.news_after(*seen, until);
     });
   }
 
   kj::Promise<void> wait(WaitContext context) override {
-    return call(context, [this, context]() mutable {
-      const auto until = queries_.deadline(context.getParams().getWaitMillis());
-      return queries_.wait(id_, until)
-        .then([context](live_study_view x) mutable {
-          fill(context.getResults().initInfo(), x);
+    context.allowCancellation();
+    const auto until = queries_.deadline(context.getParams().getWaitMillis());
+    const auto seen = std::make_shared<std::uint64_t>(0);
+    const auto look = [=, this]() mutable {
+      *seen = queries_.news();
+      return queries_.find(to_string(id_))
+        .then([=, this](stored_study x) mutable -> kj::Promise<bool> {
+          if (!has_ended(x.state) && queries_.timer().now() < until)
+            return false;
+          return queries_.describe(id_).then(
+            [context](live_study_view y) mutable {
+              fill(context.getResults().initInfo(), y);
+              return true;
+            });
         });
+    };
+    return calls_->admit_waiting(small_bytes_guess, context, look, [=, this] {
+      return queries_.news_after(*seen, until);
     });
   }
 
@@ -313,7 +385,7 @@ private:
   template <class Context, class F>
   kj::Promise<void> call(Context& context, F&& f) {
     context.allowCancellation();
-    return calls_->admit(std::forward<F>(f));
+    return calls_->admit(context, std::forward<F>(f));
   }
 
   /// The same for an answer that may be long.
@@ -353,15 +425,15 @@ private:
 class service_server final : public schema::Service::Server {
 public:
   service_server(query_service& answers, const gateway_limits& limits,
-                 kj::Own<answer_ledger> ledger)
+                 kj::Own<client_connection> whose)
     : queries_(answers),
-      calls_(kj::refcounted<client_books>(limits, kj::mv(ledger))) {}
+      calls_(kj::refcounted<client_books>(limits, kj::mv(whose))) {}
 
   kj::Promise<void> submit(SubmitContext context) override {
     const auto params = context.getParams();
     if (auto why = calls_->refusal_of_study())
       return to_exception(std::move(*why));
-    return with_text(params.getText(), params.getName(), [&](auto... xs) {
+    return with_text(context, params.getText(), params.getName(), [&](auto... xs) {
       return queries_.submit(std::move(xs)...)
         .then([this, context](query_service::submitted x) mutable {
           auto to = context.getResults();
@@ -377,7 +449,7 @@ public:
     context.allowCancellation();
     if (auto why = calls_->refusal_of_study())
       return to_exception(std::move(*why));
-    return calls_->admit([&] {
+    return calls_->admit(small_bytes_guess, context, [this, context]() mutable {
       return queries_.find(to_string(context.getParams().getIdOrName()))
         .then([this, context](stored_study x) mutable {
           auto to = context.getResults();
@@ -401,7 +473,7 @@ public:
 
   kj::Promise<void> trainers(TrainersContext context) override {
     context.allowCancellation();
-    return calls_->admit([&] {
+    return calls_->admit(listing_bytes_guess, context, [this, context] {
       return queries_.trainers().then(
         [context](std::vector<trainer_view> xs) mutable {
           auto to = context.getResults().initTrainers(count(xs.size()));
@@ -414,7 +486,7 @@ public:
   kj::Promise<void> preview(PreviewContext context) override {
     context.allowCancellation();
     const auto params = context.getParams();
-    return with_text(params.getText(), params.getName(), [&](auto... xs) {
+    return with_text(context, params.getText(), params.getName(), [&](auto... xs) {
       return queries_.preview(std::move(xs)..., 0)
         .then([context](std::string x) mutable {
           context.getResults().setJson(to_text(x));
@@ -447,8 +519,9 @@ public:
     if (params.getTrainer() != 0)
       return refuse("there are no logs of single trainers yet: `trainer` must "
                     "be 0");
-    return calls_->admit([&] {
-      return queries_.logs(params.getAfter())
+    const auto after = params.getAfter();
+    return calls_->admit(small_bytes_guess, context, [this, context, after] {
+      return queries_.logs(after)
         .then([context](query_service::log_part x) mutable {
           auto to = context.getResults();
           to.setText(to_text(x.text));
@@ -459,14 +532,16 @@ public:
 
 private:
   /// Calls `f` with the text of a study and its name, unless they are too long.
-  template <class F>
-  kj::Promise<void> with_text(capnp::Text::Reader text,
+  template <class Context, class F>
+  kj::Promise<void> with_text(Context& context, capnp::Text::Reader text,
                               capnp::Text::Reader name, F&& f) {
     if (text.size() > study_text_bytes_max)
       return too_long("a study file", text.size(), study_text_bytes_max);
     if (name.size() > client_name_bytes_max)
       return too_long("its name", name.size(), client_name_bytes_max);
-    return calls_->admit([&] { return f(to_string(text), to_string(name)); });
+    return calls_->admit(context, [&] {
+      return f(to_string(text), to_string(name));
+    });
   }
 
   schema::Study::Client study_of(study_id id) {
@@ -482,10 +557,11 @@ private:
 class entrance_server final : public schema::Entrance::Server {
 public:
   entrance_server(query_service& answers, peer_role role,
-                  const gateway_limits& limits, kj::Own<answer_ledger> ledger,
+                  const gateway_limits& limits,
+                  kj::Own<client_connection> whose,
                   schema::Depot::Client depot)
     : queries_(answers), role_(role), limits_(limits),
-      ledger_(kj::mv(ledger)), depot_(kj::mv(depot)) {}
+      whose_(kj::mv(whose)), depot_(kj::mv(depot)) {}
 
   kj::Promise<void> depot(DepotContext context) override {
     if (role_ == peer_role::client)
@@ -493,6 +569,7 @@ public:
                            "this certificate is a client's: it lets nobody "
                            "read or write checkpoints. Use a trainer's: hippo "
                            "keys add NAME --role trainer"});
+    whose_->note_greeted();
     context.getResults().setDepot(depot_);
     return kj::READY_NOW;
   }
@@ -516,13 +593,14 @@ public:
     if (client.size() > client_name_bytes_max)
       return too_long("the name of a client", client.size(),
                       client_name_bytes_max);
+    whose_->note_greeted();
     spdlog::info("gateway: a client has come in: {}",
                  json(to_string(client))
                    .dump(-1, ' ', true, json::error_handler_t::replace));
     auto to = context.getResults();
     if (!service_)
       service_ = schema::Service::Client{
-        kj::heap<service_server>(queries_, limits_, kj::addRef(*ledger_))};
+        kj::heap<service_server>(queries_, limits_, kj::addRef(*whose_))};
     to.setService(*service_);
     auto info = to.initInfo();
     info.setProtocol(mine);
@@ -535,7 +613,7 @@ private:
   query_service& queries_;
   peer_role role_;
   gateway_limits limits_;
-  kj::Own<answer_ledger> ledger_;
+  kj::Own<client_connection> whose_;
   schema::Depot::Client depot_;
   std::optional<schema::Service::Client> service_; ///< one a connection
 };
@@ -554,9 +632,9 @@ private:
 
 schema::Entrance::Client make_entrance(query_service& answers, peer_role role,
                                        const gateway_limits& limits,
-                                       kj::Own<answer_ledger> ledger,
+                                       kj::Own<client_connection> whose,
                                        schema::Depot::Client depot) {
-  return kj::heap<entrance_server>(answers, role, limits, kj::mv(ledger),
+  return kj::heap<entrance_server>(answers, role, limits, kj::mv(whose),
                                    kj::mv(depot));
 }
 

@@ -5,7 +5,7 @@
 
 #include "gateway/query_service.hpp"
 #include "depot.capnp.h"
-#include "gateway/answer_budget.hpp"
+#include "gateway/client_connection.hpp"
 #include "gateway/limits.hpp"
 #include "service.capnp.h"
 
@@ -19,12 +19,12 @@ enum class peer_role {
 };
 
 /// Makes what a connection gives first.
-/// @param ledger of the connection's answers
+/// @param whose connection it is
 /// @param depot handed out to trainers
 /// REQUIRES: `answers` outlives it.
 schema::Entrance::Client make_entrance(query_service& answers, peer_role role,
                                        const gateway_limits& limits,
-                                       kj::Own<answer_ledger> ledger,
+                                       kj::Own<client_connection> whose,
                                        schema::Depot::Client depot);
 
 /// Makes an entrance that nobody comes through, and says why.

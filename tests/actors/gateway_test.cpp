@@ -546,8 +546,8 @@ TEST_F(GatewayTest, AClientHoldsSoManyStudiesAndLetsGoOfThem) {
 }
 
 TEST_F(GatewayTest, ManyLongAnswersComeOneAfterTheOther) {
-  options.limits.answer_bytes = 1;
-  options.limits.all_answer_bytes = 1;
+  options.limits.held_bytes = 1;
+  options.held = std::make_shared<byte_ledger>("clients", 64 << 10);
   options.http_port = 0;
   open();
   auto me = enter();
@@ -644,7 +644,8 @@ std::string bootstrap(std::uint32_t question) {
 }
 
 TEST_F(GatewayTest, AClientThatDoesNotReadIsLetGo) {
-  options.limits.stall = std::chrono::milliseconds{200};
+  options.limits.beat = std::chrono::milliseconds{10};
+  options.limits.times.answer = {20, 1 << 20};
   open();
   auto me = enter();
   auto study = submit(me, grid_text);
@@ -688,6 +689,192 @@ TEST_F(GatewayTest, AClientThatDiesWhileItWaitsIsForgotten) {
     if (failure_of(greeting).empty())
       break;
   }
+}
+
+/// A client's end of a connection that stops reading.
+class deaf_stream final : public kj::AsyncIoStream {
+public:
+  explicit deaf_stream(kj::Own<kj::AsyncIoStream> inner)
+    : inner_(kj::mv(inner)) {}
+
+  kj::Promise<size_t> tryRead(void*, size_t, size_t) override {
+    return kj::NEVER_DONE;
+  }
+  kj::Promise<void> write(const void* buffer, size_t size) override {
+    return inner_->write(buffer, size);
+  }
+  kj::Promise<void>
+  write(kj::ArrayPtr<const kj::ArrayPtr<const kj::byte>> pieces) override {
+    return inner_->write(pieces);
+  }
+  kj::Promise<void> whenWriteDisconnected() override {
+    return inner_->whenWriteDisconnected();
+  }
+  void shutdownWrite() override { inner_->shutdownWrite(); }
+
+private:
+  kj::Own<kj::AsyncIoStream> inner_;
+};
+
+/// A study that is never done: its client asks for nothing.
+class RudeClientTest : public GatewayTest {
+public:
+  /// A client that asks for all without hearing anything.
+  struct deaf {
+    kj::Own<deaf_stream> stream;
+    kj::Own<capnp::TwoPartyClient> network;
+    schema::Study::Client study = nullptr;
+  };
+  deaf enter_deaf(const std::string& study) {
+    auto stream
+      = kj::heap<deaf_stream>(io.provider->getNetwork()
+                                .parseAddress("127.0.0.1",
+                                              node->door().rpc_port())
+                                .wait(scope)
+                                ->connect()
+                                .wait(scope));
+    auto network = kj::heap<capnp::TwoPartyClient>(*stream);
+    auto greeting
+      = network->bootstrap().castAs<schema::Entrance>().greetRequest();
+    greeting.setProtocol(schema::SERVICE_PROTOCOL_VERSION);
+    auto asked = greeting.send().getService().studyRequest();
+    asked.setIdOrName(study);
+    auto found = asked.send().getStudy();
+    return {kj::mv(stream), kj::mv(network), kj::mv(found)};
+  }
+
+  /// Lets the loops of both sides go on until `f` says that it is enough.
+  template <class F>
+  void until(F f) {
+    auto& timer = io.provider->getTimer();
+    while (!f())
+      timer.afterDelay(5 * kj::MILLISECONDS).wait(scope);
+  }
+  [[nodiscard]] std::uint64_t held() const {
+    return options.held->root().held();
+  }
+};
+
+TEST_F(RudeClientTest, WhoWaitsTakesNoAnswersRoom) {
+  options.http_port = 0;
+  options.held = std::make_shared<byte_ledger>("clients", 16 << 20);
+  open();
+  auto me = enter();
+  submit(me, client_text);
+  std::vector<client> others;
+  std::vector<kj::Promise<void>> waiting;
+  for (int i = 0; i < 9; ++i) {
+    others.push_back(enter());
+    auto asked = others.back().service.studyRequest();
+    asked.setIdOrName("mine");
+    auto study = asked.send().wait(scope).getStudy();
+    for (int j = 0; j < 200; ++j) {
+      auto request = study.eventsRequest();
+      request.setAfter(1'000'000);
+      request.setWaitMillis(60'000);
+      waiting.push_back(request.send().ignoreResult().eagerlyEvaluate(nullptr));
+    }
+    // All have come when this has.
+    study.describeRequest().send().wait(scope);
+  }
+  EXPECT_EQ(me.service.listRequest().send().wait(scope).getStudies().size(),
+            1u);
+  EXPECT_NE(get("/api/studies").find("200 OK"), std::string::npos);
+  // What they hold is what calls take, and booked.
+  EXPECT_GE(held(), 1800u * call_bytes);
+  EXPECT_LT(held(), 4u << 20);
+  waiting.clear();
+  others.clear();
+  until([&] { return held() == 0; });
+}
+
+TEST_F(RudeClientTest, WhoDoesNotReadIsLetGoWhenOthersNeedTheRoom) {
+  options.http_port = 0;
+  options.held = std::make_shared<byte_ledger>("clients", 32 << 20);
+  options.limits.beat = std::chrono::milliseconds{20};
+  options.limits.times.answer = {100'000, 1}; // by that none is let go
+  open();
+  auto me = enter();
+  const auto text = client_text + "# " + std::string(1'000'000, 'x') + '\n';
+  submit(me, text);
+  std::vector<deaf> deafs;
+  std::vector<kj::Promise<void>> asked;
+  for (int i = 0; i < 12; ++i) {
+    deafs.push_back(enter_deaf("mine"));
+    for (int j = 0; j < 60; ++j)
+      asked.push_back(deafs.back()
+                        .study.describeRequest()
+                        .send()
+                        .ignoreResult()
+                        .eagerlyEvaluate([](kj::Exception&&) {}));
+  }
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(me.service.listRequest().send().wait(scope).getStudies().size(),
+              1u);
+    EXPECT_NE(get("/api/studies").find("200 OK"), std::string::npos);
+    EXPECT_LE(held(), options.held->room());
+    io.provider->getTimer().afterDelay(10 * kj::MILLISECONDS).wait(scope);
+  }
+  asked.clear();
+  deafs.clear();
+  until([&] { return held() == 0; });
+}
+
+TEST_F(RudeClientTest, WhoIsSilentMakesRoomAndIsLetGo) {
+  options.limits.clients = 4;
+  options.limits.beat = std::chrono::milliseconds{20};
+  options.limits.times.greeting = {50, 0};
+  open();
+  std::vector<std::unique_ptr<raw_socket>> silent;
+  for (int i = 0; i < 50; ++i)
+    silent.push_back(std::make_unique<raw_socket>(node->door().rpc_port()));
+  auto me = enter();
+  EXPECT_EQ(me.service.listRequest().send().wait(scope).getStudies().size(),
+            0u);
+  // In the end none of them has a connection, nor a message that is half there.
+  silent.back()->send(std::string(4, '\0'));
+  for (auto& x : silent)
+    EXPECT_EQ(x->read_all(), "");
+  me.service.listRequest().send().wait(scope);
+}
+
+TEST_F(RudeClientTest, HalfAMessageIsNotWaitedForForEver) {
+  options.limits.beat = std::chrono::milliseconds{10};
+  options.limits.times.greeting = {100'000, 1};
+  options.limits.times.request = {20, 1 << 20};
+  open();
+  auto me = enter();
+  // The first one is whole, and the second never comes to its end.
+  raw_socket half{node->door().rpc_port()};
+  half.send(bootstrap(0));
+  std::string head(8, '\0');
+  head[5] = 1 << 6; // 16384 words: 128 KiB
+  half.send(head + std::string(1000, '\0'));
+  until([&] { return held() >= 128u << 10; });
+  half.read_all(); // until it hangs up
+  until([&] { return held() == 0; });
+  me.service.listRequest().send().wait(scope);
+}
+
+TEST_F(RudeClientTest, PagesAreAsLongAsTheirRowsAllow) {
+  options.http_port = 0;
+  open();
+  auto me = enter();
+  auto study = submit(me, grid_text);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  run_sql(folder.path, "UPDATE trials SET params = '{\"lr\": \"'"
+                       " || hex(zeroblob(400000)) || '\"}'");
+  auto request = study.trialsRequest();
+  const auto page = request.send().wait(scope);
+  ASSERT_EQ(page.getTrials().size(), 1u);
+  request = study.trialsRequest();
+  request.setFirst(2);
+  const auto last = request.send().wait(scope);
+  ASSERT_EQ(last.getTrials().size(), 1u);
+  EXPECT_EQ(last.getTrials()[0].getTrial(), 2u);
+  request = study.trialsRequest();
+  request.setFirst(3);
+  EXPECT_EQ(request.send().wait(scope).getTrials().size(), 0u);
 }
 
 // -- HTTP ---------------------------------------------------------------------
@@ -846,7 +1033,10 @@ TEST_F(HttpTest, SaysWhenNothingCanBeWritten) {
             std::string::npos);
   accept_events(folder.path);
   EXPECT_EQ(wait(study), "COMPLETE");
-  EXPECT_EQ(body_of(get("/healthz"), 200), (json{{"status", "ok"}}));
+  do // what was found is good for a second
+    answer = get("/healthz");
+  while (answer.starts_with("HTTP/1.1 503"));
+  EXPECT_EQ(body_of(answer, 200), (json{{"status", "ok"}}));
 }
 
 TEST_F(HttpTest, APageChangesStudies) {
@@ -990,14 +1180,67 @@ TEST_F(HttpTest, HeadersAreAsLongAsIsSaid) {
   EXPECT_EQ(body_of(get("/healthz"), 200), (json{{"status", "ok"}}));
 }
 
-TEST_F(HttpTest, OneConnectionTooManyIsTold) {
+TEST_F(HttpTest, OneConnectionTooManyMayAskHowTheServiceDoes) {
   options.limits.http_connections = 1;
   open();
   raw_socket first{node->door().http_port()};
-  first.send("GET /healthz HTTP/1.1\r\n"); // and no more
-  raw_socket next{node->door().http_port()};
-  EXPECT_EQ(body_of(next.read_all(), 503),
-            (json{{"error", "resource_exhausted: too many connections"}}));
+  first.send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
+  first.read_until("data: {}");
+  EXPECT_EQ(body_of(get("/healthz"), 200), (json{{"status", "ok"}}));
+  EXPECT_EQ(body_of(get("/api/studies"), 503),
+            (json{{"error", "resource_exhausted: this port has as many "
+                            "connections as it takes: try again later"}}));
+}
+
+TEST_F(HttpTest, WhoSendsHalfARequestMakesRoom) {
+  options.limits.http_connections = 2;
+  open();
+  std::vector<std::unique_ptr<raw_socket>> halves;
+  for (int i = 0; i < 20; ++i) {
+    halves.push_back(std::make_unique<raw_socket>(node->door().http_port()));
+    halves.back()->send("GET /healthz HTTP/1.1\r\n"); // and no more
+  }
+  EXPECT_EQ(body_of(get("/api/studies"), 200), json::array());
+  // The oldest one was told.
+  EXPECT_EQ(body_of(halves.front()->read_all(), 503).at("error"),
+            "resource_exhausted: the port has as many connections as it takes, "
+            "and this one made room for the next");
+}
+
+TEST_F(HttpTest, HalfARequestIsNotWaitedForForEver) {
+  options.limits.beat = std::chrono::milliseconds{10};
+  options.limits.times.greeting = {20, 1 << 20};
+  options.limits.times.request = {20, 1 << 20};
+  open();
+  raw_socket head{node->door().http_port()};
+  head.send("GET /healthz HTTP/1.1\r\n");
+  raw_socket body{node->door().http_port()};
+  body.send("POST /api/studies HTTP/1.1\r\nHost: localhost\r\n" + page_headers
+            + "Content-Length: 100000\r\n\r\n{");
+  EXPECT_TRUE(head.read_all().starts_with("HTTP/1.1 408"));
+  EXPECT_TRUE(body.read_all().starts_with("HTTP/1.1 408"));
+  EXPECT_EQ(options.held->root().held(), 0u);
+}
+
+TEST_F(HttpTest, HealthIsWhatAClientWouldFind) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  EXPECT_EQ(body_of(get("/healthz"), 200), (json{{"status", "ok"}}));
+  const auto becomes = [&](int status) {
+    for (;;) {
+      const auto said = get("/healthz");
+      if (said.substr(0, 12) == "HTTP/1.1 " + std::to_string(status))
+        return body_of(said, status);
+      std::this_thread::sleep_for(std::chrono::milliseconds{50});
+    }
+  };
+  run_sql(folder.path, "ALTER TABLE studies RENAME TO elsewhere");
+  EXPECT_NE(becomes(503).at("error").get<std::string>().find(
+              "reads of what is stored"),
+            std::string::npos);
+  run_sql(folder.path, "ALTER TABLE elsewhere RENAME TO studies");
+  becomes(200);
 }
 
 } // namespace

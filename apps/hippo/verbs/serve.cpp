@@ -235,7 +235,8 @@ expected<authenticator> make_authenticator(const credentials& shown,
           return admitted_connection{kj::mv(peer.stream),
                                      peer.holder.role == key_role::trainer
                                        ? peer_role::trainer
-                                       : peer_role::client};
+                                       : peer_role::client,
+                                     to_text(peer.holder)};
         },
         [](kj::Exception&& why) -> admitted_connection {
           kj::throwFatalException(exception_saying(explain(why)));
@@ -253,7 +254,7 @@ expected<authenticator> make_open_door(const credentials& shown,
   return authenticator{[service](kj::AuthenticatedStream stream) {
     return service->accept(kj::mv(stream))
       .then([](kj::Own<kj::AsyncIoStream> secured) {
-        return admitted_connection{kj::mv(secured), peer_role::anybody};
+        return admitted_connection{kj::mv(secured), peer_role::anybody, {}};
       });
   }};
 }

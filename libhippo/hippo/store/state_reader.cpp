@@ -23,6 +23,9 @@ namespace {
 /// Whoever asks for a study that is not there is told the names of so many.
 constexpr std::size_t listed_names_max = 10;
 
+/// Where the table of studies is damaged, so many are looked for one by one.
+constexpr std::uint64_t damaged_studies_max = 100'000;
+
 namespace fs = std::filesystem;
 
 expected<std::uint64_t> first_number(const sql_statement& row) {
@@ -156,20 +159,27 @@ state_reader::load_timings(const std::string& workload_key) {
 
 expected<stored_study>
 state_reader::load_study(const std::string& id_or_name) {
-  auto query = database_.prepare(
-    "SELECT " + study_columns_ + ", text FROM studies"
-    " WHERE name = ?1 OR CAST(id AS TEXT) = ?1"
-    // A name may look like an id: an id is what it is taken for.
-    " ORDER BY CAST(id AS TEXT) = ?1 DESC, id DESC LIMIT 1");
-  if (!query)
-    return query.failure();
-  auto found = query->bind_text(1, id_or_name).step();
-  if (!found)
-    return found.failure();
-  if (*found) {
-    auto study = study_in(*query);
-    study.text = query->text(14);
-    return study;
+  // A name may look like an id: an id is what it is taken for. Each is found by
+  // an index or a key, so that a page that is damaged hides no other study.
+  const auto find = [&](const char* where) {
+    return read_first<stored_study>(
+      database_.prepare("SELECT " + study_columns_ + ", text FROM studies"
+                        + where),
+      [&](sql_statement& x) { x.bind_text(1, id_or_name); },
+      [](const sql_statement& row) -> expected<stored_study> {
+        auto study = study_in(row);
+        study.text = row.text(14);
+        return study;
+      });
+  };
+  for (const auto* where :
+       {" WHERE id = CAST(?1 AS INTEGER) AND CAST(id AS TEXT) = ?1",
+        " WHERE name = ?1 ORDER BY id DESC LIMIT 1"}) {
+    auto found = find(where);
+    if (!found)
+      return found.failure();
+    if (*found)
+      return std::move(**found);
   }
   auto studies = load_studies();
   if (!studies)
@@ -187,13 +197,41 @@ state_reader::load_study(const std::string& id_or_name) {
 }
 
 expected<std::vector<stored_study>> state_reader::load_studies() {
-  return read_all<stored_study>(
+  auto all = read_all<stored_study>(
     database_.prepare("SELECT " + study_columns_
                       + " FROM studies ORDER BY id"),
     [](sql_statement&) {},
     [](const sql_statement& row) -> expected<stored_study> {
       return study_in(row);
     });
+  if (all)
+    return all;
+  // A page of the table is damaged: those that lie elsewhere are found by their
+  // keys, and the others told as lost.
+  const auto last = last_study();
+  if (!last || number_of(*last) > damaged_studies_max)
+    return all.failure();
+  std::vector<stored_study> result;
+  for (std::uint64_t no = 1; no <= number_of(*last); ++no) {
+    auto study = read_first<stored_study>(
+      database_.prepare("SELECT " + study_columns_
+                        + " FROM studies WHERE id = ?1"),
+      binds(no), [](const sql_statement& row) -> expected<stored_study> {
+        return study_in(row);
+      });
+    if (study && !*study)
+      continue; // there is none of that number
+    if (study) {
+      result.push_back(std::move(**study));
+      continue;
+    }
+    auto& lost = result.emplace_back();
+    lost.id = static_cast<study_id>(no);
+    lost.name = "study-" + std::to_string(no);
+    lost.state = study_phase::failed;
+    lost.reason = "what is stored of it is damaged: " + study.failure().message;
+  }
+  return result;
 }
 
 expected<std::vector<stored_trial>>
