@@ -44,6 +44,8 @@ const std::vector<scenario::field>& scenario::fields() {
     {"poison", &s::poison, "some configurations always fail", true},
     {"settings", &s::settings, "studies differ in how a key is run", true},
     {"flaws", &s::flaws, "some states fail in some call, in some way", true},
+    {"think", &s::think, "seconds that every third study takes to decide",
+     true},
     {"sick_start", &s::sick_start, "a trainer can start no workload", true},
   };
   return result;
@@ -73,12 +75,14 @@ scenario scenario::draw(std::uint64_t seed) {
         && field.value != &scenario::poison
         && field.value != &scenario::settings
         && field.value != &scenario::flaws
+        && field.value != &scenario::think
         && field.value != &scenario::sick_start && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
   // Only if it is set: what the others end with is not told apart from it yet.
   x.actor_death = 0;
   x.settings = below(4) == 0;
   x.flaws = below(4) == 0;
+  x.think = below(4) == 0 ? 1 + below(30) : 0;
   x.sick_start = below(8) == 0 ? 1 + below(2 * size) : 0;
   return x;
 }

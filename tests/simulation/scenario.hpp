@@ -55,6 +55,8 @@ struct scenario {
   std::uint64_t flaws = 0; ///< 1: training fails in any of its calls
   std::uint64_t sick_start = 0; ///< a trainer can start no workload
 
+  std::uint64_t think = 0; ///< seconds that slow studies take to decide
+
   std::uint64_t messages = 0; ///< whether the trace shows each
 
   /// All of it by name, with the meaning for the help.

@@ -41,6 +41,7 @@ public:
   explicit world(const study_options& options)
     : options_(options),
       core_(std::make_unique<study_core>(options, now_)) {
+    core_->catch_up();
     take(core_->registered(now_));
   }
 
@@ -1049,6 +1050,7 @@ TEST(StudyCore, ChoicesAreStoredOnceWithWhatFollowsThem) {
 
 TEST(StudyCore, WhatAChoiceAsksForIsNotSentBeforeItIsGivenToTheJournal) {
   study_core core{options_of(learned_study), {}};
+  core.catch_up();
   bool is_stored = false;
   for (const auto& x : core.registered({})) {
     if (const auto* y = std::get_if<study_effect::commit>(&x))

@@ -1,5 +1,6 @@
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "hippo/keys/private_file.hpp"
 #include "hippo/keys/rpc_tls.hpp"
 #include "hippo/store/state_writer.hpp"
+#include "hippo/think/thinking_pool.hpp"
 #include "hippo/train/folder_token.hpp"
 #include "hippo/wire/exceptions.hpp"
 #include "interrupts.hpp"
@@ -49,6 +51,13 @@ constexpr auto look_interval = 250ms;
 
 /// How often it looks for what studies wait.
 constexpr auto waits_interval = 2s;
+
+/// So long studies that go on may take until all of them begin together, and
+/// what they have in common is known. Later ones join in.
+constexpr auto gathering_max = 5s;
+
+/// How long jobs may take to hear that the service ends.
+constexpr auto thinking_patience = 2s;
 
 /// How long to wait before what could not be stored is tried again.
 constexpr auto store_retry = 1s;
@@ -87,7 +96,8 @@ struct serve_options {
 void say(const std::string& text) { std::cerr << "hippo: " << text << '\n'; }
 
 service_options options_of(const serve_options& x,
-                           std::shared_ptr<state_writer> store) {
+                           std::shared_ptr<state_writer> store,
+                           std::shared_ptr<thinking> where) {
   service_options result;
   result.coordinator.workloads = x.catalogue.workloads;
   result.coordinator.policy = x.policy;
@@ -95,6 +105,7 @@ service_options options_of(const serve_options& x,
   result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
   result.coordinator.memory_bytes_max = x.memory_bytes_max;
   result.coordinator.cold_folder = x.state;
+  result.coordinator.where = std::move(where);
   result.coordinator.keep_ended = false;
   result.coordinator.stall_max = x.stall_timeout;
   result.coordinator.unmeasured_stall_max = x.first_step_timeout;
@@ -139,22 +150,44 @@ load_unended(state_writer& folder, const workload_catalogue& catalogue,
   return result;
 }
 
-/// Goes on with studies. One that cannot start has failed; others do not wait
-/// for it.
-void go_on(service& svc, std::vector<study_submission> studies) {
-  std::vector<std::string> names;
-  for (const auto& x : studies)
-    names.push_back("study " + to_string(x.stored->id) + " ("
-                    + x.stored->name + ')');
-  const auto outcomes = svc.submit_all(std::move(studies));
-  for (std::size_t i = 0; i < outcomes.size(); ++i)
-    say(names[i]
-        + (outcomes[i] ? " has failed: " + outcomes[i]->message : " goes on"));
-}
+/// The studies of before, which go on while clients are served already. One
+/// that cannot start has failed; others do not wait for it.
+class returning_studies {
+public:
+  returning_studies(service& svc, std::vector<study_submission> xs)
+    : svc_(svc), left_(xs.size()) {
+    svc_.begin_all(std::move(xs));
+    look();
+  }
+
+  void note(const study_start& x) {
+    say(x.name
+        + (x.failure ? " has failed: " + x.failure->message : " goes on"));
+    --left_;
+    look();
+  }
+
+  /// Lets training begin once all are there, or have taken too long.
+  void look() {
+    if (gone_ || (left_ > 0 && clock::now() - begun_ < gathering_max))
+      return;
+    gone_ = true;
+    svc_.go();
+  }
+
+private:
+  using clock = std::chrono::steady_clock;
+
+  service& svc_;
+  std::size_t left_;
+  bool gone_ = false;
+  clock::time_point begun_ = clock::now();
+};
 
 /// Works until it is interrupted, is left alone for too long or cannot go on.
 std::optional<error> follow(service& svc, local_trainers& trainers,
                             const gateway& entry, study_waits& waits,
+                            returning_studies& returning,
                             std::optional<std::chrono::milliseconds> linger) {
   using clock = std::chrono::steady_clock;
   std::optional<error> broken;
@@ -167,6 +200,9 @@ std::optional<error> follow(service& svc, local_trainers& trainers,
       break;
     svc.self()->receive([](notify_atom, const trial_event&) {},
                         [](notify_atom, const study_end&) {},
+                        [&](notify_atom, const study_start& x) {
+                          returning.note(x);
+                        },
                         [&](const caf::down_msg& msg) {
                           broken = error{errc::io_failed,
                                          "the service cannot go on: its "
@@ -175,6 +211,7 @@ std::optional<error> follow(service& svc, local_trainers& trainers,
                                            + to_string(msg.reason)};
                         },
                         caf::after(look_interval) >> [] {});
+    returning.look();
     trainers.revive(say);
     if (broken || clock::now() < next_look)
       continue;
@@ -190,6 +227,7 @@ void wind_up(service& svc, double grace_seconds) {
   while (!halted.is_over())
     svc.self()->receive([](notify_atom, const trial_event&) {},
                         [](notify_atom, const study_end&) {},
+                        [](notify_atom, const study_start&) {},
                         [](const caf::down_msg&) {},
                         caf::after(look_interval) >> [] {});
 }
@@ -271,12 +309,13 @@ expected<service_keys> load_keys(const std::string& folder) {
 }
 
 gateway_options gateway_of(const serve_options& x, service& svc,
-                           const std::optional<service_keys>& keys) {
+                           const std::optional<service_keys>& keys,
+                           std::shared_ptr<thinking> where) {
   gateway_options result;
   result.sources = {x.state,         x.state + "/hippo.log",
                     x.catalogue.workloads, svc.coordinator(),
                     svc.pool(),      svc.journal(),
-                    x.checkpoint_bytes_max, x.machine_file.why_no_prices()};
+                    std::move(where), x.checkpoint_bytes_max, x.machine_file.why_no_prices()};
   result.rpc_host = x.clients.host;
   result.rpc_port = x.clients.port;
   result.http_host = x.people.host;
@@ -319,7 +358,7 @@ void start_log(const serve_options& x) {
 /// not ended, takes in trainers and serves clients.
 /// @returns the exit code: 0 interrupted, which is how it ends; 1 failed, 2 bad
 ///          input
-int serve(serve_options options) {
+int serve(serve_options options, const std::shared_ptr<thinking_pool>& where) {
   if (auto why = find_open_door(options))
     return fail(*why, exit_bad_input);
   if (!options.keys.empty() && !options.local.devices.empty())
@@ -366,7 +405,7 @@ int serve(serve_options options) {
     return fail(studies.failure(), exit_failed);
   system_config config;
   caf::actor_system system{config};
-  auto setup = options_of(options, folder);
+  auto setup = options_of(options, folder, where);
   setup.coordinator.folder_token = *token;
   if (*objects) {
     keep_in_objects(setup, **objects, folder->checkpoints());
@@ -375,7 +414,7 @@ int serve(serve_options options) {
   service svc{system, std::move(setup)};
   if (auto why = svc.open())
     return fail(*why, exit_failed);
-  auto entrances = gateway_of(options, svc, keys);
+  auto entrances = gateway_of(options, svc, keys, where);
   entrances.sources.objects = text_of(*objects);
   gateway entry{system, std::move(entrances)};
   if (auto why = entry.open())
@@ -390,8 +429,7 @@ int serve(serve_options options) {
   if (!port)
     return fail(port.failure(), exit_failed);
   options.trainers.port = *port;
-  go_on(svc, std::move(*studies));
-  svc.go();
+  returning_studies returning{svc, std::move(*studies)};
   local_trainers trainers;
   if (auto why = trainers.start(options.catalogue, options.local, *port,
                                 options.state + "/logs"))
@@ -412,7 +450,8 @@ int serve(serve_options options) {
   if (!visitors.empty())
     say("people with a token look at " + visitors
         + " (hippo token new makes one)");
-  const auto broken = follow(svc, trainers, entry, waits, options.linger);
+  const auto broken = follow(svc, trainers, entry, waits, returning,
+                             options.linger);
   if (!broken) {
     const auto* const why
       = interrupt_guard::is_asked() ? "interrupted" : "no client is left";
@@ -425,6 +464,17 @@ int serve(serve_options options) {
   svc.close();
   trainers.wait();
   return broken ? fail(*broken, exit_failed) : exit_done;
+}
+
+int serve(serve_options options) {
+  const auto where = std::make_shared<thinking_pool>();
+  const auto result = serve(std::move(options), where);
+  // All is stored that was decided, and nobody waits for the rest.
+  if (!where->close(thinking_patience)) {
+    spdlog::shutdown();
+    std::_Exit(result);
+  }
+  return result;
 }
 
 struct serve_arguments {
