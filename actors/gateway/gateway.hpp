@@ -15,6 +15,7 @@
 #include "gateway/limits.hpp"
 #include "gateway/query_service.hpp"
 #include "gateway/rpc.hpp"
+#include "hippo/core/byte_ledger.hpp"
 
 namespace hippo {
 
@@ -49,6 +50,9 @@ struct gateway_options {
   };
   std::optional<people_port> people;
   gateway_limits limits;
+  /// Books what is held on behalf of clients, by identity and connection. Not
+  /// null; shared by all ports of a service.
+  std::shared_ptr<byte_ledger> held = std::make_shared<byte_ledger>();
 };
 
 /// Where clients reach a service: Cap'n Proto RPC (schemas/service.capnp,

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "hippo/core/byte_ledger.hpp"
 #include "hippo/core/endpoint.hpp"
 #include "hippo/keys/credentials.hpp"
 #include "hippo/transfer/event_thread.hpp"
@@ -24,6 +25,9 @@ struct trainer_port_options {
   /// oldest of them is closed: who is honest says it at once.
   std::size_t arrivals_max = 256;
   std::size_t connections_max = 16'384; ///< of all kinds; more are closed
+  /// Books what is held on behalf of trainers, by address and connection. Not
+  /// null; shared by all ports of a service.
+  std::shared_ptr<byte_ledger> held = std::make_shared<byte_ledger>();
 };
 
 /// Where trainers reach a service. What comes from outside is checked here, on

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -85,7 +86,7 @@ struct serve_options {
   placement_rule placement = placement_rule::advantage;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
-  std::optional<std::uint64_t> memory_bytes_max; ///< of studies and plans
+  std::optional<std::uint64_t> memory_bytes_max; ///< of all that it holds
   object_options objects; ///< where checkpoints are
   machine_list machine_file;
   std::optional<fleet> machines; ///< that trainers are on; nothing: not known
@@ -95,6 +96,12 @@ struct serve_options {
 
 void say(const std::string& text) { std::cerr << "hippo: " << text << '\n'; }
 
+/// The memory that is held on behalf of those who are connected.
+std::uint64_t room_of_peers(const serve_options& x) {
+  return std::min(byte_ledger::default_room,
+                  x.memory_bytes_max.value_or(UINT64_MAX) / 4);
+}
+
 service_options options_of(const serve_options& x,
                            std::shared_ptr<state_writer> store,
                            std::shared_ptr<thinking> where) {
@@ -103,7 +110,9 @@ service_options options_of(const serve_options& x,
   result.coordinator.policy = x.policy;
   result.coordinator.merge = x.merge;
   result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
-  result.coordinator.memory_bytes_max = x.memory_bytes_max;
+  if (x.memory_bytes_max)
+    result.coordinator.memory_bytes_max
+      = *x.memory_bytes_max - room_of_peers(x);
   result.coordinator.cold_folder = x.state;
   result.coordinator.where = std::move(where);
   result.coordinator.keep_ended = false;
@@ -310,8 +319,10 @@ expected<service_keys> load_keys(const std::string& folder) {
 
 gateway_options gateway_of(const serve_options& x, service& svc,
                            const std::optional<service_keys>& keys,
-                           std::shared_ptr<thinking> where) {
+                           std::shared_ptr<thinking> where,
+                           std::shared_ptr<byte_ledger> held) {
   gateway_options result;
+  result.held = std::move(held);
   result.sources = {x.state,         x.state + "/hippo.log",
                     x.catalogue.workloads, svc.coordinator(),
                     svc.pool(),      svc.journal(),
@@ -336,8 +347,10 @@ gateway_options gateway_of(const serve_options& x, service& svc,
 }
 
 trainer_port_options port_of(const serve_options& x,
-                             const std::optional<service_keys>& keys) {
+                             const std::optional<service_keys>& keys,
+                             std::shared_ptr<byte_ledger> held) {
   trainer_port_options result;
+  result.held = std::move(held);
   result.where = x.trainers;
   if (keys)
     result.keys = keys->trainers;
@@ -414,7 +427,9 @@ int serve(serve_options options, const std::shared_ptr<thinking_pool>& where) {
   service svc{system, std::move(setup)};
   if (auto why = svc.open())
     return fail(*why, exit_failed);
-  auto entrances = gateway_of(options, svc, keys, where);
+  const auto held = std::make_shared<byte_ledger>("clients and trainers",
+                                                  room_of_peers(options));
+  auto entrances = gateway_of(options, svc, keys, where, held);
   entrances.sources.objects = text_of(*objects);
   gateway entry{system, std::move(entrances)};
   if (auto why = entry.open())
@@ -424,7 +439,7 @@ int serve(serve_options options, const std::shared_ptr<thinking_pool>& where) {
   svc.self()->send(svc.coordinator(), depot_atom::value,
                    std::uint16_t{entry.rpc_port()});
   trainer_port door{system, caf::actor_cast<registrar_actor>(svc.pool()),
-                    port_of(options, keys)};
+                    port_of(options, keys, held)};
   const auto port = door.open();
   if (!port)
     return fail(port.failure(), exit_failed);
@@ -613,9 +628,10 @@ void add_serve(verb_table& verbs) {
   add_grace(*verb, x->serve.grace_seconds);
   verb
     ->add_option("--memory-limit", x->serve.memory_bytes_max,
-                 "What studies and their plans may take in memory, e.g. 2GiB: "
-                 "beyond it new studies and trials are refused, and what has "
-                 "begun goes on")
+                 "What the service may hold in memory, e.g. 2GiB: a quarter, "
+                 "256 MiB at most, on behalf of those who are connected, and "
+                 "the rest for studies and their plans; beyond it new studies "
+                 "and trials are refused, and what has begun goes on")
     ->transform(CLI::AsSizeValue(false))
     ->check(CLI::PositiveNumber)
     ->default_str("no limit");
