@@ -5,7 +5,8 @@
 namespace hippo {
 
 waiting_facts waiting_facts_of(study_phase state, const std::string& reason,
-                               double caught_up, const std::string& key, const pool_status& pool,
+                               double caught_up, const std::string& key,
+                               const pool_status& pool,
                                const journal_status& journal,
                                const merger_status* plan) {
   waiting_facts result;

@@ -98,7 +98,8 @@ public:
   template <class T, class Handle, class... Ts>
   kj::Promise<T> request(const Handle& to, std::chrono::milliseconds timeout,
                          Ts... xs) {
-    return start<T>([=](caf::event_based_actor* self, const loop_answer<T>& done) {
+    return start<T>([=](caf::event_based_actor* self,
+                        const loop_answer<T>& done) {
       self->request(to, timeout, xs...)
         .then([done](const T& x) { done.keep(x); },
               [done](const caf::error& why) { done.fail(to_error(why)); });
@@ -108,7 +109,8 @@ public:
   /// The same, for as long as it takes.
   template <class T, class Handle, class... Ts>
   kj::Promise<T> request_for_ever(const Handle& to, Ts... xs) {
-    return start<T>([=](caf::event_based_actor* self, const loop_answer<T>& done) {
+    return start<T>([=](caf::event_based_actor* self,
+                        const loop_answer<T>& done) {
       self->request(to, caf::infinite, xs...)
         .then([done](const T& x) { done.keep(x); },
               [done](const caf::error& why) { done.fail(to_error(why)); });

@@ -78,7 +78,8 @@ expected<study_admission> query_service::load(const std::string& text,
   return result;
 }
 
-kj::Promise<study_admission> query_service::only_admitted(study_admission x) {
+kj::Promise<study_admission>
+query_service::only_admitted::operator()(study_admission x) const {
   if (!x.study)
     return to_exception(findings_error(x.errors));
   return x;
@@ -117,7 +118,7 @@ query_service::submit(client_work& client, std::string text,
           return load(text, name, *workloads, how);
         });
     })
-    .then(only_admitted)
+    .then(only_admitted{})
     .then([this, &client](study_admission x) {
       auto noted = note_cost(client, *x.study);
       return noted.then([this, x = std::move(x)](
@@ -154,7 +155,7 @@ kj::Promise<std::string> query_service::preview(client_work& client,
           return load(text, name, *workloads, how);
         });
     })
-    .then(only_admitted)
+    .then(only_admitted{})
     .then([=, this, &client](study_admission x) {
       using trees_of = std::vector<merger_overview>;
       auto all = stages_max > 0 ? trees() : kj::Promise<trees_of>{trees_of{}};

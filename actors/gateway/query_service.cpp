@@ -442,7 +442,7 @@ kj::Promise<command_answer> query_service::reopen(client_work& client,
        how = as_before(x.algorithm, x.typed)](const client_work::stop_test&) {
         return load(text, file, *workloads, how);
       })
-    .then(only_admitted)
+    .then(only_admitted{})
     .then([this, x = std::move(x), what = std::move(what)](
             study_admission read) mutable -> kj::Promise<command_answer> {
       if (!read.study)

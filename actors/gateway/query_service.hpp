@@ -108,8 +108,8 @@ kj::Exception no_service();
 
 /// Answers the questions of all clients, however they come. Nothing blocks:
 /// what is stored is read by one thread, what takes long is worked out in turns
-/// with others (`client_work`), and the actors are asked. Every promise may fail with an exception
-/// whose text is for clients.
+/// with others (`client_work`), and the actors are asked. Every promise may
+/// fail with an exception whose text is for clients.
 ///
 /// Belongs to the thread of an event loop.
 class query_service : private kj::TaskSet::ErrorHandler {
@@ -252,7 +252,9 @@ private:
                                         const workload_list& workloads,
                                         const admission& how);
   /// Fails if a study was refused.
-  static kj::Promise<study_admission> only_admitted(study_admission x);
+  struct only_admitted {
+    kj::Promise<study_admission> operator()(study_admission x) const;
+  };
   /// Runs `f`, which is given an archive of its own, when it is its turn.
   template <class T, class F>
   kj::Promise<T> explore(client_work& client, F f);

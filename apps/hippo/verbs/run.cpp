@@ -123,7 +123,6 @@ private:
   }
 
   [[nodiscard]] query_sources sources() const;
-
   std::optional<error> submit_all();
   std::optional<error> tell_left_alone(const std::set<study_id>& mine);
   std::optional<error> resume(study_id study);
@@ -276,10 +275,10 @@ std::optional<error> local_service::open() {
 }
 
 query_sources local_service::sources() const {
-  query_sources result{options_.state,        options_.state + "/hippo.log",
-                       options_.catalogue.workloads, actors_.coordinator(),
-                       actors_.pool(),        actors_.journal(),
-                       where_,                options_.checkpoint_bytes_max, options_.no_prices};
+  query_sources result{
+    options_.state, options_.state + "/hippo.log", options_.catalogue.workloads,
+    actors_.coordinator(), actors_.pool(), actors_.journal(), where_,
+    options_.checkpoint_bytes_max, options_.no_prices};
   result.objects = text_of(objects_);
   return result;
 }

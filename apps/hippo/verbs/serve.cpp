@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -22,7 +21,6 @@
 #include "hippo/keys/private_file.hpp"
 #include "hippo/keys/rpc_tls.hpp"
 #include "hippo/store/state_writer.hpp"
-#include "hippo/think/thinking_pool.hpp"
 #include "hippo/train/folder_token.hpp"
 #include "hippo/wire/exceptions.hpp"
 #include "interrupts.hpp"
@@ -32,6 +30,7 @@
 #include "network/trainer_port.hpp"
 #include "object_place.hpp"
 #include "outcome.hpp"
+#include "returning_studies.hpp"
 #include "service.hpp"
 #include "service_file.hpp"
 #include "stored_studies.hpp"
@@ -52,13 +51,6 @@ constexpr auto look_interval = 250ms;
 
 /// How often it looks for what studies wait.
 constexpr auto waits_interval = 2s;
-
-/// So long studies that go on may take until all of them begin together, and
-/// what they have in common is known. Later ones join in.
-constexpr auto gathering_max = 5s;
-
-/// How long jobs may take to hear that the service ends.
-constexpr auto thinking_patience = 2s;
 
 /// How long to wait before what could not be stored is tried again.
 constexpr auto store_retry = 1s;
@@ -158,40 +150,6 @@ load_unended(state_writer& folder, const workload_catalogue& catalogue,
   }
   return result;
 }
-
-/// The studies of before, which go on while clients are served already. One
-/// that cannot start has failed; others do not wait for it.
-class returning_studies {
-public:
-  returning_studies(service& svc, std::vector<study_submission> xs)
-    : svc_(svc), left_(xs.size()) {
-    svc_.begin_all(std::move(xs));
-    look();
-  }
-
-  void note(const study_start& x) {
-    say(x.name
-        + (x.failure ? " has failed: " + x.failure->message : " goes on"));
-    --left_;
-    look();
-  }
-
-  /// Lets training begin once all are there, or have taken too long.
-  void look() {
-    if (gone_ || (left_ > 0 && clock::now() - begun_ < gathering_max))
-      return;
-    gone_ = true;
-    svc_.go();
-  }
-
-private:
-  using clock = std::chrono::steady_clock;
-
-  service& svc_;
-  std::size_t left_;
-  bool gone_ = false;
-  clock::time_point begun_ = clock::now();
-};
 
 /// Works until it is interrupted, is left alone for too long or cannot go on.
 std::optional<error> follow(service& svc, local_trainers& trainers,
@@ -326,7 +284,8 @@ gateway_options gateway_of(const serve_options& x, service& svc,
   result.sources = {x.state,         x.state + "/hippo.log",
                     x.catalogue.workloads, svc.coordinator(),
                     svc.pool(),      svc.journal(),
-                    std::move(where), x.checkpoint_bytes_max, x.machine_file.why_no_prices()};
+                    std::move(where),
+                    x.checkpoint_bytes_max, x.machine_file.why_no_prices()};
   result.rpc_host = x.clients.host;
   result.rpc_port = x.clients.port;
   result.http_host = x.people.host;
@@ -371,7 +330,8 @@ void start_log(const serve_options& x) {
 /// not ended, takes in trainers and serves clients.
 /// @returns the exit code: 0 interrupted, which is how it ends; 1 failed, 2 bad
 ///          input
-int serve(serve_options options, const std::shared_ptr<thinking_pool>& where) {
+int serve(serve_options options,
+          const std::shared_ptr<thinking_pool>& where) {
   if (auto why = find_open_door(options))
     return fail(*why, exit_bad_input);
   if (!options.keys.empty() && !options.local.devices.empty())
@@ -444,7 +404,7 @@ int serve(serve_options options, const std::shared_ptr<thinking_pool>& where) {
   if (!port)
     return fail(port.failure(), exit_failed);
   options.trainers.port = *port;
-  returning_studies returning{svc, std::move(*studies)};
+  returning_studies returning{svc, std::move(*studies), say};
   local_trainers trainers;
   if (auto why = trainers.start(options.catalogue, options.local, *port,
                                 options.state + "/logs"))
@@ -483,13 +443,7 @@ int serve(serve_options options, const std::shared_ptr<thinking_pool>& where) {
 
 int serve(serve_options options) {
   const auto where = std::make_shared<thinking_pool>();
-  const auto result = serve(std::move(options), where);
-  // All is stored that was decided, and nobody waits for the rest.
-  if (!where->close(thinking_patience)) {
-    spdlog::shutdown();
-    std::_Exit(result);
-  }
-  return result;
+  return end_thinking(*where, serve(std::move(options), where));
 }
 
 struct serve_arguments {
