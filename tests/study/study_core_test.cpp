@@ -179,7 +179,11 @@ public:
 
   /// Whether a study that is restored from what is stored is this one.
   void expect_replayed() {
-    const study_core again{stored_options(), now_};
+    study_core again{stored_options(), now_};
+    int asked = 0; // it pauses now and then
+    while (!again.catch_up([&] { return ++asked % 3 == 0; }))
+      EXPECT_LE(again.caught_up(), 1);
+    EXPECT_EQ(again.caught_up(), 1);
     EXPECT_EQ(study_json(again.record()), study_json(core_->record()));
     EXPECT_EQ(again.stored().state, core_->stored().state);
     EXPECT_EQ(again.stored().reason, core_->stored().reason);

@@ -20,11 +20,13 @@ workload_descriptor command_workload() {
 study_admission admit(std::uint64_t leaves, const std::string& algorithm,
                       admission how = {}) {
   std::string space;
-  for (std::uint64_t i = 0; i < leaves; ++i)
-    space += (i == 0 ? "h" : ", h") + std::to_string(i) + ": {uniform: [0, 1]}";
+  for (std::uint64_t i = 0; i < leaves / 2; ++i)
+    space += (i == 0 ? "h" : ", h") + std::to_string(i)
+             + ": {piecewise: [[0, {uniform: [0, 1]}], [1, {uniform: [0, "
+               "1]}]]}";
   return admit_study("study: s\nworkload: {command: [x], packages: {x: v1}}\n"
                      "objective: {metric: m, direction: minimize}\n"
-                     "steps: {max: 1}\nspace: {"
+                     "steps: {max: 2}\nspace: {"
                        + space + "}\nalgorithm: " + algorithm
                        + "\nbudget: {trials: 9}\n",
                      "s.yaml", {command_workload()}, std::move(how));
