@@ -65,7 +65,7 @@ bool limits_space(const coordinator_state& st) {
 /// Keeps the checkpoints of all workloads together within their space.
 void divide_space(coordinator_self self) {
   auto& st = self->state;
-  if (st.collecting || st.submissions_under_way > 0)
+  if (st.collecting || st.submissions_under_way > 0 || !st.reading.empty())
     return; // plans that are read must agree with the files
   auto stored = st.options.known->load_checkpoint_bytes();
   if (!stored)

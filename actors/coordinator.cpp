@@ -9,6 +9,7 @@
 #include "memory_space.hpp"
 #include "submission.hpp"
 #include "supervision.hpp"
+#include "turn_watch.hpp"
 
 namespace hippo {
 
@@ -188,7 +189,7 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
   state.memory = memory_shares{state.options.memory_bytes_max};
   if (state.memory.is_limited())
     self->delayed_send(self, memory_interval, memory_atom::value);
-  return {
+  return watched<coordinator_actor::behavior_type>("coordinator", {
     [self](notify_atom, const trial_event& x) {
       self->send(self->state.observer, notify_atom::value, x);
     },
@@ -217,7 +218,7 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
       auto& st = self->state;
       if (const auto i = st.studies.find(id); i != st.studies.end())
         return i->second.handle;
-      if (st.going)
+      if (st.going && st.reading.empty())
         return not_running(id);
       auto promise = self->make_response_promise<study_actor>();
       st.asked_early.emplace_back(id, promise);
@@ -228,7 +229,8 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
     },
     [self](go_atom) {
       self->state.going = true;
-      answer_early(self->state);
+      if (self->state.reading.empty())
+        answer_early(self->state);
       for (const auto& [key, x] : self->state.mergers)
         self->send(x.handle, go_atom::value);
     },
@@ -249,8 +251,13 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
       look_at_memory(self);
       self->delayed_send(self, memory_interval, memory_atom::value);
     },
+    [self](thought_atom, const std::string& key) {
+      note_plan_read(self, key);
+      if (self->state.going && self->state.reading.empty())
+        answer_early(self->state);
+    },
     [self](status_atom) { return status_of(self->state); },
-  };
+  });
 }
 
 } // namespace hippo

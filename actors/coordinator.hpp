@@ -14,6 +14,7 @@
 #include "hippo/schedule/scheduler.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/study/memory_shares.hpp"
+#include "hippo/think/thinking.hpp"
 #include "hippo/train/descriptor.hpp"
 #include "messages.hpp"
 
@@ -31,6 +32,10 @@ struct coordinator_options {
   std::size_t unpacked_nodes_max = merger_options{}.unpacked_nodes_max;
   /// Where plans keep, in files, what nobody waits for; empty: in memory.
   std::string cold_folder{};
+  /// Where studies decide; null: where their actors run, at once.
+  std::shared_ptr<thinking> where;
+  /// As of `study_setup`: some milliseconds.
+  std::uint64_t draws_at_once_max = 1000;
   /// A lease whose trainer makes no step for so long ends.
   std::chrono::milliseconds stall_max{600'000};
   std::chrono::milliseconds unmeasured_stall_max{21'600'000};
@@ -78,14 +83,26 @@ struct coordinator_state {
     std::vector<std::function<void()>> waiting; ///< until it is gone
   };
 
+  /// Whoever waits for a plan that is being read.
+  struct plan_waiter {
+    std::function<void()> go_on;
+    std::function<void(const error& why)> refuse;
+  };
+  /// A plan that is being read, for a merger that is yet to be made.
+  struct plan_entry {
+    thinking_place place;
+    std::shared_ptr<merger_options> options;        ///< what was read goes here
+    std::shared_ptr<std::optional<error>> failure; ///< why it cannot be read
+    std::vector<plan_waiter> waiting;
+  };
+
   coordinator_options options;
-  /// The same as `options.known`, to be read at the same time.
-  std::unique_ptr<state_reader> histories;
   pool_actor pool;
   journal_actor journal;
   observer_actor observer;
   std::map<study_id, study_entry> studies;  ///< by id
   std::map<std::string, merger_entry> mergers;   ///< by workload key
+  std::map<std::string, plan_entry> reading;     ///< likewise
   /// When a merger has last died of a fault of its own, by workload key.
   std::map<std::string, caf::actor_clock::time_point> last_deaths;
   study_id last_study{};

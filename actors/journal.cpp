@@ -15,6 +15,7 @@
 
 #include "hippo/plan/checkpoint_path.hpp"
 #include "hippo/train/checkpoint_file.hpp"
+#include "turn_watch.hpp"
 
 namespace hippo {
 
@@ -145,7 +146,7 @@ journal_actor::behavior_type journal(journal_self self,
   self->state.store = std::move(store);
   self->state.retry = retry;
   self->state.remove_elsewhere = std::move(remove_elsewhere);
-  return {
+  return watched<journal_actor::behavior_type>("journal", {
     // Entries may be large: whoever sent this one has no use for it any more.
     [self](commit_atom, journal_entry& x) -> caf::result<std::uint64_t> {
       auto& waiting = self->state.waiting;
@@ -166,7 +167,7 @@ journal_actor::behavior_type journal(journal_self self,
     },
     [self](flush_atom) { flush(self); },
     [self](status_atom) { return status_of(self->state); },
-  };
+  });
 }
 
 } // namespace hippo

@@ -9,6 +9,7 @@
 #include "hippo/plan/checkpoint_path.hpp"
 #include "hippo/train/foreign_file.hpp"
 #include "hippo/wire/codec.hpp"
+#include "turn_watch.hpp"
 
 namespace hippo {
 
@@ -232,7 +233,7 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
     = std::make_unique<merge_core>(std::move(options), self->clock().now());
   self->send(state.pool, introduce_atom::value,
              caf::actor_cast<merger_actor>(self), need);
-  return {
+  return watched<merger_actor::behavior_type>("merger", {
     [self](report_atom, const stop_report_wire& msg) {
       if (auto x = decode(msg))
         take_report(self, std::move(*x));
@@ -300,7 +301,7 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
       dispatch(self, merge_event::time_passed{});
       return self->state.core->overview();
     },
-  };
+  });
 }
 
 } // namespace hippo

@@ -79,6 +79,7 @@ using start_atom = caf::atom_constant<caf::atom("start")>;
 using status_atom = caf::atom_constant<caf::atom("status")>;
 using stop_atom = caf::atom_constant<caf::atom("stop")>;
 using submit_atom = caf::atom_constant<caf::atom("submit")>;
+using thought_atom = caf::atom_constant<caf::atom("thought")>;
 using tick_atom = caf::atom_constant<caf::atom("tick")>;
 using train_atom = caf::atom_constant<caf::atom("train")>;
 using weight_atom = caf::atom_constant<caf::atom("weight")>;
@@ -291,6 +292,8 @@ using study_actor = trial_owner_actor::extend<
   // The budget of time is spent, or the deadline has come. Sent by the study to
   // itself.
   caf::reacts_to<tick_atom>,
+  // A job that worked for it has ended. Sent by that job.
+  caf::reacts_to<thought_atom>,
   // Its actor ends if the study has ended and that is stored. Replies with
   // whether it does: a study that goes on again stays.
   caf::replies_to<retire_atom>::with<bool>,
@@ -352,6 +355,8 @@ using coordinator_actor = observer_actor::extend<
   caf::reacts_to<tick_atom>,
   // Looks at what studies and plans take in memory. Sent to itself.
   caf::reacts_to<memory_atom>,
+  // The plan of that workload key was read. Sent by the job that did.
+  caf::reacts_to<thought_atom, std::string>,
   caf::replies_to<status_atom>::with<coordinator_status>>;
 
 /// Lets CAF render the errors of this program. Call before creating the actor

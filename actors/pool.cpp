@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/wire/codec.hpp"
+#include "turn_watch.hpp"
 
 namespace hippo {
 
@@ -193,7 +194,7 @@ pool_actor::behavior_type pool(pool_self self, pool_options options) {
   self->set_down_handler(
     [self](const caf::down_msg& msg) { note_down(self, msg); });
   self->delayed_send(self, options.heartbeat_interval, tick_atom::value);
-  return {
+  return watched<pool_actor::behavior_type>("pool", {
     [self](register_atom, const hello_wire& msg,
            const trainer_actor& handle) -> caf::result<welcome_wire> {
       auto x = decode(msg);
@@ -276,7 +277,7 @@ pool_actor::behavior_type pool(pool_self self, pool_options options) {
         result.stuck.push_back({std::move(x.key), std::move(x.why)});
       return result;
     },
-  };
+  });
 }
 
 } // namespace hippo

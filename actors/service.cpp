@@ -21,6 +21,8 @@ expected<service_actors> spawn_service(caf::actor_system& system,
     coordinating.known = std::move(*known);
     coordinating.checkpoints = options.store->checkpoints();
   }
+  if (!coordinating.where)
+    coordinating.where = std::make_shared<thinking_at_once>();
   const auto spawn = [&](auto actor, auto&&... xs) {
     // What has a store waits for the disk.
     return options.store && options.detached
@@ -86,6 +88,29 @@ service::submit_all(std::vector<study_submission> xs) {
                   error{errc::io_failed, system_.render(why)});
               });
   return result;
+}
+
+void service::begin_all(std::vector<study_submission> xs) {
+  system_.spawn([xs = std::move(xs), to = caf::actor_cast<caf::actor>(self_),
+                 coordinator = actors_.coordinator](
+                  caf::event_based_actor* self) mutable {
+    for (auto& x : xs) {
+      const auto name = "study " + to_string(x.stored->id) + " ("
+                        + x.stored->name + ')';
+      self
+        ->request(coordinator, caf::infinite, submit_atom::value, std::move(x))
+        .then(
+          [self, to, name](study_id) {
+            self->send(to, notify_atom::value, study_start{name});
+          },
+          [self, to, name](const caf::error& why) {
+            self->send(to, notify_atom::value,
+                       study_start{name,
+                                   error{errc::io_failed,
+                                         self->system().render(why)}});
+          });
+    }
+  });
 }
 
 void service::go() { self_->send(actors_.coordinator, go_atom::value); }

@@ -30,6 +30,18 @@ struct service_options {
   bool detached = true;
 };
 
+/// What came of having a study go on; a message to whoever wanted it.
+struct study_start {
+  std::string name; ///< of the study, with its number
+  std::optional<error> failure{}; ///< why it does not run: it has failed then
+};
+
+} // namespace hippo
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_start)
+
+namespace hippo {
+
 /// The actors that every service has.
 struct service_actors {
   journal_actor journal;
@@ -69,6 +81,10 @@ public:
   /// nothing, or why it does not run: it has failed then
   std::vector<std::optional<error>>
   submit_all(std::vector<study_submission> xs);
+
+  /// The same of studies of before, without waiting for them: what comes of
+  /// each is a message to `self()`, a `study_start`.
+  void begin_all(std::vector<study_submission> xs);
 
   /// Says which actor of the service an address is, of those that `self()`
   /// hears of when they end.

@@ -1,15 +1,16 @@
 #include "study.hpp"
 
 #include <chrono>
+#include <iterator>
 #include <utility>
 
 #include "fault.hpp"
+#include "hippo/tune/settings.hpp"
+#include "turn_watch.hpp"
 
 namespace hippo {
 
 namespace {
-
-using study_self = study_actor::stateful_pointer<study_state>;
 
 /// How long the merger may take to register a study's trials.
 constexpr auto register_timeout = std::chrono::minutes(10);
@@ -96,6 +97,145 @@ moment now(study_self self) {
   return self->clock().now();
 }
 
+// -- thinking -----------------------------------------------------------------
+
+/// What is known of a study before it has been worked out where it stands.
+study_status first_status(const study_options& x) {
+  study_status result;
+  result.id = x.stored.id;
+  result.name = x.stored.name;
+  result.workload_key = key_of(x.spec.workload);
+  result.state = x.stored.state;
+  result.reason = x.stored.reason;
+  result.weight = x.stored.weight;
+  result.metric = x.spec.objective.metric;
+  result.active_seconds = x.stored.active_seconds;
+  result.seconds_max = x.spec.budget.seconds;
+  result.deadline_left = x.deadline_left;
+  result.caught_up = 0;
+  return result;
+}
+
+/// Has a job begin if there is something to do and none is at it.
+void go_on(study_self self) {
+  auto& st = self->state;
+  const bool has_work = st.is_registered ? !st.inbox.empty()
+                                         : st.starting
+                                             && !st.mind->has_caught_up
+                                             && !st.mind->failure;
+  if (st.is_thinking || !has_work)
+    return;
+  auto& mind = *st.mind;
+  if (st.is_registered)
+    mind.steps.insert(mind.steps.end(),
+                      std::make_move_iterator(st.inbox.begin()),
+                      std::make_move_iterator(st.inbox.end()));
+  if (st.is_registered)
+    st.inbox.clear();
+  mind.now = now(self);
+  mind.wants_status = std::exchange(st.wants_status, false);
+  st.is_thinking = true;
+  st.place.post([mind = st.mind, to = study_actor{self}](const job_turn& turn) {
+    mind->work(turn);
+    caf::anon_send(to, thought_atom::value);
+  });
+}
+
+/// What comes at once: more of it may make for more decisions.
+constexpr std::size_t quick_items_max = 16;
+constexpr std::size_t many_items = quick_items_max + 1;
+
+/// @param items that it says, news for instance
+void think(study_self self, study_step x, std::size_t items = 1) {
+  auto& st = self->state;
+  if (st.is_registered && !st.is_thinking && st.inbox.empty()
+      && st.mind->is_quick && items <= quick_items_max) {
+    perform(self, x.run(*st.mind->core, now(self)));
+    if (x.then)
+      x.then(self);
+    return;
+  }
+  st.inbox.push_back(std::move(x));
+  go_on(self);
+}
+
+/// Once a study has caught up: the merger gets to know it.
+void register_study(study_self self) {
+  self
+    ->request(self->state.merger, register_timeout, register_atom::value,
+              self->state.mind->registration,
+              caf::actor_cast<trial_owner_actor>(self))
+    .then(
+      [self](study_no number) {
+        auto& st = self->state;
+        st.number = number;
+        st.is_registered = true;
+        st.inbox.push_front(
+          {[](study_core& core, moment at) { return core.registered(at); },
+           [number](study_self me) {
+             if (auto promise = std::exchange(me->state.starting, {}))
+               promise->deliver(number);
+           }});
+        go_on(self);
+      },
+      [self](caf::error& err) {
+        if (auto promise = std::exchange(self->state.starting, {}))
+          promise->deliver(std::move(err));
+      });
+}
+
+/// A study that was at catching up has come further, or has caught up.
+void note_progress(study_self self) {
+  auto& st = self->state;
+  auto& mind = *st.mind;
+  st.told.caught_up = mind.caught_up;
+  if (mind.failure) {
+    if (auto promise = std::exchange(st.starting, {}))
+      promise->deliver(to_caf_error(*mind.failure));
+  } else if (mind.has_caught_up) {
+    st.told.caught_up = 1;
+    st.wants_status = true; // before anybody asks: it is out of date
+    register_study(self);
+  }
+}
+
+/// A job has ended, or paused.
+void take_thought(study_self self) {
+  auto& st = self->state;
+  auto& mind = *st.mind;
+  if (mind.fault)
+    std::rethrow_exception(mind.fault);
+  // What was left when its turn was over comes before what has come since.
+  st.inbox.insert(st.inbox.begin(),
+                  std::make_move_iterator(mind.steps.begin()),
+                  std::make_move_iterator(mind.steps.end()));
+  mind.steps.clear();
+  perform(self, std::exchange(mind.effects, {}));
+  for (auto& f : std::exchange(mind.done, {}))
+    f(self);
+  if (!st.is_registered)
+    note_progress(self);
+  else if (mind.status)
+    st.told = std::move(*std::exchange(mind.status, {}));
+  st.is_thinking = false; // the mind is not looked at from here on
+  go_on(self);
+}
+
+/// Says whether the study has ended for good, once all that has come is done.
+void answer_retire(study_self self, caf::typed_response_promise<bool> promise) {
+  auto& st = self->state;
+  const bool goes = has_ended(st.mind->core->stored().state)
+              && st.unstored_ends == 0;
+  if (goes && !st.inbox.empty()) {
+    think(self, {[](study_core&, moment) { return study_core::effects{}; },
+                 [promise](study_self me) { answer_retire(me, promise); }});
+    return;
+  }
+  if (goes)
+    self->quit(caf::exit_reason::user_shutdown);
+  promise.deliver(goes);
+}
+
 /// Makes a promise that is kept once the core answers its token.
 template <class Answer>
 std::pair<study_token, caf::typed_response_promise<Answer>>
@@ -110,6 +250,8 @@ await(study_self self) {
 } // namespace
 
 study_state::~study_state() {
+  if (starting)
+    starting->deliver(caf::make_error(caf::sec::request_receiver_down));
   for (auto& kvp : waiting)
     std::visit(
       [](auto& to) {
@@ -118,7 +260,78 @@ study_state::~study_state() {
       kvp.second);
 }
 
-study_actor::behavior_type study(study_self self, study_options options,
+// -- a job of a study ---------------------------------------------------------
+
+void study_mind::work(const job_turn& turn) noexcept {
+  try {
+    if (!catch_up(turn))
+      return;
+    while (!steps.empty()) {
+      auto step = std::move(steps.front());
+      steps.pop_front();
+      auto more = step.run(*core, now);
+      effects.insert(effects.end(), std::make_move_iterator(more.begin()),
+                     std::make_move_iterator(more.end()));
+      if (step.then)
+        done.push_back(std::move(step.then));
+      if (turn.is_over())
+        break;
+    }
+    if (wants_status)
+      status = core->status(now);
+  } catch (...) {
+    fault = std::current_exception();
+  }
+}
+
+/// @returns whether it stands where it stood
+bool study_mind::catch_up(const job_turn& turn) {
+  if (has_caught_up)
+    return true;
+  if (!core) {
+    if (!read_history(turn))
+      return false;
+    core = std::make_unique<study_core>(std::move(setup.options), begun);
+    if (turn.is_over())
+      return false;
+  }
+  const bool has = core->catch_up([&] { return turn.is_over(); });
+  if (!has) {
+    caught_up = core->caught_up();
+    return false;
+  }
+  failure = core->damage();
+  if (failure)
+    return false;
+  registration = core->registration();
+  if (const auto draws = draws_per_event(core->spec()))
+    is_quick = *draws <= setup.draws_at_once_max;
+  has_caught_up = true;
+  return true;
+}
+
+/// @returns whether all of it is here
+bool study_mind::read_history(const job_turn& turn) {
+  auto& history = setup.options.history;
+  while (setup.read_history) {
+    auto more = setup.read_history(history.empty() ? 0 : history.back().id);
+    if (!more) {
+      failure = more.failure();
+      return false;
+    }
+    if (more->empty())
+      setup.read_history = nullptr;
+    history.insert(history.end(), std::make_move_iterator(more->begin()),
+                   std::make_move_iterator(more->end()));
+    if (turn.is_over())
+      return false;
+  }
+  return true;
+}
+
+// -- the actor ----------------------------------------------------------------
+
+study_actor::behavior_type study(study_self self, study_setup setup,
                                  merger_actor merger, journal_actor journal,
                                  observer_actor observer) {
   self->set_exception_handler(fault_of);
@@ -126,68 +339,96 @@ study_actor::behavior_type study(study_self self, study_options options,
   state.merger = std::move(merger);
   state.journal = std::move(journal);
   state.observer = std::move(observer);
-  state.core = std::make_unique<study_core>(std::move(options), now(self));
-  return {
-    [self](outcome_atom, const study_news& news) {
-      perform(self, self->state.core->receive(news, now(self)));
+  state.place = thinking_place{setup.where, job_kind::decision};
+  state.told = first_status(setup.options);
+  state.mind = std::make_shared<study_mind>();
+  state.mind->begun = now(self);
+  state.mind->setup = std::move(setup);
+  return watched<study_actor::behavior_type>("study", {
+    [self](outcome_atom, study_news& news) {
+      const auto items = news.size();
+      think(self,
+            {[news = std::move(news)](study_core& core, moment at) mutable {
+              return core.receive(std::move(news), at);
+            }},
+            items);
     },
     [self](capacity_atom, std::uint64_t trials) {
-      perform(self, self->state.core->offered_capacity(trials, now(self)));
+      think(self, {[trials](study_core& core, moment at) {
+              return core.offered_capacity(trials, at);
+            }});
     },
     [self](quiesced_atom) {
-      perform(self, self->state.core->quiesced(now(self)));
+      think(self,
+            {[](study_core& core, moment at) { return core.quiesced(at); }});
     },
     [self](spent_atom, study_limit what) {
-      perform(self, self->state.core->spent(what, now(self)));
+      think(self, {[what](study_core& core, moment at) {
+              return core.spent(what, at);
+            }});
     },
     [self](start_atom) -> caf::result<study_no> {
-      if (const auto& why = self->state.core->damage())
-        return to_caf_error(*why);
       auto promise = self->make_response_promise<study_no>();
-      self
-        ->request(self->state.merger, register_timeout, register_atom::value,
-                  self->state.core->registration(),
-                  caf::actor_cast<trial_owner_actor>(self))
-        .then(
-          [self, promise](study_no number) mutable {
-            self->state.number = number;
-            perform(self, self->state.core->registered(now(self)));
-            promise.deliver(number);
-          },
-          [promise](caf::error& err) mutable {
-            promise.deliver(std::move(err));
-          });
+      self->state.starting = promise;
+      go_on(self);
       return promise;
     },
     [self](command_atom,
            const study_command& x) -> caf::result<command_answer> {
       auto [token, promise] = await<command_answer>(self);
-      perform(self, self->state.core->command(x, token, now(self)));
+      think(self, {[x, token = token](study_core& core, moment at) {
+              return core.command(x, token, at);
+            }});
       return promise;
     },
     [self](train_atom, trial_no no,
            step_t to) -> caf::result<trained_answer> {
       auto [token, promise] = await<trained_answer>(self);
-      perform(self, self->state.core->train(no, to, token, now(self)));
+      think(self, {[no, to, token = token](study_core& core, moment at) {
+              return core.train(no, to, token, at);
+            }});
       return promise;
     },
     [self](memory_atom, std::string& why) {
-      self->state.core->set_full(std::move(why));
+      think(self, {[why = std::move(why)](study_core& core, moment) {
+              core.set_full(why);
+              return study_core::effects{};
+            }});
     },
     [self](tick_atom) {
-      perform(self, self->state.core->time_passed(now(self)));
+      think(self,
+            {[](study_core& core, moment at) { return core.time_passed(at); }});
     },
-    [self](retire_atom) {
-      const auto& st = self->state;
-      const bool goes
-        = has_ended(st.core->stored().state) && st.unstored_ends == 0;
-      if (goes)
-        self->quit(caf::exit_reason::user_shutdown);
-      return goes;
+    [self](thought_atom) { take_thought(self); },
+    [self](retire_atom) -> caf::result<bool> {
+      auto promise = self->make_response_promise<bool>();
+      think(self, {[](study_core&, moment) { return study_core::effects{}; },
+                   [promise](study_self me) { answer_retire(me, promise); }});
+      return promise;
     },
-    [self](status_atom) { return self->state.core->status(now(self)); },
-    [self](overview_atom) { return self->state.core->record(); },
-  };
+    [self](status_atom) {
+      auto& st = self->state;
+      if (st.is_thinking || !st.mind->has_caught_up)
+        st.wants_status = true;
+      else
+        st.told = st.mind->core->status(now(self));
+      return st.told;
+    },
+    [self](overview_atom) -> caf::result<study_record> {
+      auto promise = self->make_response_promise<study_record>();
+      const auto record = std::make_shared<study_record>();
+      think(self,
+            {[record](study_core& core, moment) {
+               *record = core.record();
+               return study_core::effects{};
+             },
+             [record, promise](study_self) mutable {
+               promise.deliver(std::move(*record));
+             }},
+            many_items);
+      return promise;
+    },
+  });
 }
 
 } // namespace hippo

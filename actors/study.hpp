@@ -1,14 +1,79 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <variant>
+#include <vector>
 
 #include "hippo/study/study_core.hpp"
+#include "hippo/think/thinking.hpp"
 #include "messages.hpp"
 
 namespace hippo {
+
+/// Reads the next of the events that a study has received in earlier runs.
+/// @param after the number of the last one that is known
+/// @returns none once there are no more
+using history_reader
+  = std::function<expected<std::vector<stored_event>>(std::uint64_t after)>;
+
+/// What a study is made of.
+struct study_setup {
+  study_options options;
+  /// Where it decides; not null.
+  std::shared_ptr<thinking> where;
+  /// Reads `options.history`; null: that is all of it.
+  history_reader read_history{};
+  /// Where an event makes it draw no more values, it decides at once: to change
+  /// threads would take longer.
+  std::uint64_t draws_at_once_max = 0;
+};
+
+struct study_state;
+using study_self = study_actor::stateful_pointer<study_state>;
+
+/// Something that a study's decisions are told, or asked for.
+struct study_step {
+  std::function<study_core::effects(study_core&, moment)> run;
+  /// Called by the actor once the effects are on their way; may be null.
+  std::function<void(study_self)> then{};
+};
+
+/// What a study decides with. Either its actor uses it or the job that works
+/// for it, never both.
+struct study_mind {
+  study_setup setup; ///< until there is a core
+  moment begun;
+  std::unique_ptr<study_core> core;
+  bool has_caught_up = false;
+  bool is_quick = false; ///< whether it decides at once
+  study_registration registration; ///< once it has
+  std::optional<error> failure;    ///< why it cannot
+  double caught_up = 0;            ///< as of `study_core`
+
+  // What the next job is to do:
+  moment now;
+  std::deque<study_step> steps;
+  bool wants_status = false;
+
+  // What came of it:
+  study_core::effects effects;
+  std::vector<std::function<void(study_self)>> done;
+  std::optional<study_status> status;
+  std::exception_ptr fault;
+
+  /// Goes on until it is done or its turn is over. Throws nothing.
+  void work(const job_turn& turn) noexcept;
+
+private:
+  bool catch_up(const job_turn& turn);
+  bool read_history(const job_turn& turn);
+};
 
 /// State of a study: its decisions, and whom they concern.
 struct study_state {
@@ -18,7 +83,16 @@ struct study_state {
   /// Prefix of this actor's lines in the log.
   static inline const char* name = "hippo.study";
 
-  std::unique_ptr<study_core> core;
+  std::shared_ptr<study_mind> mind;
+  thinking_place place; ///< its jobs'; one waits or runs at most
+  bool is_thinking = false;
+  /// What has come for the mind, in this order; nothing before `registered`.
+  std::deque<study_step> inbox;
+  study_status told; ///< while it cannot be asked
+  bool wants_status = false;
+  std::optional<caf::typed_response_promise<study_no>> starting;
+  bool is_registered = false;
+
   merger_actor merger;
   journal_actor journal;
   observer_actor observer;
@@ -35,9 +109,12 @@ struct study_state {
 
 /// Runs a study: asks the merger for what the algorithm wants, notifies
 /// the algorithm of what came of it, and the observer of every trial that ends.
+///
+/// What comes is worked through in the order in which it comes, by jobs: to
+/// decide takes as long as the study's sampler does. The actor itself always
+/// answers.
 study_actor::behavior_type
-study(study_actor::stateful_pointer<study_state> self,
-      study_options options, merger_actor merger, journal_actor journal,
-      observer_actor observer);
+study(study_self self, study_setup setup, merger_actor merger,
+      journal_actor journal, observer_actor observer);
 
 } // namespace hippo

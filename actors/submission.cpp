@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <exception>
 #include <filesystem>
-#include <future>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <system_error>
@@ -26,9 +27,6 @@ namespace {
 
 /// How many leases an epoch may have.
 constexpr std::uint64_t leases_per_epoch = 1ull << 32;
-
-/// How long a study may take to start.
-constexpr auto start_timeout = std::chrono::minutes(10);
 
 /// Events that are read at a time when a study is restored.
 constexpr std::size_t events_per_read = 10'000;
@@ -86,82 +84,133 @@ expected<merger_options> options_for(coordinator_state& st,
   }
   result.kept = std::make_shared<kept_plan>(
     waiting_limits{}, workload.any_device, std::move(cold));
-  if (!st.options.known)
-    return result;
-  result.folder = checkpoint_folder(st, key);
-  const auto folder = st.options.checkpoints + '/' + hash_text(key);
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed)
-    return error{errc::io_failed, folder + ": " + failed.message()};
-  auto code = leave_code(folder, study.code);
-  if (!code)
-    return code.failure();
-  result.code = std::move(*code);
-  if (!study.code.empty())
-    result.kept_code_text = std::make_shared<const kept_code>(
-      kept_code{folder, result.code, study.code});
-  auto stored = st.options.known->load_plan(key, [&](stored_plan part) {
-    tell_damage(key, part);
-    result.kept->restore(std::move(part));
-  });
-  if (!stored)
-    return stored.failure();
-  auto own_times = st.options.known->load_timings(key);
-  if (!own_times)
-    return own_times.failure();
-  result.timings = std::move(*own_times);
-  auto evicted = st.options.known->load_evicted(key);
-  if (!evicted)
-    return evicted.failure();
-  result.evicted = std::move(*evicted);
-  const auto trained = st.options.known->load_trained(key);
-  if (!trained)
-    return trained.failure();
-  result.trained = *trained;
-  auto times = st.options.known->load_timings();
-  if (!times)
-    return times.failure();
-  result.other_steps = step_profiles_of_others(*times, key,
-                                               st.options.workloads);
+  if (st.options.known)
+    result.folder = checkpoint_folder(st, key);
   return result;
 }
 
-/// Finds the merger of a study's workload key or makes one.
-expected<coordinator_state::merger_entry*> merger_for(coordinator_self self,
-                                                      const study_spec& study) {
+/// What is read before a merger can be made.
+struct plan_source {
+  std::string state;  ///< the state folder
+  std::string folder; ///< of its checkpoints, on this machine
+  std::string key;
+  std::string code; ///< of its studies
+  std::vector<workload_descriptor> workloads;
+};
+
+/// Adds what is stored of a workload key to a merger's options. Takes as long
+/// as the plan is large.
+std::optional<error> read_plan(const plan_source& from, merger_options& to) {
+  std::error_code failed;
+  std::filesystem::create_directories(from.folder, failed);
+  if (failed)
+    return error{errc::io_failed, from.folder + ": " + failed.message()};
+  auto code = leave_code(from.folder, from.code);
+  if (!code)
+    return code.failure();
+  to.code = std::move(*code);
+  if (!from.code.empty())
+    to.kept_code_text = std::make_shared<const kept_code>(
+      kept_code{from.folder, to.code, from.code});
+  auto store = state_reader::open(from.state);
+  if (!store)
+    return store.failure();
+  auto stored = (*store)->load_plan(from.key, [&](stored_plan part) {
+    tell_damage(from.key, part);
+    to.kept->restore(std::move(part));
+  });
+  if (!stored)
+    return stored.failure();
+  auto own_times = (*store)->load_timings(from.key);
+  if (!own_times)
+    return own_times.failure();
+  to.timings = std::move(*own_times);
+  auto evicted = (*store)->load_evicted(from.key);
+  if (!evicted)
+    return evicted.failure();
+  to.evicted = std::move(*evicted);
+  const auto trained = (*store)->load_trained(from.key);
+  if (!trained)
+    return trained.failure();
+  to.trained = *trained;
+  auto times = (*store)->load_timings();
+  if (!times)
+    return times.failure();
+  to.other_steps = step_profiles_of_others(*times, from.key, from.workloads);
+  return std::nullopt;
+}
+
+/// Makes a merger of what was read.
+coordinator_state::merger_entry& add_merger(coordinator_self self,
+                                            const std::string& key,
+                                            merger_options options) {
+  auto& st = self->state;
+  auto& entry = st.mergers[key];
+  entry.handle = self->spawn(merger, std::move(options), st.pool, st.journal);
+  self->monitor(entry.handle);
+  if (st.going)
+    self->send(entry.handle, go_atom::value);
+  return entry;
+}
+
+/// Finds the merger of a study's workload key, or has one made.
+/// @param later called once there is one, or why there is none is known; the
+///        result is null then
+expected<coordinator_state::merger_entry*>
+merger_for(coordinator_self self, const study_spec& study,
+           const std::function<coordinator_state::plan_waiter()>& later) {
   auto& st = self->state;
   const auto key = key_of(study.workload);
   if (const auto i = st.mergers.find(key); i != st.mergers.end())
     return &i->second;
+  if (const auto i = st.reading.find(key); i != st.reading.end()) {
+    i->second.waiting.push_back(later());
+    return nullptr;
+  }
   auto options = options_for(st, study);
   if (!options)
     return options.failure();
-  auto& entry = st.mergers[key];
-  entry.handle = self->spawn(merger, std::move(*options), st.pool, st.journal);
-  self->monitor(entry.handle);
-  if (st.going)
-    self->send(entry.handle, go_atom::value);
-  return &entry;
+  if (!st.options.known)
+    return &add_merger(self, key, std::move(*options));
+  const plan_source from{st.options.known->path(),
+                         st.options.checkpoints + '/' + hash_text(key), key,
+                         study.code, st.options.workloads};
+  auto& entry = st.reading[key];
+  entry.place = thinking_place{st.options.where, job_kind::decision};
+  entry.options = std::make_shared<merger_options>(std::move(*options));
+  entry.failure = std::make_shared<std::optional<error>>();
+  entry.waiting.push_back(later());
+  entry.place.post([from, options = entry.options, failure = entry.failure,
+                    to = coordinator_actor{self}](const job_turn&) {
+    try {
+      *failure = read_plan(from, *options);
+    } catch (const std::exception& why) {
+      *failure = error{errc::io_failed, why.what()};
+    }
+    caf::anon_send(to, thought_atom::value, from.key);
+  });
+  return nullptr;
 }
 
-/// Reads what a study was sent in earlier runs.
+/// Reads what a study was sent in earlier runs, by a reader of its own.
 /// @param known null: nothing was kept
-expected<std::vector<stored_event>> history_of(state_reader* known,
-                                               study_id id) {
-  std::vector<stored_event> result;
+history_reader history_of(const state_reader* known, study_id id) {
   if (known == nullptr)
-    return result;
-  for (;;) {
-    const auto after = result.empty() ? 0 : result.back().id;
-    auto more = known->load_events(id, after, events_per_read);
-    if (!more)
-      return more.failure();
-    if (more->empty())
-      return result;
-    result.insert(result.end(), std::make_move_iterator(more->begin()),
-                  std::make_move_iterator(more->end()));
-  }
+    return {};
+  struct place {
+    std::string path;
+    std::unique_ptr<state_reader> store;
+  };
+  return [id, x = std::make_shared<place>(place{known->path(), {}})](
+           std::uint64_t after) -> expected<std::vector<stored_event>> {
+    if (!x->store) {
+      auto opened = state_reader::open(x->path);
+      if (!opened)
+        return opened.failure();
+      x->store = std::move(*opened);
+    }
+    return x->store->load_events(id, after, events_per_read);
+  };
 }
 
 /// In seconds since 1970.
@@ -172,15 +221,16 @@ double seconds_now() {
 }
 
 /// Lets go of a study that cannot repeat what it received.
-void give_up_damaged(coordinator_self self, study_id id,
-                     const caf::error& why) {
+/// @param what is the matter, before the reason
+void give_up(coordinator_self self, study_id id, const std::string& what,
+             const caf::error& why) {
   const auto handle = self->state.studies.at(id).handle;
   const auto& context = why.context();
   stored_study known;
   known.id = id;
   known.name = self->state.studies.at(id).name;
   fail_study(self, std::move(known),
-             "what is stored of it is damaged: "
+             what
                + (context.match_elements<std::string>()
                     ? context.get_as<std::string>(0)
                     : self->system().render(why)));
@@ -192,37 +242,38 @@ void start(coordinator_self self, study_submission x,
   auto& st = self->state;
   const auto& spec = x.study->spec();
   const auto& stored = *x.stored;
-  // Reading much takes long: the plan is read meanwhile.
-  auto reading
-    = std::async(std::launch::async, history_of, st.histories.get(), stored.id);
-  const auto refuse = [&](const error& why) {
-    fail_study(self, stored, "it cannot start: " + why.message);
+  auto refuse = [self, row = stored, promise](const error& why) mutable {
+    fail_study(self, row, "it cannot start: " + why.message);
     promise.deliver(to_caf_error(why));
   };
-  auto entry = merger_for(self, spec);
+  auto entry = merger_for(self, spec, [&] {
+    return coordinator_state::plan_waiter{
+      [self, x, promise] { start(self, x, promise); }, refuse};
+  });
   if (!entry) {
     refuse(entry.failure());
     return;
   }
+  if (*entry == nullptr)
+    return; // until its plan is read
   if ((*entry)->retiring) {
     (*entry)->waiting.push_back(
       [self, x = std::move(x), promise] { start(self, x, promise); });
     return;
   }
-  auto history = reading.get();
-  if (!history) {
-    refuse(history.failure());
-    return;
-  }
   ++(*entry)->live_studies;
   const auto id = stored.id;
   study_options options{spec, *find_workload(st, spec.workload.name), stored,
-                        std::move(*history)};
+                        {}};
   if (spec.budget.deadline)
     options.deadline_left
       = seconds_until(*spec.budget.deadline, x.age_seconds, seconds_now());
   auto handle
-    = self->spawn(study, std::move(options), (*entry)->handle, st.journal,
+    = self->spawn(study,
+                  study_setup{std::move(options), st.options.where,
+                              history_of(st.options.known.get(), id),
+                              st.options.draws_at_once_max},
+                  (*entry)->handle, st.journal,
                   caf::actor_cast<observer_actor>(self));
   self->monitor(handle);
   st.studies[id] = {stored.name, key_of(spec.workload),
@@ -230,7 +281,8 @@ void start(coordinator_self self, study_submission x,
                     false,       std::make_shared<accepted_study>(*x.study),
                     false};
   spdlog::info("coordinator: study {} is {}", number_of(id), stored.name);
-  self->request(handle, start_timeout, start_atom::value)
+  // For as long as it takes to do again what it did: others do not wait.
+  self->request(handle, caf::infinite, start_atom::value)
     .then(
           [self, promise, id](study_no no) mutable {
             if (const auto i = self->state.studies.find(id);
@@ -242,10 +294,10 @@ void start(coordinator_self self, study_submission x,
             // If its actor has died, that is heard of in another way.
             auto& studies = self->state.studies;
             const auto i = studies.find(id);
-            if (i != studies.end() && err == caf::sec::request_timeout)
-              self->send_exit(i->second.handle, caf::exit_reason::kill);
-            else if (i != studies.end() && err == errc::malformed_message)
-              give_up_damaged(self, id, err);
+            if (i != studies.end() && err == errc::malformed_message)
+              give_up(self, id, "what is stored of it is damaged: ", err);
+            else if (i != studies.end() && err == errc::io_failed)
+              give_up(self, id, "it cannot start: ", err);
             promise.deliver(std::move(err));
           });
 }
@@ -317,6 +369,20 @@ void submit(coordinator_self self, study_submission x,
       });
 }
 
+void note_plan_read(coordinator_self self, const std::string& key) {
+  auto entry = self->state.reading.extract(key);
+  if (!entry)
+    return;
+  auto& x = entry.mapped();
+  if (!*x.failure)
+    add_merger(self, key, std::move(*x.options));
+  for (const auto& y : x.waiting)
+    if (*x.failure)
+      y.refuse(**x.failure);
+    else
+      y.go_on();
+}
+
 /// Finds out which numbers earlier runs have given.
 expected<std::monostate> read_last_numbers(coordinator_state& st) {
   auto& known = *st.options.known;
@@ -326,12 +392,8 @@ expected<std::monostate> read_last_numbers(coordinator_state& st) {
   const auto epoch = known.last_lease_epoch();
   if (!epoch)
     return epoch.failure();
-  auto histories = state_reader::open(known.path());
-  if (!histories)
-    return histories.failure();
   st.last_study = *study;
   st.last_lease_epoch = *epoch;
-  st.histories = std::move(*histories);
   return std::monostate{};
 }
 

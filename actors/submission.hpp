@@ -21,4 +21,7 @@ void submit(coordinator_self self, study_submission x,
 /// REQUIRES: `st.options.known` is set.
 expected<std::monostate> read_last_numbers(coordinator_state& st);
 
+/// What is stored of a workload key was read, or cannot be.
+void note_plan_read(coordinator_self self, const std::string& key);
+
 } // namespace hippo

@@ -5,12 +5,14 @@
 namespace hippo {
 
 waiting_facts waiting_facts_of(study_phase state, const std::string& reason,
-                               const std::string& key, const pool_status& pool,
+                               double caught_up, const std::string& key,
+                               const pool_status& pool,
                                const journal_status& journal,
                                const merger_status* plan) {
   waiting_facts result;
   result.state = state;
   result.reason = reason;
+  result.caught_up = caught_up;
   result.trouble = journal.trouble;
   for (const auto& x : pool.trainers) {
     if (!x.is_there())

@@ -11,6 +11,7 @@ namespace hippo {
 /// @param reason of its state
 /// @param plan the merger of its workload key; null: there is none
 waiting_facts waiting_facts_of(study_phase state, const std::string& reason,
+                               double caught_up,
                                const std::string& key, const pool_status& pool,
                                const journal_status& journal,
                                const merger_status* plan);

@@ -61,6 +61,7 @@ public:
     options.stored.id = study_id{++studies_};
     options.stored.name = options.spec.name;
     study_ = std::make_unique<study_core>(std::move(options), now_);
+    study_->catch_up();
     to_merger(merge_event::study_added{study_->registration()});
     from_study(study_->registered(now_));
     run_all();

@@ -35,7 +35,48 @@ error to_error(const caf::error& x);
 /// A failure that no client should see: the service's own fault.
 error fault(const std::string& what);
 
-/// Joins an event loop of kj with actors: lets an actor ask others, or work on
+/// The end of a promise of an event loop that other threads fulfil.
+template <class T>
+class loop_answer {
+public:
+  explicit loop_answer(kj::Own<kj::CrossThreadPromiseFulfiller<T>> to)
+    : to_(std::make_shared<kj::Own<kj::CrossThreadPromiseFulfiller<T>>>(
+      kj::mv(to))) {}
+
+  void keep(T x) const { (*to_)->fulfill(std::move(x)); }
+  void fail(const error& x) const { (*to_)->reject(to_exception(x)); }
+  /// Whether anybody waits for it yet.
+  [[nodiscard]] bool is_wanted() const { return (*to_)->isWaiting(); }
+
+  /// Runs `f`; what goes wrong in it is one client's matter.
+  template <class F>
+  void guard(F&& f) const {
+    try {
+      f();
+    } catch (const std::exception& why) {
+      fail(fault(why.what()));
+    } catch (const kj::Exception& why) {
+      fail(fault(why.getDescription().cStr()));
+    }
+  }
+
+  /// Answers with what `f` gives, an `expected<T>`.
+  template <class F>
+  void keep_or_fail(F&& f) const {
+    guard([&] {
+      auto x = f();
+      if (x)
+        keep(std::move(*x));
+      else
+        fail(x.failure());
+    });
+  }
+
+private:
+  std::shared_ptr<kj::Own<kj::CrossThreadPromiseFulfiller<T>>> to_;
+};
+
+/// Joins an event loop of kj with actors: lets an actor ask others, or read on
 /// a thread of its own, and brings the answer back to the loop.
 ///
 /// Belongs to the thread of the loop, which outlives every job: `close` waits.
@@ -57,7 +98,8 @@ public:
   template <class T, class Handle, class... Ts>
   kj::Promise<T> request(const Handle& to, std::chrono::milliseconds timeout,
                          Ts... xs) {
-    return start<T>([=](caf::event_based_actor* self, const answer<T>& done) {
+    return start<T>([=](caf::event_based_actor* self,
+                        const loop_answer<T>& done) {
       self->request(to, timeout, xs...)
         .then([done](const T& x) { done.keep(x); },
               [done](const caf::error& why) { done.fail(to_error(why)); });
@@ -67,7 +109,8 @@ public:
   /// The same, for as long as it takes.
   template <class T, class Handle, class... Ts>
   kj::Promise<T> request_for_ever(const Handle& to, Ts... xs) {
-    return start<T>([=](caf::event_based_actor* self, const answer<T>& done) {
+    return start<T>([=](caf::event_based_actor* self,
+                        const loop_answer<T>& done) {
       self->request(to, caf::infinite, xs...)
         .then([done](const T& x) { done.keep(x); },
               [done](const caf::error& why) { done.fail(to_error(why)); });
@@ -78,46 +121,20 @@ public:
   template <class T, class Work>
   kj::Promise<T> run(Work work) {
     return start<T>([work = std::move(work)](caf::event_based_actor*,
-                                             const answer<T>& done) {
-      auto x = work();
-      if (x)
-        done.keep(std::move(*x));
-      else
-        done.fail(x.failure());
+                                             const loop_answer<T>& done) {
+      done.keep_or_fail(work);
     });
   }
 
 private:
-  /// The end of a promise that other threads fulfil.
-  template <class T>
-  class answer {
-  public:
-    explicit answer(kj::Own<kj::CrossThreadPromiseFulfiller<T>> to)
-      : to_(std::make_shared<kj::Own<kj::CrossThreadPromiseFulfiller<T>>>(
-        kj::mv(to))) {}
-
-    void keep(T x) const { (*to_)->fulfill(std::move(x)); }
-    void fail(const error& x) const { (*to_)->reject(to_exception(x)); }
-
-  private:
-    std::shared_ptr<kj::Own<kj::CrossThreadPromiseFulfiller<T>>> to_;
-  };
-
   template <class T, class Job>
   kj::Promise<T> start(Job job) {
     auto pair = kj::newPromiseAndCrossThreadFulfiller<T>();
     caf::anon_send(actor_,
                    bridge_job{[job = std::move(job),
-                               done = answer<T>{kj::mv(pair.fulfiller)}](
+                               done = loop_answer<T>{kj::mv(pair.fulfiller)}](
                                 caf::event_based_actor* self) {
-                     // What goes wrong here is one client's matter.
-                     try {
-                       job(self, done);
-                     } catch (const std::exception& why) {
-                       done.fail(fault(why.what()));
-                     } catch (const kj::Exception& why) {
-                       done.fail(fault(why.getDescription().cStr()));
-                     }
+                     done.guard([&] { job(self, done); });
                    }});
     return kj::mv(pair.promise);
   }

@@ -500,8 +500,11 @@ private:
       return only(x, [&] {
         return keep(how, nullptr, [=, this] {
           return of_study([=, this](auto y) {
-            return queries_.importance(y, *at, metric).then(
-              [](std::string text) { return pack_body(std::move(text)); });
+            auto client = queries_.enter();
+            auto found = queries_.importance(*client, y, *at, metric);
+            return found
+              .then([](std::string text) { return pack_body(std::move(text)); })
+              .attach(kj::mv(client));
           });
         });
       });

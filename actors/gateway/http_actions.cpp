@@ -86,11 +86,14 @@ act_on(query_service& queries, const http_target& target,
         || name->size() > client_name_bytes_max)
       return to_exception(
         {errc::invalid_argument, "the study file or its name is too long"});
+    auto client = queries.enter();
+    auto& work = *client;
     if (path[1] == "preview")
       return queries
-        .preview(std::move(*study), std::move(*name), shown_stages_max)
-        .then([](std::string found) { return answer{std::move(found)}; });
-    return queries.submit(std::move(*study), std::move(*name))
+        .preview(work, std::move(*study), std::move(*name), shown_stages_max)
+        .then([](std::string found) { return answer{std::move(found)}; })
+        .attach(kj::mv(client));
+    return queries.submit(work, std::move(*study), std::move(*name))
       .then([](query_service::submitted y) {
         return answer{
           json{{"id", number_of(y.id)},
@@ -98,16 +101,21 @@ act_on(query_service& queries, const http_target& target,
                {"notes", y.notes}}
             .dump(-1, ' ', false, json::error_handler_t::replace)
           + '\n'};
-      });
+      })
+      .attach(kj::mv(client));
   }
   auto command = command_of(path[3], x);
   if (!command)
     return to_exception(command.failure());
   return queries.find(path[2]).then(
     [&queries, command = std::move(*command)](stored_study study) {
-      return queries.command(study.id, command).then([](command_answer y) {
-        return answer{json{{"retried", y.retried}}.dump() + '\n'};
-      });
+      auto client = queries.enter();
+      auto done = queries.command(*client, study.id, command);
+      return done
+        .then([](command_answer y) {
+          return answer{json{{"retried", y.retried}}.dump() + '\n'};
+        })
+        .attach(kj::mv(client));
     });
 }
 

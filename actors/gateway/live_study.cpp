@@ -80,8 +80,8 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   result.active_seconds = running->second.active_seconds;
   const auto plan = live.merger_of.find(stored.workload_key);
   result.waiting = waiting_for(waiting_facts_of(
-    stored.study.state, stored.study.reason, stored.workload_key, live.pool,
-    live.journal,
+    stored.study.state, stored.study.reason, running->second.caught_up,
+    stored.workload_key, live.pool, live.journal,
     plan == live.merger_of.end() ? nullptr : &live.mergers[plan->second]));
   result.deadline_left = running->second.deadline_left;
   const auto found = live.ahead.find(stored.study.id);

@@ -16,9 +16,6 @@ namespace hippo {
 
 namespace {
 
-/// Studies that wait to be read or previewed.
-constexpr std::size_t jobs_max = 64;
-
 /// Puts all findings into one sentence for people, one a line.
 error findings_error(const std::vector<diagnostic>& findings) {
   error result{errc::invalid_study, {}};
@@ -50,16 +47,6 @@ workload_of(const accepted_study& study,
 
 } // namespace
 
-template <class T, class F>
-kj::Promise<T> query_service::work(F f) {
-  if (jobs_ >= jobs_max)
-    return to_exception({errc::resource_exhausted,
-                         std::to_string(jobs_max)
-                           + " studies wait to be read: try again later"});
-  ++jobs_;
-  return worker_.run<T>(std::move(f)).attach(kj::defer([this] { --jobs_; }));
-}
-
 kj::Promise<admission> query_service::as_new() {
   admission result;
   result.has_clients = true;
@@ -78,63 +65,62 @@ kj::Promise<admission> query_service::as_new() {
     });
 }
 
-kj::Promise<study_admission> query_service::load_new(std::string text,
-                                                     std::string name) {
-  return as_new().then([this, text = std::move(text),
-                        name = std::move(name)](admission how) mutable {
-    return load(std::move(text), std::move(name), std::move(how));
-  });
+expected<study_admission> query_service::load(const std::string& text,
+                                              const std::string& name,
+                                              const workload_list& workloads,
+                                              const admission& how) {
+  auto result = admit_study(text, name, workloads, how);
+  if (result.study) {
+    const auto notes
+      = sharing_notes(*result.study, workload_of(*result.study, workloads));
+    result.warnings.insert(result.warnings.end(), notes.begin(), notes.end());
+  }
+  return result;
 }
 
-kj::Promise<study_admission> query_service::load(std::string text,
-                                                 std::string name,
-                                                 admission how) {
-  return work<study_admission>(
-           [this, text = std::move(text), name = std::move(name),
-            how = std::move(how)]() -> expected<study_admission> {
-             auto result = admit_study(text, name, sources_.workloads, how);
-             if (result.study) {
-               const auto notes = sharing_notes(
-                 *result.study,
-                 workload_of(*result.study, sources_.workloads));
-               result.warnings.insert(result.warnings.end(), notes.begin(),
-                                      notes.end());
-             }
-             return result;
-           })
-    .then([](study_admission x) -> kj::Promise<study_admission> {
-      if (!x.study)
-        return to_exception(findings_error(x.errors));
-      return x;
-    });
+kj::Promise<study_admission>
+query_service::only_admitted::operator()(study_admission x) const {
+  if (!x.study)
+    return to_exception(findings_error(x.errors));
+  return x;
 }
 
 kj::Promise<std::optional<diagnostic>>
-query_service::note_cost(const accepted_study& study) {
+query_service::note_cost(client_work& client, const accepted_study& study) {
   if (!study.spec().budget.cost)
     return std::optional<diagnostic>{};
   const auto key = key_of(study.spec().workload);
   return read<trained_time>([key](archive& x) { return x.trained(key); })
-    .then([this, study](trained_time trained) {
-      return live().then([this, study, trained](const live_view& now) {
-        const auto price = lowest_price(now.pool);
-        return work<std::optional<diagnostic>>(
-          [this, study, trained, price]()
+    .then([this, &client, study](trained_time trained) {
+      return live().then([this, &client, study, trained](const live_view& now) {
+        return client.admit<std::optional<diagnostic>>(
+          [study, trained, price = lowest_price(now.pool),
+           workloads = workloads_](const client_work::stop_test&)
             -> expected<std::optional<diagnostic>> {
-            return note_of_cost(study, workload_of(study, sources_.workloads),
+            return note_of_cost(study, workload_of(study, *workloads),
                                 trained.step_seconds(), price);
           });
       });
     });
 }
 
-kj::Promise<query_service::submitted> query_service::submit(std::string text,
-                                                            std::string name) {
+kj::Promise<query_service::submitted>
+query_service::submit(client_work& client, std::string text,
+                      std::string name) {
   if (!is_live())
     return no_service();
-  return load_new(std::move(text), std::move(name))
-    .then([this](study_admission x) {
-      auto noted = note_cost(*x.study);
+  return as_new()
+    .then([this, &client, text = std::move(text),
+           name = std::move(name)](admission how) mutable {
+      return client.admit<study_admission>(
+        [text = std::move(text), name = std::move(name), how = std::move(how),
+         workloads = workloads_](const client_work::stop_test&) {
+          return load(text, name, *workloads, how);
+        });
+    })
+    .then(only_admitted{})
+    .then([this, &client](study_admission x) {
+      auto noted = note_cost(client, *x.study);
       return noted.then([this, x = std::move(x)](
                           std::optional<diagnostic> note) mutable {
         submitted result;
@@ -156,63 +142,64 @@ kj::Promise<query_service::submitted> query_service::submit(std::string text,
     });
 }
 
-kj::Promise<std::string> query_service::preview(std::string text,
+kj::Promise<std::string> query_service::preview(client_work& client,
+                                                std::string text,
                                                 std::string name,
                                                 std::size_t stages_max) {
-  return load_new(std::move(text), std::move(name))
-    .then([=, this](study_admission x) {
+  return as_new()
+    .then([this, &client, text = std::move(text),
+           name = std::move(name)](admission how) mutable {
+      return client.ask<study_admission>(
+        [text = std::move(text), name = std::move(name), how = std::move(how),
+         workloads = workloads_](const client_work::stop_test&) {
+          return load(text, name, *workloads, how);
+        });
+    })
+    .then(only_admitted{})
+    .then([=, this, &client](study_admission x) {
       using trees_of = std::vector<merger_overview>;
       auto all = stages_max > 0 ? trees() : kj::Promise<trees_of>{trees_of{}};
-      return all.then([=, this, study = std::move(*x.study)](
+      return all.then([=, this, &client, study = std::move(*x.study)](
                         std::vector<merger_overview> plans) {
         std::optional<std::vector<overview_stage>> running;
         for (auto& y : plans)
           if (y.workload_key == key_of(study.spec().workload))
             running = std::move(y.stages);
-        return preview_beside(study, stages_max, std::move(running));
+        return preview_beside(client, study, stages_max, std::move(running));
       });
     });
 }
 
 kj::Promise<std::string> query_service::preview_beside(
-  accepted_study study, std::size_t stages_max,
+  client_work& client, accepted_study study, std::size_t stages_max,
   std::optional<std::vector<overview_stage>> running) {
-  struct known {
-    stored_plan plan;
-    std::vector<stored_end> ends;
-  };
-  const auto key = key_of(study.spec().workload);
-  const bool runs = running.has_value();
-  return read<known>([=](archive& x) -> expected<known> {
-           auto plan = x.plan(key);
-           if (!plan)
-             return plan.failure();
-           known result{std::move(*plan), {}};
-           if (stages_max == 0)
-             return result;
-           // Of studies that run, more is known where they do.
-           auto ends = x.ends(key, runs);
-           if (!ends)
-             return ends.failure();
-           result.ends = std::move(*ends);
-           return result;
-         })
-    .then([=, this, study = std::move(study),
-           running = std::move(running)](known there) mutable {
-      if (running)
-        there.ends = with_running(there.ends, *running);
-      return work<std::string>([this, study = std::move(study), key, stages_max,
-                                there = std::move(
-                                  there)]() -> expected<std::string> {
-        const std::map<std::string, stored_plan> plans{{key, there.plan}};
-        const std::map<std::string, std::vector<stored_end>> others{
-          {key, there.ends}};
-        const auto found = hippo::preview({study}, sources_.workloads, &plans,
-                                          stages_max, &others);
-        if (!found)
-          return found.failure();
-        return preview_json(*found);
-      });
+  return client.ask<std::string>(
+    [study = std::move(study), stages_max, running = std::move(running),
+     state = sources_.state, workloads = workloads_](
+      const client_work::stop_test& stops) -> expected<std::string> {
+      const auto key = key_of(study.spec().workload);
+      auto store = state_reader::open(state);
+      if (!store)
+        return store.failure();
+      auto plan = (*store)->load_plan(key);
+      if (!plan)
+        return plan.failure();
+      std::vector<stored_end> ends;
+      if (stages_max > 0) {
+        // Of studies that run, more is known where they do.
+        auto stored = (*store)->load_ends(key, running.has_value());
+        if (!stored)
+          return stored.failure();
+        ends = running ? with_running(*stored, *running) : std::move(*stored);
+      }
+      const std::map<std::string, stored_plan> plans{{key, std::move(*plan)}};
+      const std::map<std::string, std::vector<stored_end>> others{
+        {key, std::move(ends)}};
+      const auto found = hippo::preview({study}, *workloads, &plans, stages_max,
+                                        &others, stops);
+      if (!found)
+        return found.failure();
+      return preview_json(*found);
     });
 }
 

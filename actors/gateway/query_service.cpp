@@ -10,6 +10,7 @@
 #include "hippo/core/ratio.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/store/waiting_board.hpp"
+#include "hippo/think/thinking_pool.hpp"
 #include "log_format.hpp"
 
 namespace hippo {
@@ -77,7 +78,9 @@ query_service::query_service(caf::actor_system& system, query_sources sources,
   : sources_(std::move(sources)), timer_(timer), archive_(std::move(stored)),
     watch_(std::move(watched), timer), asker_(system, bridge::place::shared),
     reader_(system, bridge::place::own_thread),
-    worker_(system, bridge::place::own_thread) {}
+    where_(sources_.where ? sources_.where
+                          : std::make_shared<thinking_pool>()),
+    workloads_(std::make_shared<const workload_list>(sources_.workloads)) {}
 
 expected<std::unique_ptr<query_service>>
 query_service::open(caf::actor_system& system, query_sources sources,
@@ -97,7 +100,6 @@ query_service::open(caf::actor_system& system, query_sources sources,
 void query_service::close() {
   asker_.close();
   reader_.close();
-  worker_.close();
 }
 
 kj::TimePoint query_service::deadline(std::uint32_t wait_millis) const {
@@ -146,13 +148,28 @@ kj::Promise<stored_trial> query_service::best(study_id study) {
   return read<stored_trial>([=](archive& x) { return x.best(study); });
 }
 
-kj::Promise<std::string> query_service::export_json(study_id study) {
-  return read<std::string>([=](archive& x) -> expected<std::string> {
-    const auto record = x.record(study);
-    if (!record)
-      return record.failure();
-    return study_json(*record);
-  });
+template <class T, class F>
+kj::Promise<T> query_service::explore(client_work& client, F f) {
+  return client.ask<T>(
+    [f = std::move(f), state = sources_.state, objects = sources_.objects,
+     workloads = workloads_](const client_work::stop_test&) -> expected<T> {
+      auto opened = state_reader::open(state);
+      if (!opened)
+        return opened.failure();
+      archive x{std::move(*opened), *workloads, objects};
+      return f(x);
+    });
+}
+
+kj::Promise<std::string> query_service::export_json(client_work& client,
+                                                    study_id study) {
+  return explore<std::string>(
+    client, [=](archive& x) -> expected<std::string> {
+      const auto record = x.record(study);
+      if (!record)
+        return record.failure();
+      return study_json(*record);
+    });
 }
 
 kj::Promise<events_view> query_service::events(study_id study,
@@ -199,9 +216,11 @@ kj::Promise<std::string> query_service::checkpoint_part(study_id study,
 }
 
 kj::Promise<std::string>
-query_service::importance(study_id study, step_t step, std::string metric) {
-  return read<std::string>(
-    [=](archive& x) { return x.importance(study, step, metric); });
+query_service::importance(client_work& client, study_id study, step_t step,
+                          std::string metric) {
+  return explore<std::string>(client, [=](archive& x) {
+    return x.importance(study, step, metric);
+  });
 }
 
 kj::Promise<packed_body> query_service::columns(study_id study,
@@ -434,31 +453,40 @@ kj::Promise<study_actor> query_service::find_live(study_id study) {
     });
 }
 
-kj::Promise<command_answer> query_service::command(study_id study,
-                                          study_command what) {
+kj::Promise<command_answer>
+query_service::command(client_work& client, study_id study,
+                       study_command what) {
   return find_live(study)
     .then([this, what](study_actor x) {
       return asker_.request<command_answer>(x, command_timeout,
                                             command_atom::value, what);
     })
-    .catch_([=, this](kj::Exception&& why) -> kj::Promise<command_answer> {
+    .catch_([=, this, &client](
+              kj::Exception&& why) -> kj::Promise<command_answer> {
       // It may have ended since, and is gone then.
       live_.erase(study);
       return find(to_string(study))
-        .then([=, this, why = kj::mv(why)](
+        .then([=, this, &client, why = kj::mv(why)](
                 stored_study x) mutable -> kj::Promise<command_answer> {
           if (!is_live() || !has_ended(x.state))
             return kj::mv(why);
           if (what.what == study_command::verb::retry)
-            return reopen(std::move(x), what);
+            return reopen(client, std::move(x), what);
           return to_exception(ended_error(x));
         });
     });
 }
 
-kj::Promise<command_answer> query_service::reopen(stored_study x,
+kj::Promise<command_answer> query_service::reopen(client_work& client,
+                                                  stored_study x,
                                                   study_command what) {
-  return load(x.text, x.file, as_before(x.algorithm, x.typed))
+  return client
+    .admit<study_admission>(
+      [workloads = workloads_, text = x.text, file = x.file,
+       how = as_before(x.algorithm, x.typed)](const client_work::stop_test&) {
+        return load(text, file, *workloads, how);
+      })
+    .then(only_admitted{})
     .then([this, x = std::move(x), what = std::move(what)](
             study_admission read) mutable -> kj::Promise<command_answer> {
       if (!read.study)

@@ -15,6 +15,7 @@
 
 #include "gateway/archive.hpp"
 #include "gateway/bridge.hpp"
+#include "gateway/client_work.hpp"
 #include "gateway/http_body.hpp"
 #include "gateway/news_watch.hpp"
 #include "gateway/outlook.hpp"
@@ -33,6 +34,8 @@ struct query_sources {
   coordinator_actor coordinator{};
   pool_actor pool{};
   journal_actor journal{};
+  /// Where what clients ask for is worked out; null: on threads of its own.
+  std::shared_ptr<thinking> where{};
   /// What checkpoints may take; nothing: no limit, or it is not known.
   std::optional<std::uint64_t> checkpoint_bytes_max{};
   std::string no_prices{}; ///< as of `admission`
@@ -104,9 +107,9 @@ struct trainer_view {
 kj::Exception no_service();
 
 /// Answers the questions of all clients, however they come. Nothing blocks:
-/// what is stored is read by one thread, what takes long is worked out by
-/// another, and the actors are asked. Every promise may fail with an exception
-/// whose text is for clients.
+/// what is stored is read by one thread, what takes long is worked out in turns
+/// with others (`client_work`), and the actors are asked. Every promise may
+/// fail with an exception whose text is for clients.
 ///
 /// Belongs to the thread of an event loop.
 class query_service : private kj::TaskSet::ErrorHandler {
@@ -126,7 +129,7 @@ public:
   kj::Promise<std::vector<stored_trial>>
   trials(study_id study, std::uint64_t first, std::size_t most);
   kj::Promise<stored_trial> best(study_id study);
-  kj::Promise<std::string> export_json(study_id study);
+  kj::Promise<std::string> export_json(client_work& client, study_id study);
   /// Measured times, as `timings_json` has them.
   kj::Promise<std::string> timings();
 
@@ -160,8 +163,8 @@ public:
 
   /// What the best tenth of a study's trials have in common:
   /// study_importance.hpp.
-  kj::Promise<std::string> importance(study_id study, step_t step,
-                                      std::string metric);
+  kj::Promise<std::string> importance(client_work& client, study_id study,
+                                      step_t step, std::string metric);
 
   /// Returns a number that changes whenever something was stored.
   std::uint64_t news() { return watch_.version(); }
@@ -200,20 +203,28 @@ public:
     std::vector<std::string> warnings;
     std::vector<std::string> notes; ///< what was decided for it, and why
   };
-  kj::Promise<submitted> submit(std::string text, std::string name);
+  kj::Promise<submitted> submit(client_work& client, std::string text,
+                                std::string name);
 
   /// Returns what a study would train, as JSON.
   /// @param stages_max so many stages of its tree are wanted at most
-  kj::Promise<std::string> preview(std::string text, std::string name,
-                                   std::size_t stages_max);
+  kj::Promise<std::string> preview(client_work& client, std::string text,
+                                   std::string name, std::size_t stages_max);
 
-  kj::Promise<command_answer> command(study_id study, study_command what);
+  kj::Promise<command_answer> command(client_work& client, study_id study,
+                                      study_command what);
 
   /// Trains a trial. Those who want the same wait together.
   kj::Promise<trained_answer> train(study_id study, trial_no trial,
                                     step_t to);
 
   // ---------------------------------------------------------------------------
+
+  /// Where a client's work is done that has just come; it outlives the calls
+  /// that are given it.
+  [[nodiscard]] kj::Own<client_work> enter() const {
+    return kj::heap<client_work>(where_);
+  }
 
   [[nodiscard]] const std::string& state() const { return sources_.state; }
   [[nodiscard]] kj::Timer& timer() const { return timer_; }
@@ -234,24 +245,28 @@ private:
 
   void taskFailed(kj::Exception&&) override {} // none can
 
-  /// Runs `f` on the worker's thread, unless too much waits for that.
-  template <class T, class F>
-  kj::Promise<T> work(F f);
+  using workload_list = std::vector<workload_descriptor>;
 
-  /// Reads and checks a study; its workloads are known.
-  /// @param how whether to refuse what it cannot have here
-  kj::Promise<study_admission> load(std::string text, std::string name,
-                                    admission how);
-  /// The same of a study that is new.
-  kj::Promise<study_admission> load_new(std::string text, std::string name);
   /// Looks how the service does.
   kj::Promise<std::string> examine();
 
+  /// Reads and checks a study; its workloads are known.
+  static expected<study_admission> load(const std::string& text,
+                                        const std::string& name,
+                                        const workload_list& workloads,
+                                        const admission& how);
+  /// Fails if a study was refused.
+  struct only_admitted {
+    kj::Promise<study_admission> operator()(study_admission x) const;
+  };
+  /// Runs `f`, which is given an archive of its own, when it is its turn.
+  template <class T, class F>
+  kj::Promise<T> explore(client_work& client, F f);
   /// How a study comes in that is new.
   kj::Promise<admission> as_new();
   /// Says whether what it may cost is too little, if that can be worked out.
   kj::Promise<std::optional<diagnostic>>
-  note_cost(const accepted_study& study);
+  note_cost(client_work& client, const accepted_study& study);
   /// Whether there are actors to ask.
   [[nodiscard]] bool is_live() const {
     return static_cast<bool>(sources_.coordinator);
@@ -259,12 +274,14 @@ private:
   /// Previews a study in the tree of those that are there.
   /// @param running the stages of the plan in memory, if there is one
   kj::Promise<std::string>
-  preview_beside(accepted_study study, std::size_t stages_max,
+  preview_beside(client_work& client, accepted_study study,
+                 std::size_t stages_max,
                  std::optional<std::vector<overview_stage>> running);
   /// The actor of a study, which may have ended since it was last asked for.
   kj::Promise<study_actor> find_live(study_id study);
   /// Gives a command to a study that has ended.
-  kj::Promise<command_answer> reopen(stored_study x, study_command what);
+  kj::Promise<command_answer> reopen(client_work& client, stored_study x,
+                                     study_command what);
   kj::Promise<trained_answer> start_training(study_id study,
                                              trial_no trial, step_t to);
 
@@ -274,8 +291,9 @@ private:
   news_watch watch_;
   bridge asker_;
   bridge reader_;
-  bridge worker_;
-  std::size_t jobs_ = 0; ///< of the worker
+  std::shared_ptr<thinking> where_;
+  /// Jobs that run may outlive this.
+  std::shared_ptr<const workload_list> workloads_;
   /// Those that were asked for, by number: to ask the coordinator each time
   /// changes threads four times more.
   std::map<study_id, study_actor> live_;

@@ -34,10 +34,15 @@ kj::Exception too_long(const char* what, std::size_t bytes, std::size_t most) {
 /// studies that it holds.
 class client_books : public kj::Refcounted {
 public:
-  client_books(const gateway_limits& limits, kj::Own<client_connection> whose)
+  client_books(const gateway_limits& limits, kj::Own<client_connection> whose,
+               kj::Own<client_work> work)
     : calls_max_(limits.calls),
       studies_max_(limits.studies),
-      whose_(kj::mv(whose)) {}
+      whose_(kj::mv(whose)),
+      work_(kj::mv(work)) {}
+
+  /// Where what the client asks for is worked out.
+  [[nodiscard]] client_work& work() { return *work_; }
 
   /// Makes a call, unless there are too many, or they take too much.
   /// @param f makes the promise of its answer
@@ -139,6 +144,7 @@ private:
   std::size_t studies_max_;
   std::size_t studies_ = 0;
   kj::Own<client_connection> whose_;
+  kj::Own<client_work> work_;
 };
 
 // -- a study ------------------------------------------------------------------
@@ -266,16 +272,17 @@ public:
 
   kj::Promise<void> export_(ExportContext context) override {
     return call(context, export_bytes_guess, [this, context]() mutable {
-      return queries_.export_json(id_).then([context](std::string x) mutable {
-        context.getResults().setJson(to_text(x));
-      });
+      return queries_.export_json(calls_->work(), id_)
+        .then([context](std::string x) mutable {
+          context.getResults().setJson(to_text(x));
+        });
     });
   }
 
   kj::Promise<void> importance(ImportanceContext context) override {
     return call(context, listing_bytes_guess, [this, context]() mutable {
       const auto asked = context.getParams();
-      return queries_.importance(id_, asked.getStep(),
+      return queries_.importance(calls_->work(), id_, asked.getStep(),
                                  to_string(asked.getMetric()))
         .then([context](std::string x) mutable {
           context.getResults().setJson(to_text(x));
@@ -402,7 +409,7 @@ private:
     if (x.text.size() > command_text_bytes_max)
       return too_long("this text", x.text.size(), command_text_bytes_max);
     return call(context, [&] {
-      return queries_.command(id_, std::move(x))
+      return queries_.command(calls_->work(), id_, std::move(x))
         .then([tell](command_answer y) mutable { tell(y); });
     });
   }
@@ -427,14 +434,16 @@ public:
   service_server(query_service& answers, const gateway_limits& limits,
                  kj::Own<client_connection> whose)
     : queries_(answers),
-      calls_(kj::refcounted<client_books>(limits, kj::mv(whose))) {}
+      calls_(kj::refcounted<client_books>(limits, kj::mv(whose),
+                                          answers.enter())) {}
 
   kj::Promise<void> submit(SubmitContext context) override {
     const auto params = context.getParams();
     if (auto why = calls_->refusal_of_study())
       return to_exception(std::move(*why));
-    return with_text(context, params.getText(), params.getName(), [&](auto... xs) {
-      return queries_.submit(std::move(xs)...)
+    return with_text(context, params.getText(), params.getName(),
+                     [&](auto... xs) {
+      return queries_.submit(calls_->work(), std::move(xs)...)
         .then([this, context](query_service::submitted x) mutable {
           auto to = context.getResults();
           to.setStudy(study_of(x.id));
@@ -486,8 +495,9 @@ public:
   kj::Promise<void> preview(PreviewContext context) override {
     context.allowCancellation();
     const auto params = context.getParams();
-    return with_text(context, params.getText(), params.getName(), [&](auto... xs) {
-      return queries_.preview(std::move(xs)..., 0)
+    return with_text(context, params.getText(), params.getName(),
+                     [&](auto... xs) {
+      return queries_.preview(calls_->work(), std::move(xs)..., 0)
         .then([context](std::string x) mutable {
           context.getResults().setJson(to_text(x));
         });

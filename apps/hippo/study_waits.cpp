@@ -40,7 +40,8 @@ void study_waits::look(service& actors,
       any_goes_on = true;
     const auto plan = plans.find(x.workload_key);
     auto why = waiting_for(waiting_facts_of(
-      status->state, status->reason, x.workload_key, *pool,
+      status->state, status->reason, status->caught_up, x.workload_key,
+      *pool,
       journal ? *journal : journal_status{},
       plan == plans.end() ? nullptr : &plan->second));
     if (!why.empty())

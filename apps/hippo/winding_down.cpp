@@ -1,10 +1,16 @@
 #include "winding_down.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+
+#include <spdlog/spdlog.h>
 
 namespace hippo {
 
 namespace {
+
+/// How long jobs may take to hear that the service has ended.
+constexpr std::chrono::seconds thinking_patience{2};
 
 bool has_running_leases(service& actors) {
   const auto known = actors.status();
@@ -16,6 +22,13 @@ bool has_running_leases(service& actors) {
 }
 
 } // namespace
+
+int end_thinking(thinking_pool& where, int code) {
+  if (where.close(thinking_patience))
+    return code;
+  spdlog::shutdown();
+  std::_Exit(code);
+}
 
 winding_down::winding_down(service& actors, double grace_seconds)
   : actors_(actors),

@@ -2,6 +2,7 @@
 
 #include <chrono>
 
+#include "hippo/think/thinking_pool.hpp"
 #include "service.hpp"
 
 namespace hippo {
@@ -9,6 +10,13 @@ namespace hippo {
 /// How long trainers may take to end their present steps, unless somebody says
 /// otherwise: as long as they give themselves.
 inline constexpr double grace_seconds_usual = 30;
+
+/// Ends the jobs of a service that has ended: all is stored that was decided,
+/// and nobody waits for the rest. What does not hear of it within seconds ends
+/// with the program, here.
+/// @param code that the program exits with
+/// @returns `code`
+int end_thinking(thinking_pool& where, int code);
 
 /// How a service on its way to its end comes to be quiescent: nothing more is
 /// leased, and trainers have some time to end their present steps and to save

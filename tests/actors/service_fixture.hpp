@@ -294,6 +294,8 @@ public:
   merger_actor merging;
   std::vector<study_spec> specs;
   std::vector<study_actor> studies;
+  /// Where studies decide that are added from now on.
+  std::shared_ptr<thinking> where = std::make_shared<thinking_at_once>();
   /// Of the trainers that are added from now on.
   std::function<bool(const metrics&)> diverges
     = [](const metrics&) { return false; };
@@ -327,7 +329,9 @@ public:
     opts.stored.name = read.study->name;
     opts.history = kept->history(id);
     studies.push_back(
-      spawn(study, opts, merging, log, caf::actor_cast<observer_actor>(self)));
+      spawn(study,
+            study_setup{opts, where}, merging,
+            log, caf::actor_cast<observer_actor>(self)));
     auto started = ask<study_no>(studies.back(), start_atom::value);
     ASSERT_TRUE(started) << sys.render(started.error());
   }

@@ -122,7 +122,9 @@ public:
     opts.stored.weight = weight;
     study_entry x;
     x.merger = mergers.at(workload);
-    x.handle = spawn(study, opts, x.merger, log,
+    x.handle = spawn(study,
+                     study_setup{opts, std::make_shared<thinking_at_once>()},
+                     x.merger, log,
                      caf::actor_cast<observer_actor>(self));
     const auto number = ask<study_no>(x.handle, start_atom::value);
     EXPECT_TRUE(number);

@@ -99,7 +99,9 @@ public:
     opts.workload = profile->workload;
     opts.stored.id = study_id{studies.size() + 1};
     studies.push_back(
-      spawn(study, opts, merging, log, caf::actor_cast<observer_actor>(self)));
+      spawn(study,
+            study_setup{opts, std::make_shared<thinking_at_once>()}, merging,
+            log, caf::actor_cast<observer_actor>(self)));
     ASSERT_TRUE(ask<study_no>(studies.back(), start_atom::value));
   }
 

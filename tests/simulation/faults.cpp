@@ -14,7 +14,7 @@ void world::plan_faults() {
     if (x.is_fault && x.value != &scenario::messages
         && x.value != &scenario::budget && x.value != &scenario::poison
         && x.value != &scenario::settings && x.value != &scenario::flaws
-        && x.value != &scenario::hangs)
+        && x.value != &scenario::hangs && x.value != &scenario::think)
       for (std::uint64_t i = 0; i < what_.*x.value; ++i)
         planned_.push_back(x);
   std::shuffle(planned_.begin(), planned_.end(), faults_);

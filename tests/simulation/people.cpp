@@ -267,7 +267,9 @@ void world::command_study() {
 void world::drive_clients() {
   after(1s, [this] {
     for (const auto* x : states<study_state, study_actor>()) {
-      const auto& core = *x->core;
+      if (!x->mind || !x->mind->has_caught_up || x->is_thinking)
+        continue; // it waits for its answers
+      const auto& core = *x->mind->core;
       const auto id = core.stored().id;
       if (core.spec().algorithm.name != "client"
           || has_ended(core.stored().state))
@@ -330,8 +332,8 @@ void world::heal() {
   after(1s, [this] { may_end_ = false; });
   // A pause is no fault, but nothing ends in it.
   const auto look = [this](auto again) -> void {
-    for (const auto* x : states<study_state, study_actor>())
-      if (const auto& stored = x->core->stored();
+    for (const auto* x : cores())
+      if (const auto& stored = x->stored();
           stored.state == study_phase::paused)
         command(stored.id, {verb::resume, 0, 0, "", 0});
     after(20s, [=] { again(again); });

@@ -45,6 +45,8 @@ const std::vector<scenario::field>& scenario::fields() {
     {"poison", &s::poison, "some configurations always fail", true},
     {"settings", &s::settings, "studies differ in how a key is run", true},
     {"flaws", &s::flaws, "some states fail in some call, in some way", true},
+    {"think", &s::think, "seconds that every third study takes to decide",
+     true},
     {"sick_start", &s::sick_start, "a trainer can start no workload", true},
     {"hangs", &s::hangs, "some states never return from some call", true},
     {"hand_back", &s::hand_back, "a trainer hands leases back unasked", true},
@@ -88,6 +90,7 @@ scenario scenario::draw(std::uint64_t seed) {
         && field.value != &scenario::poison
         && field.value != &scenario::settings
         && field.value != &scenario::flaws
+        && field.value != &scenario::think
         && field.value != &scenario::sick_start
         && field.value != &scenario::hangs
         && std::ranges::find(lies, field.value) == lies.end()
@@ -97,6 +100,7 @@ scenario scenario::draw(std::uint64_t seed) {
   x.actor_death = 0;
   x.settings = below(4) == 0;
   x.flaws = below(4) == 0;
+  x.think = below(4) == 0 ? 1 + below(30) : 0;
   x.sick_start = below(8) == 0 ? 1 + below(2 * size) : 0;
   x.hangs = below(4) == 0;
   for (const auto lie : lies)

@@ -63,6 +63,8 @@ struct scenario {
   std::uint64_t resend = 0;     ///< a trainer sends what nobody knows
   std::uint64_t dupe = 0;       ///< a trainer saves what is not there
 
+  std::uint64_t think = 0; ///< seconds that slow studies take to decide
+
   std::uint64_t messages = 0; ///< whether the trace shows each
 
   /// All of it by name, with the meaning for the help.

@@ -32,6 +32,16 @@ void world::boot() {
   options.coordinator.workloads = simulated_workloads();
   options.coordinator.merge = what_.merge != 0;
   options.coordinator.keep_ended = false;
+  thinking_ = std::make_shared<slow_thinking>(
+    slow_thinking::surroundings{
+      [this] { return slow_thinking::duration{timeline_->now()}; },
+      [this](auto delay, auto f) {
+        after(std::chrono::duration_cast<duration>(delay), std::move(f));
+      },
+      [this](const std::string& why) { fail(why); }},
+    random_(), std::chrono::seconds{what_.think});
+  options.coordinator.where = thinking_;
+  options.coordinator.draws_at_once_max = 0; // so that all of it is a job
   options.coordinator.stall_max = 40s;
   if (what_.hangs != 0)
     options.coordinator.unmeasured_stall_max = 80s;
@@ -200,6 +210,7 @@ void world::kill(bool power) {
       frozen_.insert(x.handle.id());
   actors_ = {};
   store_.reset();
+  thinking_.reset();
   for (auto& [number, x] : nodes_)
     if (x.link) {
       x.link->lose(0s, seconds_below(3));
@@ -208,25 +219,34 @@ void world::kill(bool power) {
   disk_.thaw();
 }
 
+/// The decisions of the studies that live and have caught up.
+std::vector<const study_core*> world::cores() const {
+  std::vector<const study_core*> result;
+  for (const auto* x : states<study_state, study_actor>())
+    if (x->mind && x->mind->has_caught_up)
+      result.push_back(x->mind->core.get());
+  return result;
+}
+
 /// Remembers what the studies that live have been told.
 void world::note_told() {
-  for (const auto* x : states<study_state, study_actor>()) {
-    auto& heard = heard_[x->core->stored().id];
+  for (const auto* core : cores()) {
+    auto& heard = heard_[core->stored().id];
     heard.clear();
-    for (trial_no no = 0; no < x->core->trials().size(); ++no)
-      for (const auto& y : x->core->trials().results_of(no))
+    for (trial_no no = 0; no < core->trials().size(); ++no)
+      for (const auto& y : core->trials().results_of(no))
         heard.push_back({no, y.step, y.values});
   }
 }
 
 std::map<study_id, world::standing> world::standings() const {
   std::map<study_id, standing> result;
-  for (const auto* x : states<study_state, study_actor>()) {
-    auto& y = result[x->core->stored().id];
-    y.phase = x->core->stored().state;
-    y.weight = x->core->stored().weight;
-    for (trial_no no = 0; no < x->core->trials().size(); ++no) {
-      const auto& trial = x->core->trials()[no];
+  for (const auto* core : cores()) {
+    auto& y = result[core->stored().id];
+    y.phase = core->stored().state;
+    y.weight = core->stored().weight;
+    for (trial_no no = 0; no < core->trials().size(); ++no) {
+      const auto& trial = core->trials()[no];
       y.results += trial.results.size();
       y.trials.emplace_back(trial.state, trial.asked_to, trial.failure);
     }
@@ -247,6 +267,7 @@ std::string world::text_of(const standing& x) {
 void world::note_standing() {
   stood_.clear();
   if (scheduler_.jobs.empty() && frozen_.empty() && is_restored_
+      && thinking_->is_idle()
       && !disk_.is_full && !disk_.is_read_only)
     stood_ = standings();
 }

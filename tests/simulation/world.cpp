@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "hippo/think/work_meter.hpp"
 #include "simulation/study_texts.hpp"
 
 namespace hippo::simulation {
@@ -139,10 +140,14 @@ void world::deliver(std::size_t job) {
     inside_.try_emplace(x->id(), caf::strong_actor_ptr{x->ctrl()});
   if (what_.messages != 0)
     tell_message(*x);
+  const std::string name = x->name();
   // What comes first stays first for everybody else.
   const auto at = jobs.begin() + static_cast<std::ptrdiff_t>(job);
   std::rotate(jobs.begin(), at, at + 1);
+  const auto before = work_meter::spent();
   scheduler_.run_once();
+  if (work_meter::spent() != before)
+    fail(std::string{"an actor decides where others wait: "} + name);
 }
 
 void world::tell_message(caf::scheduled_actor& to) {

@@ -22,7 +22,12 @@
 #include "simulation/hash_training.hpp"
 #include "simulation/memory_disk.hpp"
 #include "simulation/scenario.hpp"
+#include "simulation/slow_thinking.hpp"
 #include "trainer.hpp"
+
+namespace hippo {
+class study_core;
+}
 
 namespace hippo::simulation {
 
@@ -110,6 +115,8 @@ private:
     return result;
   }
 
+  [[nodiscard]] std::vector<const study_core*> cores() const;
+
   // -- people.cpp: trainers and clients ---------------------------------------
 
   struct node {
@@ -178,6 +185,7 @@ private:
   service_actors actors_;
   caf::actor observer_;
   std::shared_ptr<state_writer> store_;
+  std::shared_ptr<slow_thinking> thinking_;
   bool may_end_ = false; ///< the service has a reason to end by itself
 
   std::map<std::uint64_t, node> nodes_;

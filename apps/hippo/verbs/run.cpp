@@ -18,6 +18,7 @@
 #include "hippo/report/run_figures.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/store/state_writer.hpp"
+#include "hippo/think/thinking_pool.hpp"
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"
@@ -85,7 +86,7 @@ public:
     : options_(options),
       store_(std::move(store)),
       objects_(std::move(objects)),
-      actors_(system_, options_of(options, store_, objects_)) {}
+      actors_(system_, options_of(options, store_, objects_, where_)) {}
 
   ~local_service() { close(); }
 
@@ -104,7 +105,8 @@ public:
 private:
   static service_options
   options_of(const run_options& x, std::shared_ptr<state_writer> store,
-             const std::optional<object_location>& objects) {
+             const std::optional<object_location>& objects,
+             std::shared_ptr<thinking> where) {
     service_options result;
     result.coordinator.workloads = x.catalogue.workloads;
     result.coordinator.policy = x.policy;
@@ -112,6 +114,7 @@ private:
     result.pool.machines = x.machines;
     result.coordinator.merge = x.merge;
     result.coordinator.cold_folder = x.state;
+    result.coordinator.where = std::move(where);
     result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
     if (objects)
       keep_in_objects(result, *objects, store->checkpoints());
@@ -120,7 +123,6 @@ private:
   }
 
   [[nodiscard]] query_sources sources() const;
-
   std::optional<error> submit_all();
   std::optional<error> tell_left_alone(const std::set<study_id>& mine);
   std::optional<error> resume(study_id study);
@@ -128,6 +130,7 @@ private:
   run_options& options_;
   std::shared_ptr<state_writer> store_;
   std::optional<object_location> objects_;
+  std::shared_ptr<thinking_pool> where_ = std::make_shared<thinking_pool>();
   system_config config_;
   caf::actor_system system_{config_};
   service actors_;
@@ -272,10 +275,10 @@ std::optional<error> local_service::open() {
 }
 
 query_sources local_service::sources() const {
-  query_sources result{options_.state,        options_.state + "/hippo.log",
-                       options_.catalogue.workloads, actors_.coordinator(),
-                       actors_.pool(),        actors_.journal(),
-                       options_.checkpoint_bytes_max, options_.no_prices};
+  query_sources result{
+    options_.state, options_.state + "/hippo.log", options_.catalogue.workloads,
+    actors_.coordinator(), actors_.pool(), actors_.journal(), where_,
+    options_.checkpoint_bytes_max, options_.no_prices};
   result.objects = text_of(objects_);
   return result;
 }

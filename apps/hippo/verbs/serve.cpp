@@ -30,6 +30,7 @@
 #include "network/trainer_port.hpp"
 #include "object_place.hpp"
 #include "outcome.hpp"
+#include "returning_studies.hpp"
 #include "service.hpp"
 #include "service_file.hpp"
 #include "stored_studies.hpp"
@@ -94,7 +95,8 @@ std::uint64_t room_of_peers(const serve_options& x) {
 }
 
 service_options options_of(const serve_options& x,
-                           std::shared_ptr<state_writer> store) {
+                           std::shared_ptr<state_writer> store,
+                           std::shared_ptr<thinking> where) {
   service_options result;
   result.coordinator.workloads = x.catalogue.workloads;
   result.coordinator.policy = x.policy;
@@ -104,6 +106,7 @@ service_options options_of(const serve_options& x,
     result.coordinator.memory_bytes_max
       = *x.memory_bytes_max - room_of_peers(x);
   result.coordinator.cold_folder = x.state;
+  result.coordinator.where = std::move(where);
   result.coordinator.keep_ended = false;
   result.coordinator.stall_max = x.stall_timeout;
   result.coordinator.unmeasured_stall_max = x.first_step_timeout;
@@ -148,22 +151,10 @@ load_unended(state_writer& folder, const workload_catalogue& catalogue,
   return result;
 }
 
-/// Goes on with studies. One that cannot start has failed; others do not wait
-/// for it.
-void go_on(service& svc, std::vector<study_submission> studies) {
-  std::vector<std::string> names;
-  for (const auto& x : studies)
-    names.push_back("study " + to_string(x.stored->id) + " ("
-                    + x.stored->name + ')');
-  const auto outcomes = svc.submit_all(std::move(studies));
-  for (std::size_t i = 0; i < outcomes.size(); ++i)
-    say(names[i]
-        + (outcomes[i] ? " has failed: " + outcomes[i]->message : " goes on"));
-}
-
 /// Works until it is interrupted, is left alone for too long or cannot go on.
 std::optional<error> follow(service& svc, local_trainers& trainers,
                             const gateway& entry, study_waits& waits,
+                            returning_studies& returning,
                             std::optional<std::chrono::milliseconds> linger) {
   using clock = std::chrono::steady_clock;
   std::optional<error> broken;
@@ -176,6 +167,9 @@ std::optional<error> follow(service& svc, local_trainers& trainers,
       break;
     svc.self()->receive([](notify_atom, const trial_event&) {},
                         [](notify_atom, const study_end&) {},
+                        [&](notify_atom, const study_start& x) {
+                          returning.note(x);
+                        },
                         [&](const caf::down_msg& msg) {
                           broken = error{errc::io_failed,
                                          "the service cannot go on: its "
@@ -184,6 +178,7 @@ std::optional<error> follow(service& svc, local_trainers& trainers,
                                            + to_string(msg.reason)};
                         },
                         caf::after(look_interval) >> [] {});
+    returning.look();
     trainers.revive(say);
     if (broken || clock::now() < next_look)
       continue;
@@ -199,6 +194,7 @@ void wind_up(service& svc, double grace_seconds) {
   while (!halted.is_over())
     svc.self()->receive([](notify_atom, const trial_event&) {},
                         [](notify_atom, const study_end&) {},
+                        [](notify_atom, const study_start&) {},
                         [](const caf::down_msg&) {},
                         caf::after(look_interval) >> [] {});
 }
@@ -282,12 +278,14 @@ expected<service_keys> load_keys(const std::string& folder) {
 
 gateway_options gateway_of(const serve_options& x, service& svc,
                            const std::optional<service_keys>& keys,
+                           std::shared_ptr<thinking> where,
                            std::shared_ptr<byte_ledger> held) {
   gateway_options result;
   result.held = std::move(held);
   result.sources = {x.state,         x.state + "/hippo.log",
                     x.catalogue.workloads, svc.coordinator(),
                     svc.pool(),      svc.journal(),
+                    std::move(where),
                     x.checkpoint_bytes_max, x.machine_file.why_no_prices()};
   result.rpc_host = x.clients.host;
   result.rpc_port = x.clients.port;
@@ -333,7 +331,8 @@ void start_log(const serve_options& x) {
 /// not ended, takes in trainers and serves clients.
 /// @returns the exit code: 0 interrupted, which is how it ends; 1 failed, 2 bad
 ///          input
-int serve(serve_options options) {
+int serve(serve_options options,
+          const std::shared_ptr<thinking_pool>& where) {
   if (auto why = find_open_door(options))
     return fail(*why, exit_bad_input);
   if (!options.keys.empty() && !options.local.devices.empty())
@@ -382,7 +381,7 @@ int serve(serve_options options) {
   caf::actor_system system{config};
   const auto held = std::make_shared<byte_ledger>("clients and trainers",
                                                   room_of_peers(options));
-  auto setup = options_of(options, folder);
+  auto setup = options_of(options, folder, where);
   setup.pool.held = held;
   setup.coordinator.folder_token = *token;
   if (*objects) {
@@ -392,7 +391,7 @@ int serve(serve_options options) {
   service svc{system, std::move(setup)};
   if (auto why = svc.open())
     return fail(*why, exit_failed);
-  auto entrances = gateway_of(options, svc, keys, held);
+  auto entrances = gateway_of(options, svc, keys, where, held);
   entrances.sources.objects = text_of(*objects);
   gateway entry{system, std::move(entrances)};
   if (auto why = entry.open())
@@ -407,8 +406,7 @@ int serve(serve_options options) {
   if (!port)
     return fail(port.failure(), exit_failed);
   options.trainers.port = *port;
-  go_on(svc, std::move(*studies));
-  svc.go();
+  returning_studies returning{svc, std::move(*studies), say};
   local_trainers trainers;
   if (auto why = trainers.start(options.catalogue, options.local, *port,
                                 options.state + "/logs"))
@@ -429,7 +427,8 @@ int serve(serve_options options) {
   if (!visitors.empty())
     say("people with a token look at " + visitors
         + " (hippo token new makes one)");
-  const auto broken = follow(svc, trainers, entry, waits, options.linger);
+  const auto broken = follow(svc, trainers, entry, waits, returning,
+                             options.linger);
   if (!broken) {
     const auto* const why
       = interrupt_guard::is_asked() ? "interrupted" : "no client is left";
@@ -442,6 +441,11 @@ int serve(serve_options options) {
   svc.close();
   trainers.wait();
   return broken ? fail(*broken, exit_failed) : exit_done;
+}
+
+int serve(serve_options options) {
+  const auto where = std::make_shared<thinking_pool>();
+  return end_thinking(*where, serve(std::move(options), where));
 }
 
 struct serve_arguments {

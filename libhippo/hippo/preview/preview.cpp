@@ -47,11 +47,12 @@ metrics drawn_values(const goals& wanted, std::uint64_t run,
 
 /// Lets a study decide on trials of random quality.
 /// @param events what may be looked at yet, which is counted down
-/// @returns nothing if it would take more
+/// @returns nothing if it would take more, or was told to stop
 std::optional<study_trials>
 likely_trials(const accepted_study& study,
               const std::map<std::string, sequence>& defaults,
-              std::uint64_t run, std::uint64_t& events) {
+              std::uint64_t run, std::uint64_t& events,
+              const std::function<bool()>& stops) {
   const auto& spec = study.spec();
   tuner decisions{spec, defaults};
   if (decisions.trials() > events)
@@ -79,13 +80,15 @@ likely_trials(const accepted_study& study,
       = drawn_values(spec.objective.all(), run, spec.seed, trial);
     for (auto at = when.next(result.ends[trial]);
          at != 0 && at <= to && !pruned[trial]; at = when.next(at)) {
-      if (events-- == 0)
+      if (events-- == 0 || stops())
         return std::nullopt;
       result.ends[trial] = at;
       take(decisions.on_result(trial, at, values));
     }
   }
   for (trial_no trial = 0; trial < result.ends.size(); ++trial) {
+    if (stops())
+      return std::nullopt;
     result.segments.push_back(decisions.segments(trial));
     result.forks = result.forks || decisions.origin(trial) != nullptr;
   }
@@ -185,10 +188,12 @@ void add_stages(const search_plan& plan, std::optional<study_no> others,
   }
 }
 
-/// Merges the trials of all studies, and with what is known.
+/// Merges the trials of all studies, and with what is known; some of them once
+/// it is told to stop.
 merged_work merge(const std::vector<accepted_study>& studies,
               const std::vector<study_trials>& trials,
               const std::map<std::string, stored_plan>* known,
+              const std::function<bool()>& stops,
               std::size_t stages_max = 0,
               const std::map<std::string, std::vector<stored_end>>* others
               = nullptr) {
@@ -208,7 +213,7 @@ merged_work merge(const std::vector<accepted_study>& studies,
       = plan.add_study({1, {std::max<step_t>(studies[i].spec().max_steps, 1)}});
     where.emplace_back(&plan, no);
     const bool shares = may_share(studies[i].spec().workload);
-    for (std::size_t j = 0; j < trials[i].segments.size(); ++j) {
+    for (std::size_t j = 0; j < trials[i].segments.size() && !stops(); ++j) {
       const auto strand = shares ? 0 : (i + 1) * strands_per_study + j;
       const auto trial = plan.add_trial(no, trials[i].segments[j], strand);
       plan.recall(trial, trials[i].ends[j]);
@@ -304,25 +309,30 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
                        const std::map<std::string, stored_plan>* known,
                        std::size_t stages_max,
                        const std::map<std::string, std::vector<stored_end>>*
-                         others) {
+                         others,
+                       const std::function<bool()>& stops) {
   const error too_much{errc::resource_exhausted,
                        "too much to preview: more than "
                          + std::to_string(preview_events_max)
                          + " trials and measurements"};
+  const auto none = [&] {
+    return stops() ? error{errc::cancelled, "nobody waits for this preview"}
+                   : too_much;
+  };
   auto events = preview_events_max;
   const auto likely_run = [&](const accepted_study& x, std::uint64_t run) {
     const auto workload
       = std::find_if(workloads.begin(), workloads.end(), [&](const auto& y) {
           return y.name == x.spec().workload.name;
         });
-    return likely_trials(x, defaults_of(*workload), run, events);
+    return likely_trials(x, defaults_of(*workload), run, events, stops);
   };
   std::vector<study_trials> full;
   std::vector<bool> early;
   for (const auto& x : studies) {
     auto trials = likely_run(x, 0);
     if (!trials)
-      return too_much;
+      return none();
     auto& [segments, asked, ends, forks]
       = full.emplace_back(std::move(*trials));
     // A fork has no end of its own: its parent ended where it began.
@@ -333,7 +343,7 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
       std::fill(ends.begin(), ends.end(), last);
     asked = ends;
   }
-  auto whole = merge(studies, full, known, stages_max, others);
+  auto whole = merge(studies, full, known, stops, stages_max, others);
   const bool stops_early
     = std::find(early.begin(), early.end(), true) != early.end();
   mean_outcome likely;
@@ -343,11 +353,13 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
     for (std::size_t i = 0; i < studies.size(); ++i) {
       auto x = early[i] ? likely_run(studies[i], run) : full[i];
       if (!x)
-        return too_much;
+        return none();
       trials.push_back(std::move(*x));
     }
-    likely.add(merge(studies, trials, known));
+    likely.add(merge(studies, trials, known, stops));
   }
+  if (stops())
+    return none();
   preview_record result;
   result.full = whole.all;
   result.stages = std::move(whole.stages);

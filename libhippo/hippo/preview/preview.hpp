@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,15 +27,16 @@ inline constexpr std::uint64_t preview_events_max = 2'000'000;
 /// @param stages_max so many stages of their tree are wanted at most
 /// @param others how far trials of other studies get, by workload key, in the
 ///               nodes of `known`: the tree has them too; null: it has not
+/// @param stops asked now and then: whether nobody wants to know any more
 /// @returns `errc::resource_exhausted` if that takes more than
-///          `preview_events_max`
+///          `preview_events_max`, `errc::cancelled` if it was told to stop
 /// @complexity O(trials * segments + size of `known`)
 expected<preview_record>
 preview(const std::vector<accepted_study>& studies,
         const std::vector<workload_descriptor>& workloads,
         const std::map<std::string, stored_plan>* known = nullptr,
         std::size_t stages_max = 0,
-        const std::map<std::string, std::vector<stored_end>>* others
-        = nullptr);
+        const std::map<std::string, std::vector<stored_end>>* others = nullptr,
+        const std::function<bool()>& stops = [] { return false; });
 
 } // namespace hippo

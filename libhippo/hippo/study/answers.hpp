@@ -21,6 +21,9 @@ struct study_status {
   std::string workload_key;
   study_phase state = study_phase::running;
   std::string reason; ///< why it is in that state; empty: nothing is odd
+  /// The part of what it did in earlier runs that it has done again, 0 to 1.
+  /// Below 1 little else is known of it.
+  double caught_up = 1;
   double weight = 1;
   std::string metric;
   std::uint64_t trials = 0;

@@ -59,16 +59,40 @@ study_core::study_core(study_options options, moment now)
     deadline_ = now
                 + std::chrono::duration_cast<moment::duration>(
                   std::chrono::duration<double>(*options_.deadline_left));
-  replay();
+  repeating_ = std::make_unique<repetition>();
+  repeating_->last = options_.stored;
 }
 
 study_core::~study_core() = default;
 
-void study_core::replay() {
-  auto& stored = options_.stored;
-  const auto last = stored; // where it stood then
-  replaying_ = true;
-  stored.state = study_phase::running;
+bool study_core::catch_up(const std::function<bool()>& is_over) {
+  if (!repeating_)
+    return true;
+  if (!std::exchange(repeating_->has_begun, true)) {
+    begin_replay();
+    if (is_over())
+      return false;
+  }
+  auto& history = options_.history;
+  while (!damage_ && repeating_->next < history.size()) {
+    replay(std::move(history[repeating_->next++]));
+    if (is_over())
+      return false;
+  }
+  end_replay();
+  return true;
+}
+
+double study_core::caught_up() const {
+  const auto all = options_.history.size();
+  return !repeating_ ? 1
+         : all == 0  ? 0
+                     : static_cast<double>(repeating_->next)
+                        / static_cast<double>(all);
+}
+
+void study_core::begin_replay() {
+  options_.stored.state = study_phase::running;
   for (const auto& x : options_.history)
     if (const auto* chosen = std::get_if<trial_chosen>(&x.what)) {
       tuner_->restore(chosen->trial, chosen->what);
@@ -77,16 +101,24 @@ void study_core::replay() {
     }
   take_turn(tuner_->start());
   end_if_done();
-  const auto when = tuner_->when();
-  for (auto& x : std::exchange(options_.history, {})) {
-    if (const auto why = damage_of(x.what, when); !why.empty()) {
-      damage_ = error{errc::malformed_message,
-                      "event " + std::to_string(x.id) + ": " + why};
-      break;
-    }
-    std::visit([this](auto& y) { take(std::move(y)); }, x.what);
-    end_if_done();
+  repeating_->when = tuner_->when();
+}
+
+void study_core::replay(stored_event x) {
+  if (const auto why = damage_of(x.what, repeating_->when); !why.empty()) {
+    damage_ = error{errc::malformed_message,
+                    "event " + std::to_string(x.id) + ": " + why};
+    return;
   }
+  std::visit([this](auto& y) { take(std::move(y)); }, x.what);
+  end_if_done();
+}
+
+void study_core::end_replay() {
+  auto& stored = options_.stored;
+  const auto last = std::move(repeating_->last);
+  repeating_.reset();
+  options_.history = {};
   replaying_ = false;
   // The merger is given the whole of it, and what is stored is of that time.
   orders_ = {};

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -120,12 +121,21 @@ class study_core {
 public:
   using effects = std::vector<any_study_effect>;
 
-  /// Does again what it did in earlier runs.
+  /// REQUIRES: `catch_up` is called until it has.
   study_core(study_options options, moment now);
   ~study_core();
 
   study_core(const study_core&) = delete;
   study_core& operator=(const study_core&) = delete;
+
+  /// Does again what it did in earlier runs, or begins; event by event, as that
+  /// may take long.
+  /// @param is_over asked after each event: whether to pause there
+  /// @returns whether it has caught up. Before it has, only `damage` and
+  ///          `caught_up` may be looked at
+  bool catch_up(const std::function<bool()>& is_over = [] { return false; });
+  /// The part of what it did in earlier runs that it has done again, 0 to 1.
+  [[nodiscard]] double caught_up() const;
 
   // -- events -----------------------------------------------------------------
 
@@ -182,7 +192,16 @@ public:
 private:
   using verb = study_command::verb;
 
-  void replay();
+  /// How far it is with doing again what it did.
+  struct repetition {
+    stored_study last; ///< where it stood then
+    measuring when;
+    std::size_t next = 0; ///< event of its history
+    bool has_begun = false;
+  };
+  void begin_replay();
+  void replay(stored_event x);
+  void end_replay();
   /// Says why an event cannot be the next one of the study; empty: it can.
   [[nodiscard]] std::string damage_of(const study_input& x,
                                       const measuring& when) const;
@@ -316,7 +335,8 @@ private:
   std::string full_; ///< why no new trials may be asked for; empty: they may
   std::uint64_t acked_ = 0; ///< of what the merger has sent
   bool wanted_capacity_ = false; ///< by the last orders
-  bool replaying_ = false;
+  bool replaying_ = true;
+  std::unique_ptr<repetition> repeating_; ///< null once it has caught up
   /// The front as it was saved last: how often it had changed, and its volume.
   std::optional<std::pair<std::uint64_t, std::optional<double>>> saved_front_;
   std::set<trial_no> unsaved_;       ///< trials that have changed

@@ -1,5 +1,7 @@
 #include "hippo/study/waiting.hpp"
 
+#include <string>
+
 namespace hippo {
 
 std::string waiting_for(const waiting_facts& x) {
@@ -7,6 +9,10 @@ std::string waiting_for(const waiting_facts& x) {
     return {};
   if (x.state == study_phase::paused)
     return x.reason;
+  if (x.caught_up < 1)
+    return "it works out again what it had decided before the service was "
+           "started: "
+           + std::to_string(static_cast<int>(100 * x.caught_up)) + " %";
   if (!x.trouble.empty())
     return "nothing can be stored, and so nothing is passed on: " + x.trouble;
   if (x.trainers == 0)

@@ -14,6 +14,7 @@ namespace hippo {
 struct waiting_facts {
   study_phase state = study_phase::running;
   std::string reason;  ///< of its pause; empty: somebody wants it so
+  double caught_up = 1; ///< as of `study_status`
   std::string trouble; ///< why nothing can be stored; empty: it can
   std::size_t trainers = 0; ///< that are there
   std::size_t sick = 0;     ///< of these, that rest for what they failed at

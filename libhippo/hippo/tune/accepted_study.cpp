@@ -1,9 +1,11 @@
 #include "hippo/tune/accepted_study.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/tune/automatic.hpp"
+#include "hippo/tune/settings.hpp"
 
 namespace hippo {
 
@@ -44,6 +46,27 @@ void check_budget(const study_spec& x, const admission& how,
     errors.push_back(locate(x, "budget.deadline",
                             deadline->text + " is past: say when it is to have "
                                              "ended, or how long it may take"));
+}
+
+/// So many candidates a sampler of a space may draw for each trial.
+std::uint64_t candidates_within(const study_spec& x) {
+  return std::max<std::uint64_t>(draws_per_trial_max / x.space.leaves(), 1);
+}
+
+/// Refuses a sampler that would think too long for each trial.
+void check_draws(const study_spec& x, std::vector<diagnostic>& errors) {
+  const auto settings = read_settings(x);
+  const auto leaves = x.space.leaves();
+  const auto draws = draws_per_trial(settings, leaves);
+  if (draws <= draws_per_trial_max)
+    return;
+  errors.push_back(locate(
+    x, "algorithm." + x.algorithm.name + ".candidates",
+    std::to_string(settings.candidates) + " candidates of "
+      + std::to_string(leaves) + " choices and ranges are "
+      + std::to_string(draws) + " draws for each trial, and at most "
+      + std::to_string(draws_per_trial_max) + " may be: say candidates: "
+      + std::to_string(candidates_within(x)) + ", or fewer"));
 }
 
 } // namespace
@@ -93,16 +116,23 @@ study_admission admit_study(const std::string& text, const std::string& name,
   } else if (is_left_open(spec) && spec.algorithm.options.empty()) {
     auto [algorithm, why] = choose_algorithm(spec, how.trainers);
     spec.algorithm = std::move(algorithm);
+    if (draws_per_trial(read_settings(spec), spec.space.leaves())
+        > draws_per_trial_max)
+      spec.algorithm.options["candidates"]
+        = static_cast<double>(candidates_within(spec));
     study.chosen_ = to_json_text(spec.algorithm);
     result.notes.push_back(
       locate(spec, "algorithm", study.chosen_ + ", since " + why));
   }
   check_budget(spec, how, result.errors);
+  const bool is_new = !how.chosen;
   const auto found = check_algorithm(spec, how.has_clients);
   for (const auto& x : found.errors)
     result.errors.push_back(locate(spec, x.path, x.message));
   for (const auto& x : found.warnings)
     result.warnings.push_back(locate(spec, x.path, x.message));
+  if (is_new && found.errors.empty())
+    check_draws(spec, result.errors);
   if (result.errors.empty())
     result.study = std::move(study);
   return result;

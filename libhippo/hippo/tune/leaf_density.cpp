@@ -74,10 +74,15 @@ double leaf_density::log_of(std::uint64_t decision) {
   if (!counts_.empty())
     return std::log(static_cast<double>(counts_[decision])
                     / static_cast<double>(total_));
+  if (ways_ == 0) // hardly any decision comes twice
+    return log_of_share(share_of(decision));
   const auto [found, is_new] = known_.try_emplace(decision);
-  if (!is_new)
-    return found->second;
-  const auto x = share_of(decision);
+  if (is_new)
+    found->second = log_of_share(share_of(decision));
+  return found->second;
+}
+
+double leaf_density::log_of_share(double x) const {
   double sum = 0;
   for (const auto& k : kernels_) {
     const auto z = (x - k.middle) / k.width;
@@ -88,8 +93,7 @@ double leaf_density::log_of(std::uint64_t decision) {
                       : normal(z) / k.width)
            / k.inside;
   }
-  found->second = std::log(sum / static_cast<double>(kernels_.size()));
-  return found->second;
+  return std::log(sum / static_cast<double>(kernels_.size()));
 }
 
 std::uint64_t leaf_density::draw(addressed_draws& draws) const {

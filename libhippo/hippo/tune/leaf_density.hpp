@@ -25,7 +25,7 @@ public:
   leaf_density(const space_leaf& leaf, const std::vector<std::uint64_t>& taken);
 
   /// Returns the logarithm of the density, or of a point's or alternative's
-  /// probability. O(n) for a decision not asked for before, else O(1).
+  /// probability. O(n); of a point or an alternative, once.
   double log_of(std::uint64_t decision);
 
   /// Draws a decision.
@@ -39,6 +39,8 @@ private:
   };
 
   void place_kernels(const std::vector<std::uint64_t>& taken);
+
+  [[nodiscard]] double log_of_share(double x) const;
 
   /// Returns where a decision lies, from 0 to 1.
   [[nodiscard]] double share_of(std::uint64_t decision) const;

@@ -580,4 +580,19 @@ tune_settings read_settings(const study_spec& study, algorithm_check* found) {
   return settings_reader{study, found != nullptr ? *found : unheeded}.read();
 }
 
+std::uint64_t draws_per_trial(const tune_settings& x, std::uint64_t leaves) {
+  return x.sampling == sampling_kind::tpe ? x.candidates * leaves : leaves;
+}
+
+std::optional<std::uint64_t> draws_per_event(const study_spec& study) {
+  constexpr std::uint64_t trials_begun = 16;
+  const auto x = read_settings(study);
+  const auto draws = draws_per_trial(x, study.space.leaves());
+  if (x.kind == algorithm_kind::client && x.sampling == sampling_kind::tpe)
+    return draws;
+  if (learns(x.sampling))
+    return std::nullopt;
+  return x.kind == algorithm_kind::client ? draws : trials_begun * draws;
+}
+
 } // namespace hippo

@@ -92,6 +92,18 @@ struct tune_settings {
   std::uint64_t parents = 20; ///< its population: the best so far
 };
 
+/// The most values that are drawn and judged before a trial gets its own:
+/// candidates times choices and ranges. It takes some tenths of a second.
+inline constexpr std::uint64_t draws_per_trial_max = 100'000;
+
+/// How many that are: what a suggestion costs, in time and in memory.
+std::uint64_t draws_per_trial(const tune_settings& x, std::uint64_t leaves);
+
+/// The same of what a study does when something comes: a client asks for one
+/// trial, and a result is seldom followed by more than some. Nothing: the
+/// sampler fits a model first, which takes long.
+std::optional<std::uint64_t> draws_per_event(const study_spec& study);
+
 /// Reads what a study says of its algorithm, and what its space and budget say
 /// of the number of trials.
 /// @param found if given, takes what is wrong or odd; the result means nothing

@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "hippo/think/work_meter.hpp"
+
 namespace hippo {
 
 namespace {
@@ -67,27 +69,36 @@ tpe_sampler::propose(trial_no trial) {
   return proposal{std::move(best->taken), std::nullopt};
 }
 
+/// The decisions of some trials by leaf, in the order of the trials.
+std::vector<std::vector<std::uint64_t>>
+tpe_sampler::by_leaf(const std::vector<const combination*>& trials) {
+  std::vector<std::vector<std::uint64_t>> result;
+  for (const auto* taken : trials)
+    for (const auto& [leaf, decision] : *taken) {
+      if (result.size() <= leaf)
+        result.resize(leaf + 1);
+      result[leaf].push_back(decision);
+    }
+  return result;
+}
+
 std::vector<tpe_sampler::candidate>
 tpe_sampler::draw_candidates(trial_no trial) {
   std::vector<const combination*> good, rest;
   split_model(good, rest);
+  const auto good_of = by_leaf(good), rest_of = by_leaf(rest);
   std::unordered_map<leaf_no, densities> known;
   const auto density_of = [&](const space_leaf& leaf,
                               leaf_no number) -> densities& {
     const auto found = known.find(number);
     if (found != known.end())
       return found->second;
-    const auto decisions = [number](const auto& trials) {
-      std::vector<std::uint64_t> result;
-      for (const auto* taken : trials)
-        for (const auto& [other, decision] : *taken)
-          if (other == number)
-            result.push_back(decision);
-      return result;
+    const auto decisions = [number](const auto& all) {
+      return number < all.size() ? all[number] : std::vector<std::uint64_t>{};
     };
     return known
-      .emplace(number, densities{{leaf, decisions(good)},
-                                 {leaf, decisions(rest)}})
+      .emplace(number, densities{{leaf, decisions(good_of)},
+                                 {leaf, decisions(rest_of)}})
       .first->second;
   };
   std::vector<candidate> result;
@@ -100,6 +111,7 @@ tpe_sampler::draw_candidates(trial_no trial) {
       x.score += density.good.log_of(decision) - density.rest.log_of(decision);
       return decision;
     });
+    work_meter::charge(x.taken.size());
     result.push_back(std::move(x));
   }
   std::sort(result.begin(), result.end(),

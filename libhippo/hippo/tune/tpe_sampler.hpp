@@ -75,6 +75,10 @@ private:
 
   std::optional<proposal> propose(trial_no trial) override;
 
+  /// Returns decisions of trials by leaf.
+  static std::vector<std::vector<std::uint64_t>>
+  by_leaf(const std::vector<const combination*>& trials);
+
   /// Returns candidates drawn by the model, the best first.
   std::vector<candidate> draw_candidates(trial_no trial);
 

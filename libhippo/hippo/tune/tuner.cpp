@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "hippo/plan/search_plan.hpp"
+#include "hippo/think/work_meter.hpp"
 #include "hippo/tune/client_algorithm.hpp"
 #include "hippo/tune/perturbing_sampler.hpp"
 #include "hippo/tune/settings.hpp"
@@ -374,6 +375,7 @@ void tuner::add(trial_no trial, const fork* origin, turn& out) {
 }
 
 void tuner::add(trial_no trial, trial_parameters values, turn& out) {
+  work_meter::charge(values.sequences.size());
   if (values.responsive)
     responsive_[trial].observed.better = better_;
   if (forks_.contains(trial) || values.responsive
