@@ -24,6 +24,8 @@ struct merger_state {
   std::map<reply_address, trainer_actor> reply_to;
   std::uint64_t replies = 0; ///< addresses given so far
   std::optional<caf::typed_response_promise<std::uint64_t>> retiring;
+  /// Whose orders are being carried out, if any are.
+  std::optional<study_id> in_hand;
   caf::actor_clock::time_point cold_since; ///< when the core's was let go of
 };
 

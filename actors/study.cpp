@@ -65,16 +65,23 @@ struct study_effect_performer {
   }
 
   void operator()(study_effect::send_orders& x) {
-    self->send(state().merger, order_atom::value, state().number,
-               std::move(x.orders));
+    if (state().number) // else all of them follow when it is registered
+      self->send(state().merger, order_atom::value, *state().number,
+                 std::move(x.orders));
   }
 
   void operator()(study_effect::set_paused& x) {
-    self->send(state().merger, pause_atom::value, state().number, x.paused);
+    if (state().number)
+      self->send(state().merger, pause_atom::value, *state().number, x.paused);
+    else
+      state().early.emplace_back(x);
   }
 
   void operator()(study_effect::set_weight& x) {
-    self->send(state().merger, weight_atom::value, state().number, x.weight);
+    if (state().number)
+      self->send(state().merger, weight_atom::value, *state().number, x.weight);
+    else
+      state().early.emplace_back(x);
   }
 
   void operator()(study_effect::notify_trial& x) {
@@ -121,7 +128,9 @@ study_state::~study_state() {
 study_actor::behavior_type study(study_self self, study_options options,
                                  merger_actor merger, journal_actor journal,
                                  observer_actor observer) {
-  self->set_exception_handler(fault_of);
+  self->set_exception_handler([](std::exception_ptr& x) {
+    return fault_of(x);
+  });
   auto& state = self->state;
   state.merger = std::move(merger);
   state.journal = std::move(journal);
@@ -151,6 +160,7 @@ study_actor::behavior_type study(study_self self, study_options options,
         .then(
           [self, promise](study_no number) mutable {
             self->state.number = number;
+            perform(self, std::exchange(self->state.early, {}));
             perform(self, self->state.core->registered(now(self)));
             promise.deliver(number);
           },
@@ -172,7 +182,7 @@ study_actor::behavior_type study(study_self self, study_options options,
       return promise;
     },
     [self](memory_atom, std::string& why) {
-      self->state.core->set_full(std::move(why));
+      perform(self, self->state.core->set_full(std::move(why), now(self)));
     },
     [self](tick_atom) {
       perform(self, self->state.core->time_passed(now(self)));

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <variant>
 
 #include "hippo/study/study_core.hpp"
@@ -22,7 +23,11 @@ struct study_state {
   merger_actor merger;
   journal_actor journal;
   observer_actor observer;
-  study_no number{}; ///< the merger's of this study
+  /// The merger's of this study; nothing: it is yet to be registered.
+  std::optional<study_no> number;
+  /// What the merger is to be told once it is: it was registered as it was
+  /// before.
+  study_core::effects early;
 
   std::uint64_t unstored_ends = 0; ///< that it has come to and not announced
 

@@ -45,6 +45,9 @@ const std::vector<scenario::field>& scenario::fields() {
     {"settings", &s::settings, "studies differ in how a key is run", true},
     {"flaws", &s::flaws, "some states fail in some call, in some way", true},
     {"sick_start", &s::sick_start, "a trainer can start no workload", true},
+    {"short_memory", &s::short_memory,
+     "memory runs out in a study or its merger while it starts", true},
+    {"memory", &s::memory, "KiB that studies may take; 0: no limit", true},
   };
   return result;
 }
@@ -73,13 +76,17 @@ scenario scenario::draw(std::uint64_t seed) {
         && field.value != &scenario::poison
         && field.value != &scenario::settings
         && field.value != &scenario::flaws
-        && field.value != &scenario::sick_start && below(5) == 0)
+        && field.value != &scenario::sick_start
+        && field.value != &scenario::short_memory
+        && field.value != &scenario::memory && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
   // Only if it is set: what the others end with is not told apart from it yet.
   x.actor_death = 0;
   x.settings = below(4) == 0;
   x.flaws = below(4) == 0;
   x.sick_start = below(8) == 0 ? 1 + below(2 * size) : 0;
+  x.short_memory = below(6) == 0 ? 1 + below(2 * size) : 0;
+  x.memory = below(8) == 0 ? 300 + below(1500) : 0;
   return x;
 }
 

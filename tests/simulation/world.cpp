@@ -121,6 +121,8 @@ bool world::step() {
     return false;
   }
   deliver(ready[what_.shuffle != 0 ? below(ready.size()) : 0]);
+  if (memory_left_ > 0 && --memory_left_ == 0)
+    run_out_of_memory();
   return true;
 }
 

@@ -168,7 +168,7 @@ state_reader::load_study(const std::string& id_or_name) {
     return found.failure();
   if (*found) {
     auto study = study_in(*query);
-    study.text = query->text(14);
+    study.text = query->text(15);
     return study;
   }
   auto studies = load_studies();
