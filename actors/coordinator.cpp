@@ -1,11 +1,13 @@
 #include "coordinator.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <spdlog/spdlog.h>
 
 #include "checkpoint_space.hpp"
+#include "fault.hpp"
 #include "memory_space.hpp"
 #include "submission.hpp"
 #include "supervision.hpp"
@@ -18,9 +20,6 @@ namespace {
 /// How often idle mergers are looked for, and the space for checkpoints is
 /// divided.
 constexpr auto look_interval = std::chrono::seconds(10);
-
-/// How often it is looked what studies and plans take in memory.
-constexpr auto memory_interval = std::chrono::seconds(1);
 
 void retire(coordinator_self self, const std::string& key) {
   auto& entry = self->state.mergers.at(key);
@@ -53,8 +52,10 @@ void note_end(coordinator_self self, study_id id) {
   auto& entry = st.mergers.at(key);
   --entry.live_studies;
   entry.idle_since = self->clock().now();
-  if (!st.options.keep_ended)
-    st.studies.erase(id);
+  if (st.options.keep_ended)
+    return;
+  st.studies.erase(id);
+  note_let_go(self);
 }
 
 /// Lets go of a study that has ended, unless it is kept. One that was told to
@@ -154,8 +155,7 @@ coordinator_status status_of(const coordinator_state& st) {
   coordinator_status result;
   for (const auto& [id, x] : st.studies)
     result.studies.push_back(
-      {id, x.name, x.workload_key, x.handle, x.no.value_or(study_no{}),
-       x.ended});
+      {id, x.name, x.workload_key, x.handle, x.no, x.ended});
   for (const auto& [key, x] : st.mergers)
     result.mergers.push_back({key, x.handle});
   result.memory_bytes_max = st.options.memory_bytes_max;
@@ -165,9 +165,10 @@ coordinator_status status_of(const coordinator_state& st) {
 } // namespace
 
 coordinator_state::~coordinator_state() {
-  for (const auto& [id, x] : studies)
-    caf::anon_send_exit(x.handle, caf::exit_reason::user_shutdown);
+  // Mergers first: none is to take its studies for gone and cancel what runs.
   for (const auto& [key, x] : mergers)
+    caf::anon_send_exit(x.handle, caf::exit_reason::user_shutdown);
+  for (const auto& [id, x] : studies)
     caf::anon_send_exit(x.handle, caf::exit_reason::user_shutdown);
 }
 
@@ -188,7 +189,7 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
     self->delayed_send(self, look_interval, tick_atom::value);
   state.memory = memory_shares{state.options.memory_bytes_max};
   if (state.memory.is_limited())
-    self->delayed_send(self, memory_interval, memory_atom::value);
+    look_at_memory_later(self);
   return watched<coordinator_actor::behavior_type>("coordinator", {
     [self](notify_atom, const trial_event& x) {
       self->send(self->state.observer, notify_atom::value, x);
@@ -205,7 +206,12 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
     [self](submit_atom,
            const study_submission& x) -> caf::result<study_id> {
       auto promise = self->make_response_promise<study_id>();
-      submit(self, x, promise);
+      try {
+        submit(self, x, promise);
+      } catch (...) { // memory may be short: no more of it is to be taken
+        promise.deliver(caf::make_error(errc::resource_exhausted,
+                                        text_of(std::current_exception())));
+      }
       return promise;
     },
     [self](command_atom, const study_submission& x,
@@ -249,7 +255,6 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
       if (self->state.memory.is_full())
         retire_idle(self, std::chrono::seconds(0));
       look_at_memory(self);
-      self->delayed_send(self, memory_interval, memory_atom::value);
     },
     [self](thought_atom, const std::string& key) {
       note_plan_read(self, key);

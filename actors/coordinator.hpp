@@ -67,13 +67,15 @@ struct coordinator_state {
     std::string name;
     std::string workload_key;
     study_actor handle;
+    std::shared_ptr<const accepted_study> study; ///< to start it again
+    /// Who waits to hear that it has started, until then.
+    std::optional<caf::typed_response_promise<study_id>> submitter;
     /// Its merger's number of it, once it has one.
     std::optional<study_no> no{};
     bool ended = false;
-    std::shared_ptr<const accepted_study> study{}; ///< to start it again
     bool restarting = false; ///< it ends, and is submitted again then
-    bool is_full = false; ///< it may ask for no new trials: see `memory_shares`
-    bool is_room_told = true; ///< whether it knows that it may
+    bool is_full = false; ///< no new trials of it begin: see `memory_shares`
+    bool is_room_told = false; ///< whether it knows that they may
   };
   struct merger_entry {
     merger_actor handle;
@@ -116,6 +118,8 @@ struct coordinator_state {
   /// answered: that they have ended is known.
   std::set<study_id> reopening;
   memory_shares memory; ///< without a limit nothing is noted
+  bool is_looking = false; ///< at memory, in a while
+  bool has_let_go = false; ///< of a study or plan, since it looked last
   bool collecting = false; ///< checkpoints of a workload that is idle
 };
 

@@ -1,21 +1,56 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
+#include <new>
+#include <optional>
+#include <string>
 
 #include "caf/all.hpp"
 
+#include "hippo/core/ids.hpp"
+
 namespace hippo {
 
-/// Ends an actor in which something was thrown, which is a fault of the
-/// program: whoever watches it is told what.
-inline caf::error fault_of(std::exception_ptr& x) {
+/// What was thrown, for people.
+inline std::string text_of(const std::exception_ptr& x) {
   try {
     std::rethrow_exception(x);
+  } catch (const std::bad_alloc&) {
+    return "memory ran out";
   } catch (const std::exception& why) {
-    return caf::make_error(caf::sec::runtime_error, why.what());
+    return why.what();
   } catch (...) {
-    return caf::sec::runtime_error;
+    return "something was thrown";
   }
+}
+
+/// A fault of the program, or that memory ran out: why an actor has ended in
+/// which something was thrown.
+struct fault {
+  std::string what;
+  std::uint64_t study = 0; ///< whose orders it was carrying out; 0: nobody's
+
+  /// Whether it was carrying out what a study wants.
+  [[nodiscard]] bool is_of(study_id x) const { return number_of(x) == study; }
+};
+
+/// Ends an actor in which something was thrown: whoever watches it is told what
+/// (`fault_in`).
+/// @param study whose orders it was carrying out
+inline caf::error fault_of(const std::exception_ptr& x,
+                           std::optional<study_id> study = {}) {
+  return caf::make_error(caf::sec::runtime_error, text_of(x),
+                         study ? number_of(*study) : std::uint64_t{0});
+}
+
+/// What `fault_of` has put into an error, if it has made it.
+inline std::optional<fault> fault_in(const caf::error& x) {
+  if (x != caf::sec::runtime_error
+      || !x.context().match_elements<std::string, std::uint64_t>())
+    return std::nullopt;
+  return fault{x.context().get_as<std::string>(0),
+               x.context().get_as<std::uint64_t>(1)};
 }
 
 } // namespace hippo

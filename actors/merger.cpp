@@ -166,6 +166,30 @@ void dispatch(merger_self self, any_merge_event event) {
 
 // -- events -------------------------------------------------------------------
 
+/// The same for what a study wants. If something is thrown, whoever watches the
+/// merger is told which study that was: `in_hand` stays as it is then.
+void dispatch_for(merger_self self, study_id study, any_merge_event event) {
+  self->state.in_hand = study;
+  dispatch(self, std::move(event));
+  self->state.in_hand.reset();
+}
+
+void dispatch_for(merger_self self, study_no study, any_merge_event event) {
+  const auto& known = self->state.core->studies();
+  if (known.has(study))
+    dispatch_for(self, known.stored_id(study), std::move(event));
+  else
+    dispatch(self, std::move(event)); // it is refused
+}
+
+/// A study's actor has ended.
+void note_study_gone(merger_self self, const caf::actor_addr& who) {
+  const auto& all = self->state.studies;
+  for (const auto no : all.ids())
+    if (all[no].address() == who)
+      dispatch(self, merge_event::study_left{no});
+}
+
 /// Remembers whom to send the acknowledgement of a report.
 reply_address address_of(merger_state& st, trainer_actor from) {
   const reply_address result{++st.replies};
@@ -219,7 +243,12 @@ void distrust(merger_self self, const error& why) {
 
 merger_actor::behavior_type merger(merger_self self, merger_options options,
                                    pool_actor pool, journal_actor journal) {
-  self->set_exception_handler(fault_of);
+  self->set_exception_handler([self](std::exception_ptr& x) {
+    return fault_of(x, self->state.in_hand);
+  });
+  self->set_down_handler([self](const caf::down_msg& msg) {
+    note_study_gone(self, msg.source);
+  });
   auto& state = self->state;
   state.pool = std::move(pool);
   state.journal = std::move(journal);
@@ -249,19 +278,20 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
     [self](register_atom, const study_registration& x,
            const trial_owner_actor& owner) {
       const auto result = self->state.studies.add(owner);
-      dispatch(self, merge_event::study_added{x});
+      self->monitor(owner);
+      dispatch_for(self, x.id, merge_event::study_added{x});
       return result;
     },
     [self](order_atom, study_no study, const study_orders& x) {
-      dispatch(self, merge_event::orders_given{study, x});
+      dispatch_for(self, study, merge_event::orders_given{study, x});
     },
     [self](weight_atom, study_no study, double weight) {
-      dispatch(self, merge_event::weight_set{study, weight});
+      dispatch_for(self, study, merge_event::weight_set{study, weight});
     },
     [self](go_atom) { dispatch(self, merge_event::started{}); },
     [self](halt_atom) { dispatch(self, merge_event::halted{}); },
     [self](pause_atom, study_no study, bool paused) {
-      dispatch(self, merge_event::paused_set{study, paused});
+      dispatch_for(self, study, merge_event::paused_set{study, paused});
     },
     [self](budget_atom, std::uint64_t bytes) {
       dispatch(self, merge_event::budget_set{bytes});

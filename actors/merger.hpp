@@ -25,6 +25,8 @@ struct merger_state {
   std::map<reply_address, trainer_actor> reply_to;
   std::uint64_t replies = 0; ///< addresses given so far
   std::optional<caf::typed_response_promise<std::uint64_t>> retiring;
+  /// Whose orders are being carried out, if any are.
+  std::optional<study_id> in_hand;
   caf::actor_clock::time_point cold_since; ///< when the core's was let go of
   /// Where trainers leave checkpoints, if it can be looked into at once.
   std::string folder;

@@ -287,7 +287,7 @@ using study_actor = trial_owner_actor::extend<
   // Lets a client's trial be trained up to a state, unless it is on its way
   // there or has been; replies when it is there.
   caf::replies_to<train_atom, trial_no, step_t>::with<trained_answer>,
-  // No new trials may be asked for, for this reason; an empty one: they may be.
+  // No new trials may begin, for this reason; an empty one: they may.
   caf::reacts_to<memory_atom, std::string>,
   // The budget of time is spent, or the deadline has come. Sent by the study to
   // itself.
@@ -317,7 +317,8 @@ struct coordinator_status {
     std::string name;
     std::string workload_key;
     study_actor handle;
-    study_no no{}; ///< its merger's number of it
+    /// Its merger's number of it; nothing: it has yet to be registered.
+    std::optional<study_no> no{};
     bool ended = false;
   };
   struct merger_entry {

@@ -25,15 +25,17 @@ run_record make_run_record(std::vector<reported_study> studies,
   std::uint64_t unique_steps_of_studies = 0;
   for (auto& x : studies) {
     const auto& merger = mergers[x.merger];
-    study_index[x.merger][x.no] = result.studies.size();
-    const auto& figures = merger.status.by_study[x.no];
-    x.record.delivered_steps = figures.delivered_steps;
-    x.record.unique_steps = figures.unique_delivered_steps;
-    x.record.shared_steps = figures.shared_steps;
-    unique_steps_of_studies += x.record.unique_steps;
-    x.record.device_seconds = merger.study_seconds[x.no];
-    if (pool.costs)
-      x.record.cost = merger.study_costs[x.no];
+    if (x.no) {
+      study_index[x.merger][*x.no] = result.studies.size();
+      const auto& figures = merger.status.by_study[*x.no];
+      x.record.delivered_steps = figures.delivered_steps;
+      x.record.unique_steps = figures.unique_delivered_steps;
+      x.record.shared_steps = figures.shared_steps;
+      unique_steps_of_studies += x.record.unique_steps;
+      x.record.device_seconds = merger.study_seconds[*x.no];
+      if (pool.costs)
+        x.record.cost = merger.study_costs[*x.no];
+    }
     result.studies.push_back(std::move(x.record));
   }
   lower_bound bound;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "hippo/report/record.hpp"
@@ -12,7 +13,7 @@ namespace hippo {
 struct reported_study {
   study_record record;
   std::size_t merger = 0;        ///< index into the mergers
-  study_no no{};                 ///< the merger's number of it
+  std::optional<study_no> no{};  ///< the merger's number of it, if it has one
 };
 
 /// Puts together what the actors know of a run.

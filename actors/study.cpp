@@ -34,7 +34,7 @@ void deliver(study_state& st, study_effect::answer& x) {
     waiting.mapped(), x.what);
 }
 
-/// Does what the study has decided.
+/// Does what the study has decided. REQUIRES: the merger knows it
 struct study_effect_performer {
   study_self self;
 
@@ -66,16 +66,16 @@ struct study_effect_performer {
   }
 
   void operator()(study_effect::send_orders& x) {
-    self->send(state().merger, order_atom::value, state().number,
+    self->send(state().merger, order_atom::value, *state().number,
                std::move(x.orders));
   }
 
   void operator()(study_effect::set_paused& x) {
-    self->send(state().merger, pause_atom::value, state().number, x.paused);
+    self->send(state().merger, pause_atom::value, *state().number, x.paused);
   }
 
   void operator()(study_effect::set_weight& x) {
-    self->send(state().merger, weight_atom::value, state().number, x.weight);
+    self->send(state().merger, weight_atom::value, *state().number, x.weight);
   }
 
   void operator()(study_effect::notify_trial& x) {
@@ -119,19 +119,19 @@ study_status first_status(const study_options& x) {
 /// Has a job begin if there is something to do and none is at it.
 void go_on(study_self self) {
   auto& st = self->state;
-  const bool has_work = st.is_registered ? !st.inbox.empty()
+  const bool has_work = st.number        ? !st.inbox.empty()
                                          : st.starting
                                              && !st.mind->has_caught_up
                                              && !st.mind->failure;
   if (st.is_thinking || !has_work)
     return;
   auto& mind = *st.mind;
-  if (st.is_registered)
+  if (st.number) {
     mind.steps.insert(mind.steps.end(),
                       std::make_move_iterator(st.inbox.begin()),
                       std::make_move_iterator(st.inbox.end()));
-  if (st.is_registered)
     st.inbox.clear();
+  }
   mind.now = now(self);
   mind.wants_status = std::exchange(st.wants_status, false);
   st.is_thinking = true;
@@ -148,7 +148,7 @@ constexpr std::size_t many_items = quick_items_max + 1;
 /// @param items that it says, news for instance
 void think(study_self self, study_step x, std::size_t items = 1) {
   auto& st = self->state;
-  if (st.is_registered && !st.is_thinking && st.inbox.empty()
+  if (st.number && !st.is_thinking && st.inbox.empty()
       && st.mind->is_quick && items <= quick_items_max) {
     perform(self, x.run(*st.mind->core, now(self)));
     if (x.then)
@@ -169,7 +169,6 @@ void register_study(study_self self) {
       [self](study_no number) {
         auto& st = self->state;
         st.number = number;
-        st.is_registered = true;
         st.inbox.push_front(
           {[](study_core& core, moment at) { return core.registered(at); },
            [number](study_self me) {
@@ -213,7 +212,7 @@ void take_thought(study_self self) {
   perform(self, std::exchange(mind.effects, {}));
   for (auto& f : std::exchange(mind.done, {}))
     f(self);
-  if (!st.is_registered)
+  if (!st.number)
     note_progress(self);
   else if (mind.status)
     st.told = std::move(*std::exchange(mind.status, {}));
@@ -334,7 +333,9 @@ bool study_mind::read_history(const job_turn& turn) {
 study_actor::behavior_type study(study_self self, study_setup setup,
                                  merger_actor merger, journal_actor journal,
                                  observer_actor observer) {
-  self->set_exception_handler(fault_of);
+  self->set_exception_handler([](std::exception_ptr& x) {
+    return fault_of(x);
+  });
   auto& state = self->state;
   state.merger = std::move(merger);
   state.journal = std::move(journal);
@@ -390,9 +391,8 @@ study_actor::behavior_type study(study_self self, study_setup setup,
       return promise;
     },
     [self](memory_atom, std::string& why) {
-      think(self, {[why = std::move(why)](study_core& core, moment) {
-              core.set_full(why);
-              return study_core::effects{};
+      think(self, {[why = std::move(why)](study_core& core, moment at) mutable {
+              return core.set_full(std::move(why), at);
             }});
     },
     [self](tick_atom) {

@@ -86,17 +86,19 @@ struct study_state {
   std::shared_ptr<study_mind> mind;
   thinking_place place; ///< its jobs'; one waits or runs at most
   bool is_thinking = false;
-  /// What has come for the mind, in this order; nothing before `registered`.
+  /// What has come for the mind, in this order; none of it is taken up before
+  /// there is a `number`.
   std::deque<study_step> inbox;
   study_status told; ///< while it cannot be asked
   bool wants_status = false;
   std::optional<caf::typed_response_promise<study_no>> starting;
-  bool is_registered = false;
 
   merger_actor merger;
   journal_actor journal;
   observer_actor observer;
-  study_no number{}; ///< the merger's of this study
+  /// The merger's of this study; nothing: it is yet to be registered, and
+  /// decides nothing.
+  std::optional<study_no> number;
 
   std::uint64_t unstored_ends = 0; ///< that it has come to and not announced
 

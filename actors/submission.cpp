@@ -7,11 +7,14 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include <spdlog/spdlog.h>
 
+#include "fault.hpp"
 #include "hippo/core/hash.hpp"
 #include "hippo/merge/other_steps.hpp"
 #include "hippo/space/own_workload.hpp"
@@ -24,6 +27,9 @@
 namespace hippo {
 
 namespace {
+
+/// A merger's number of a study that has started, or why it has not.
+using expected_start = std::variant<study_no, caf::error>;
 
 /// How many leases an epoch may have.
 constexpr std::uint64_t leases_per_epoch = 1ull << 32;
@@ -145,9 +151,11 @@ coordinator_state::merger_entry& add_merger(coordinator_self self,
                                             const std::string& key,
                                             merger_options options) {
   auto& st = self->state;
+  const auto handle
+    = self->spawn(merger, std::move(options), st.pool, st.journal);
+  self->monitor(handle);
   auto& entry = st.mergers[key];
-  entry.handle = self->spawn(merger, std::move(options), st.pool, st.journal);
-  self->monitor(entry.handle);
+  entry.handle = handle;
   if (st.going)
     self->send(entry.handle, go_atom::value);
   return entry;
@@ -220,86 +228,132 @@ double seconds_now() {
     .count();
 }
 
-/// Lets go of a study that cannot repeat what it received.
-/// @param what is the matter, before the reason
-void give_up(coordinator_self self, study_id id, const std::string& what,
-             const caf::error& why) {
-  const auto handle = self->state.studies.at(id).handle;
-  const auto& context = why.context();
+/// Ends a study that has an actor and cannot be started.
+void give_up(coordinator_self self, study_id id, const std::string& why) {
+  const auto& entry = self->state.studies.at(id);
+  const auto handle = entry.handle;
   stored_study known;
   known.id = id;
-  known.name = self->state.studies.at(id).name;
-  fail_study(self, std::move(known),
-             what
-               + (context.match_elements<std::string>()
-                    ? context.get_as<std::string>(0)
-                    : self->system().render(why)));
+  known.name = entry.name;
+  fail_study(self, std::move(known), why);
   self->send_exit(handle, caf::exit_reason::user_shutdown);
 }
 
+/// Why a study says that it cannot start, for people.
+std::string reason_of(coordinator_self self, const caf::error& why) {
+  const auto& context = why.context();
+  const auto said = context.match_elements<std::string>()
+                      ? context.get_as<std::string>(0)
+                      : self->system().render(why);
+  return (why == errc::malformed_message ? "what is stored of it is damaged: "
+                                         : "it cannot start: ")
+         + said;
+}
+
+/// A study has started, or has said why it cannot.
+void note_started(coordinator_self self, study_id id,
+                  const study_actor& handle,
+                  const expected_start& what) {
+  auto& studies = self->state.studies;
+  const auto i = studies.find(id);
+  if (i == studies.end() || i->second.handle != handle)
+    return; // it has died, and that was seen to
+  if (const auto* no = std::get_if<study_no>(&what)) {
+    i->second.no = *no;
+    if (auto who = std::exchange(i->second.submitter, std::nullopt))
+      who->deliver(id);
+    return;
+  }
+  const auto& why = std::get<caf::error>(what);
+  if (why == errc::malformed_message || why == errc::io_failed
+      || why == caf::sec::request_timeout)
+    give_up(self, id, reason_of(self, why));
+  // Else an actor has died: what comes of it follows from that.
+}
+
 void start(coordinator_self self, study_submission x,
-           submission_promise promise) {
+           submission_promise promise);
+
+/// Makes a study's actor, along with a merger if there is none.
+/// @returns why it cannot
+std::optional<error> make_study(coordinator_self self, study_submission& x,
+                                const submission_promise& promise) {
   auto& st = self->state;
   const auto& spec = x.study->spec();
   const auto& stored = *x.stored;
-  auto refuse = [self, row = stored, promise](const error& why) mutable {
-    fail_study(self, row, "it cannot start: " + why.message);
-    promise.deliver(to_caf_error(why));
-  };
   auto entry = merger_for(self, spec, [&] {
     return coordinator_state::plan_waiter{
-      [self, x, promise] { start(self, x, promise); }, refuse};
+      [self, x, promise] { start(self, x, promise); },
+      [self, row = stored, promise](const error& why) mutable {
+        fail_study(self, row, "it cannot start: " + why.message);
+        promise.deliver(to_caf_error(why));
+      }};
   });
-  if (!entry) {
-    refuse(entry.failure());
-    return;
-  }
+  if (!entry)
+    return entry.failure();
   if (*entry == nullptr)
-    return; // until its plan is read
+    return std::nullopt; // until its plan is read
   if ((*entry)->retiring) {
     (*entry)->waiting.push_back(
       [self, x = std::move(x), promise] { start(self, x, promise); });
-    return;
+    return std::nullopt;
   }
-  ++(*entry)->live_studies;
   const auto id = stored.id;
   study_options options{spec, *find_workload(st, spec.workload.name), stored,
                         {}};
   if (spec.budget.deadline)
     options.deadline_left
       = seconds_until(*spec.budget.deadline, x.age_seconds, seconds_now());
-  auto handle
+  coordinator_state::study_entry made;
+  made.name = stored.name;
+  made.workload_key = key_of(spec.workload);
+  made.study = std::make_shared<accepted_study>(*x.study);
+  made.submitter = promise;
+  auto& known = st.studies[id] = std::move(made);
+  ++(*entry)->live_studies;
+  const auto handle
     = self->spawn(study,
                   study_setup{std::move(options), st.options.where,
                               history_of(st.options.known.get(), id),
                               st.options.draws_at_once_max},
                   (*entry)->handle, st.journal,
                   caf::actor_cast<observer_actor>(self));
+  known.handle = handle;
   self->monitor(handle);
-  st.studies[id] = {stored.name, key_of(spec.workload),
-                    handle,      {},
-                    false,       std::make_shared<accepted_study>(*x.study),
-                    false};
   spdlog::info("coordinator: study {} is {}", number_of(id), stored.name);
   // For as long as it takes to do again what it did: others do not wait.
   self->request(handle, caf::infinite, start_atom::value)
     .then(
-          [self, promise, id](study_no no) mutable {
-            if (const auto i = self->state.studies.find(id);
-                i != self->state.studies.end())
-              i->second.no = no;
-            promise.deliver(id);
-          },
-          [self, promise, id](caf::error& err) mutable {
-            // If its actor has died, that is heard of in another way.
-            auto& studies = self->state.studies;
-            const auto i = studies.find(id);
-            if (i != studies.end() && err == errc::malformed_message)
-              give_up(self, id, "what is stored of it is damaged: ", err);
-            else if (i != studies.end() && err == errc::io_failed)
-              give_up(self, id, "it cannot start: ", err);
-            promise.deliver(std::move(err));
-          });
+      [self, id, handle](study_no no) { note_started(self, id, handle, no); },
+      [self, id, handle](caf::error& why) {
+        note_started(self, id, handle, std::move(why));
+      });
+  return std::nullopt;
+}
+
+/// Whatever goes wrong is of this study alone.
+void start(coordinator_self self, study_submission x,
+           submission_promise promise) {
+  std::optional<error> why;
+  const auto row = *x.stored;
+  try {
+    why = make_study(self, x, promise);
+  } catch (...) {
+    why = error{errc::resource_exhausted, text_of(std::current_exception())};
+  }
+  if (!why)
+    return;
+  const auto said = "it cannot start: " + why->message;
+  auto& studies = self->state.studies;
+  if (const auto i = studies.find(row.id); i != studies.end()) {
+    const auto handle = i->second.handle;
+    fail_study(self, row, said); // which answers
+    if (handle)
+      self->send_exit(handle, caf::exit_reason::user_shutdown);
+    return;
+  }
+  fail_study(self, row, said);
+  promise.deliver(to_caf_error(*why));
 }
 
 } // namespace
@@ -308,7 +362,8 @@ void submit(coordinator_self self, study_submission x,
             submission_promise promise) {
   auto& st = self->state;
   if (x.stored) // whoever has read it, and by whatever rules
-    if (const auto why = x.study->restore(x.stored->algorithm)) {
+    if (const auto why = x.study->restore(x.stored->algorithm,
+                                          x.stored->trials_ahead)) {
       promise.deliver(to_caf_error(*why));
       return;
     }
@@ -321,7 +376,11 @@ void submit(coordinator_self self, study_submission x,
   }
   std::vector<journal_record> records;
   if (!x.stored) {
-    if (const auto why = st.memory.refusal_of_study()) {
+    if (const auto room = st.memory.first_bytes_max();
+        room && *room < open_trials_bytes_max)
+      x.study->keep_to(*room);
+    if (const auto why
+        = st.memory.refusal_of_study(x.study->first_bytes())) {
       promise.deliver(to_caf_error(*why));
       return;
     }
@@ -336,6 +395,7 @@ void submit(coordinator_self self, study_submission x,
     stored.weight = spec.weight;
     stored.algorithm = x.study->chosen();
     stored.typed = spec.typed;
+    stored.trials_ahead = spec.trials_ahead;
     stored.submitted = seconds_now();
     records.emplace_back(study_saved{stored});
   } else {

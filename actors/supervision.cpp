@@ -1,10 +1,14 @@
 #include "supervision.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <spdlog/spdlog.h>
+
+#include "fault.hpp"
+#include "memory_space.hpp"
 
 namespace hippo {
 
@@ -21,6 +25,12 @@ constexpr std::size_t trials_per_read = 10'000;
 bool is_of_journal(const caf::error& reason) {
   return reason.category() == caf::atom("hippo")
          || reason == caf::sec::request_receiver_down;
+}
+
+/// Why an actor has ended, for people.
+std::string text_of(coordinator_self self, const caf::error& reason) {
+  const auto known = fault_in(reason);
+  return known ? known->what : self->system().render(reason);
 }
 
 /// The records by which the trials of a failed study end.
@@ -49,6 +59,7 @@ std::vector<journal_record> ends_of_trials(state_reader* known,
 void forget(coordinator_self self, study_id id) {
   auto& st = self->state;
   st.memory.remove_study(id);
+  note_let_go(self);
   auto entry = st.studies.extract(id);
   if (!entry || std::exchange(entry.mapped().ended, true))
     return;
@@ -57,8 +68,6 @@ void forget(coordinator_self self, study_id id) {
     return;
   --merger->second.live_studies;
   merger->second.idle_since = self->clock().now();
-  if (const auto no = entry.mapped().no; no && !merger->second.retiring)
-    self->send(merger->second.handle, pause_atom::value, *no, true);
 }
 
 /// What is known of a study without the store.
@@ -74,22 +83,35 @@ stored_study row_of(study_id id,
 void submit_again(coordinator_self self, study_id id) {
   auto& st = self->state;
   const auto entry = st.studies.extract(id);
+  auto submitter = std::move(entry.mapped().submitter);
   st.memory.remove_study(id);
   auto stored = st.options.known->load_study(id);
   if (!stored) {
     spdlog::error("coordinator: study {} cannot be read: {}",
                   number_of(id),
                   stored.failure().message);
+    if (submitter)
+      submitter->deliver(to_caf_error(stored.failure()));
     return;
   }
-  if (has_ended(stored->state))
+  if (has_ended(stored->state)) {
+    if (submitter)
+      submitter->deliver(id);
     return;
+  }
   self
     ->request(caf::actor_cast<coordinator_actor>(self), caf::infinite,
               submit_atom::value,
               study_submission{*entry.mapped().study, std::move(*stored)})
-    .then([](study_id) {},
-          [](const caf::error&) {}); // it has failed, and that was logged
+    .then(
+      [submitter](study_id x) mutable {
+        if (submitter)
+          submitter->deliver(x);
+      },
+      [submitter](caf::error& why) mutable { // it has failed, and that was
+        if (submitter)                       // logged
+          submitter->deliver(std::move(why));
+      });
 }
 
 void note_study_down(coordinator_self self, study_id id,
@@ -106,8 +128,21 @@ void note_study_down(coordinator_self self, study_id id,
     return;
   }
   fail_study(self, row_of(id, x),
-             "a fault of the service itself: "
-               + self->system().render(reason));
+             (x.submitter ? "it could not be started: "
+                          : "a fault of the service itself: ")
+               + text_of(self, reason));
+}
+
+/// Notes that a merger has died of a fault of its own. @returns whether it has
+/// before, not long ago
+bool has_died_again(coordinator_self self, const std::string& key) {
+  const auto now = self->clock().now();
+  auto& all = self->state.last_deaths;
+  const auto last = all.find(key);
+  const bool result
+    = last != all.end() && now - last->second < second_death_span;
+  all[key] = now;
+  return result;
 }
 
 void note_merger_down(coordinator_self self, const std::string& key,
@@ -115,6 +150,7 @@ void note_merger_down(coordinator_self self, const std::string& key,
   auto& st = self->state;
   auto entry = std::move(st.mergers.extract(key).mapped());
   st.memory.remove_plan(key);
+  note_let_go(self);
   if (entry.retiring) {
     for (const auto& f : entry.waiting)
       f();
@@ -124,14 +160,12 @@ void note_merger_down(coordinator_self self, const std::string& key,
     self->quit(reason);
     return;
   }
-  const auto now = self->clock().now();
-  const auto last = st.last_deaths.find(key);
-  const bool again
-    = last != st.last_deaths.end() && now - last->second < second_death_span;
-  st.last_deaths[key] = now;
+  // Who has asked for what cannot be carried out fails, and nobody else.
+  const auto known = fault_in(reason).value_or(fault{});
+  const bool again = known.study == 0 && has_died_again(self, key);
   spdlog::critical("coordinator: the merger of {} has died of a fault of the "
                    "service itself: {}; its studies {}",
-                   key, self->system().render(reason),
+                   key, text_of(self, reason),
                    again ? "have failed" : "go on from what is stored");
   std::vector<study_id> ids;
   for (auto& [id, x] : st.studies)
@@ -140,11 +174,17 @@ void note_merger_down(coordinator_self self, const std::string& key,
   for (const auto id : ids) {
     auto& x = st.studies.at(id);
     self->send_exit(x.handle, caf::exit_reason::user_shutdown);
-    x.restarting = !again;
-    if (again)
+    if (known.is_of(id))
+      fail_study(self, row_of(id, x),
+                 (x.submitter ? "it could not be started: "
+                              : "what it asked for could not be carried out: ")
+                   + known.what);
+    else if (again)
       fail_study(self, row_of(id, x),
                  "the merger of its workload has died twice: "
-                   + self->system().render(reason));
+                   + text_of(self, reason));
+    else
+      x.restarting = true;
   }
 }
 
@@ -165,13 +205,21 @@ void fail_study(coordinator_self self, stored_study stored,
   const study_end end{id, stored.name, study_phase::failed};
   auto records = ends_of_trials(st.options.known.get(), id, why);
   records.emplace_back(study_saved{std::move(stored)});
+  std::optional<caf::typed_response_promise<study_id>> submitter;
+  if (const auto i = st.studies.find(id); i != st.studies.end())
+    submitter = std::move(i->second.submitter);
   forget(self, id);
   self
     ->request(st.journal, caf::infinite, commit_atom::value,
               journal_entry{std::move(records), {}})
     .then(
-      [self, end](std::uint64_t) {
+      [self, end, submitter, why](std::uint64_t) mutable {
         self->send(self->state.observer, notify_atom::value, end);
+        if (submitter)
+          submitter->deliver(caf::make_error(
+            errc::invalid_study,
+            "study " + to_string(end.id) + " (" + end.name + ") has failed: "
+              + why));
       },
       [self](caf::error& err) { self->quit(std::move(err)); });
 }

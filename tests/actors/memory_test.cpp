@@ -120,8 +120,66 @@ TEST(MemoryLimit, AStudyMayTakeHalfAndAllTogetherTheLimitUntilSomeHaveEnded) {
 TEST(MemoryLimit, WhatWasJustSubmittedCounts) {
   const temporary_folder where;
   limited_service x{where, mib};
-  EXPECT_TRUE(x.submit(study_of("first", "model", "random")));
-  EXPECT_FALSE(x.submit(study_of("second", "model", "random")));
+  // A quarter each.
+  for (const auto* name : {"first", "second", "third"})
+    EXPECT_TRUE(x.submit(study_of(name, "model", "random"))) << name;
+  const auto refused = x.submit(study_of("fourth", "model", "random"));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), errc::resource_exhausted);
+}
+
+TEST(MemoryLimit, FewerTrialsAreOpenWhereThereIsLittleAndThatIsStored) {
+  const temporary_folder where;
+  std::uint64_t ahead = 0;
+  {
+    limited_service x{where, mib};
+    ASSERT_TRUE(x.submit(study_of("first", "model", "random")));
+    ahead = x.store->load_study("1")->trials_ahead;
+    EXPECT_GT(ahead, 10u);
+    EXPECT_LT(ahead, 200u);
+    EXPECT_EQ(x.store->load_trials(study_id{1}, 0, 10'000)->size(), ahead);
+    x.look();
+    const auto known = x.ask<coordinator_status>(x.boss, status_atom::value);
+    const auto books = *x.ask<merger_status>(known->mergers.at(0).handle,
+                                             status_atom::value);
+    EXPECT_LE(books.memory_bytes, mib / 4) << "more than it has reserved";
+  }
+  // Whatever the limit is later, it goes on by what it began with.
+  limited_service x{where, std::nullopt};
+  const auto stored = *x.store->load_study("1");
+  ASSERT_TRUE(x.submit(stored.text, stored));
+  EXPECT_EQ(x.store->load_study("1")->trials_ahead, ahead);
+  EXPECT_EQ(x.store->load_trials(study_id{1}, 0, 10'000)->size(), ahead);
+}
+
+TEST(MemoryLimit, AStudyThatTakesMoreThanItsHalfRestsUntilThereIsRoom) {
+  const temporary_folder where;
+  {
+    limited_service x{where, std::nullopt};
+    ASSERT_TRUE(x.submit(study_of("first", "model", "random")));
+    ASSERT_TRUE(x.submit(study_of("second", "twin")));
+  }
+  const auto state_of = [](limited_service& x, const char* id) {
+    return x.store->load_study(id)->state;
+  };
+  {
+    limited_service x{where, 4 * mib};
+    for (const auto* id : {"1", "2"}) {
+      const auto stored = *x.store->load_study(id);
+      ASSERT_TRUE(x.submit(stored.text, stored));
+    }
+    x.look();
+    EXPECT_EQ(state_of(x, "1"), study_phase::paused);
+    EXPECT_NE(x.store->load_study("1")->reason.find("memory is short"),
+              std::string::npos);
+    EXPECT_EQ(state_of(x, "2"), study_phase::running) << "it pays for another";
+    EXPECT_TRUE(x.command(study_id{2}, verb::ask));
+  }
+  limited_service x{where, 1024 * mib};
+  const auto stored = *x.store->load_study("1");
+  ASSERT_TRUE(x.submit(stored.text, stored));
+  x.look();
+  EXPECT_EQ(state_of(x, "1"), study_phase::running);
 }
 
 TEST(MemoryLimit, StudiesThatHaveBegunGoOnAfterARestart) {

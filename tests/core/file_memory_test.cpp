@@ -3,7 +3,9 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <system_error>
@@ -109,6 +111,36 @@ TEST_F(FileMemory, TheFileHasNoNameAndGoesWithIt) {
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   // Others write to the disk as well.
   EXPECT_GT(std::filesystem::space(folder).available + (48 << 20), free_before);
+}
+
+TEST_F(FileMemory, HoldsNoDescriptor) {
+  const auto open_files = [] {
+    return std::distance(std::filesystem::directory_iterator{"/proc/self/fd"},
+                         std::filesystem::directory_iterator{});
+  };
+  const auto before = open_files();
+  std::vector<std::unique_ptr<file_memory>> all;
+  for (int i = 0; i < 20; ++i) {
+    all.push_back(std::make_unique<file_memory>(folder));
+    std::memset(all.back()->allocate(3 << 20), 1, 3 << 20);
+    EXPECT_GE(all.back()->file_bytes(), 3u << 20);
+  }
+  EXPECT_EQ(open_files(), before);
+}
+
+TEST_F(FileMemory, WithoutADescriptorMemoryIsTaken) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  auto none = before;
+  none.rlim_cur = 3;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  {
+    file_memory memory{folder};
+    std::memset(memory.allocate(3 << 20), 1, 3 << 20);
+    EXPECT_EQ(memory.file_bytes(), 0u);
+    EXPECT_GE(memory.memory_bytes(), 3u << 20);
+  }
+  ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
 TEST_F(FileMemory, WhereTheDiskIsFullMemoryIsTaken) {

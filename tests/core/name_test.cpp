@@ -62,6 +62,15 @@ TEST(Name, AMetricThatIsNoneIsNamed) {
   for (std::size_t i = 0; i <= max_metrics; ++i)
     many[std::to_string(i)] = 0;
   EXPECT_EQ(refused_metrics(many), "4097 metrics, of which 4096 are allowed");
+  metrics wide;
+  for (char x = 'a'; wide.size() < max_metrics_bytes / max_name_bytes; ++x)
+    for (char y = 'a'; y <= 'h'; ++y)
+      wide[std::string(max_name_bytes - 1, x) + y] = 1;
+  EXPECT_EQ(refused_metrics(wide), std::nullopt);
+  wide["z"] = 1;
+  EXPECT_EQ(refused_metrics(wide),
+            "65 metrics whose names have 65537 bytes, of which 65536 are "
+            "allowed");
 }
 
 } // namespace

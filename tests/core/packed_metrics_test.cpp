@@ -36,6 +36,23 @@ TEST(PackedMetrics, NamesOfTheLastListAndOfEarlierOnesAreKeptOnce) {
   EXPECT_EQ(names.at(first), (std::vector<std::string>{"acc", "loss"}));
 }
 
+TEST(PackedMetrics, NamesThatAreNewTakeMoreAndThoseThatAreKnownDoNot) {
+  metric_names names;
+  const metrics one{{"acc", 1}, {"loss", 2}}, other{{"accuracy", 1}};
+  const auto first = names.bytes_more(one);
+  EXPECT_GT(first, 7u);
+  EXPECT_EQ(names.bytes(), 0u);
+  names.intern(one);
+  EXPECT_EQ(names.bytes(), first);
+  EXPECT_EQ(names.bytes_more(one), 0u);
+  const auto more = names.bytes_more(other);
+  EXPECT_GT(more, 8u);
+  names.intern(other);
+  names.intern(one);
+  EXPECT_EQ(names.bytes(), first + more);
+  EXPECT_EQ(names.bytes_more(other), 0u);
+}
+
 struct PackedMetricsProperties : testing::TestWithParam<unsigned> {};
 
 TEST_P(PackedMetricsProperties, WhatIsUnpackedIsWhatWasPackedBitForBit) {

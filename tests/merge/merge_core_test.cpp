@@ -1375,6 +1375,65 @@ TEST(MergeCore, APausedStudyQuiescesOnceAndGoesOnWhereItWas) {
   x.expect_all_as_alone();
 }
 
+TEST(MergeCore, OfAStudyThatIsGoneNothingIsTrainedAndOthersGoOn) {
+  for (const bool is_paused : {false, true}) {
+    started_world x;
+    const auto other = x.add_study(each_three);
+    x.train(0, {x.change(.1, 6, .01), x.constant(.3)}, 9);
+    x.train(other, {x.constant(.1)}, 9);
+    const auto first = x.grant();
+    x.grant();
+    x.step(first, x.lease_of(first));
+    x.commit_all();
+    if (is_paused)
+      x.apply(merge_event::paused_set{study_no{0}, true});
+    x.apply(merge_event::study_left{study_no{0}});
+    EXPECT_FALSE(x.core.plan().is_waiting(study_no{0}));
+    const auto told = x.studies[0].received;
+    // What comes in its name later is ignored.
+    x.give(0, x.orders_of(0));
+    x.apply(merge_event::paused_set{study_no{0}, false});
+    x.apply(merge_event::weight_set{study_no{0}, 7});
+    x.apply(merge_event::study_left{study_no{0}});
+    x.run_all();
+    EXPECT_EQ(x.studies[0].received, told);
+    EXPECT_EQ(x.studies[0].quiesced, 0u);
+    EXPECT_LT(x.trained, 9u + 9u) << "it was trained on";
+    EXPECT_TRUE(x.studies[other].failed.empty());
+    EXPECT_EQ(x.studies[other].trials.at(0).delivered.size(), 3u);
+  }
+}
+
+TEST(MergeCore, NamesThatDifferFromResultToResultFailTheirTrials) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2), x.constant(.3)}, 3);
+  std::uint64_t refused = 0;
+  for (int i = 0; i < 3; ++i) {
+    const auto id = x.grant();
+    auto& job = x.trainers.at(id).jobs.begin()->second;
+    auto report = x.train_to(job, job.work.stops.at(job.next_stop++), 1);
+    // Two of these are within the limit, the third one is not.
+    report.values.clear();
+    for (int j = 0; j < 16'000; ++j)
+      report.values["metric" + std::to_string(100'000 * i + j)
+                    + std::string(64, 'x')]
+        = j;
+    const auto lease = job.work.number;
+    x.report(report);
+    x.end(id, lease);
+    x.commit_all();
+    refused += x.studies[0].failed.size();
+  }
+  ASSERT_EQ(x.studies[0].failed.size(), 1u);
+  const auto& why = x.studies[0].failed.begin()->second.reason;
+  EXPECT_EQ(why.code, errc::resource_exhausted);
+  EXPECT_NE(why.message.find("differ from result to result"),
+            std::string::npos)
+    << why.message;
+  EXPECT_LE(x.core.status().memory_bytes, 2 * max_name_lists_bytes);
+  EXPECT_EQ(refused, 1u);
+}
+
 TEST(MergeCore, WhatAPausedStudyAsksForWaits) {
   started_world x;
   x.apply(merge_event::paused_set{study_no{0}, true});

@@ -89,7 +89,7 @@ void world::note_fruitless(const lease& work, const stop_point& next) {
   const bool is_disturbed
     = what_.cut + what_.delay + what_.hang + what_.crash + what_.power_cut
         + what_.disk_slow + what_.disk_full + what_.read_only
-        + what_.actor_death
+        + what_.actor_death + what_.short_memory
       > 0;
   // Each trainer may hand back one lease, in each of its registrations.
   const std::uint64_t most
@@ -154,6 +154,15 @@ void world::check_study(state_reader& store, const stored_study& study) {
   const auto read
     = admit_study(study.text, "study", simulated_workloads(),
                   as_before(study.algorithm, study.typed));
+  if (study.state == study_phase::failed
+      && study.reason.find("memory ran out") != std::string::npos
+      && out_of_memory_.count(study.id) == 0)
+    return fail("study " + to_string(study.id)
+                + " pays for another: " + study.reason);
+  if (study.reason.find("died twice") != std::string::npos
+      && what_.actor_death == 0)
+    return fail("study " + to_string(study.id)
+                + " pays for its merger: " + study.reason);
   const auto& spec = read.study->spec();
   const auto rows = store.load_trials(study.id, 0, 100'000);
   const auto events = store.load_events(study.id, 0, 1'000'000);
@@ -251,6 +260,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
                            && x.value != &scenario::messages
                            && x.value != &scenario::budget
                            && x.value != &scenario::settings
+                           && x.value != &scenario::memory
                            && what_.*x.value > 0;
                   })))
         || (what_.sick_load + what_.sick_train + what_.io_failed + what_.stuck
@@ -258,7 +268,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
                 + what_.hand_back + what_.do_nothing + what_.say_idle
                 + what_.move + what_.dupe
               > 0
-            && (is_disturbed
+            && (is_disturbed || what_.short_memory > 0
                 || ever_sick_.size() >= std::min<std::uint64_t>(
                      merger_options{}.attempts_max, what_.trainers)));
     if (!is_its_own && !is_excused)

@@ -1,8 +1,13 @@
 // What goes wrong, and for how long.
 
 #include <algorithm>
+#include <exception>
+#include <new>
 
+#include "fault.hpp"
+#include "merger.hpp"
 #include "simulation/world.hpp"
+#include "study.hpp"
 
 namespace hippo::simulation {
 
@@ -14,7 +19,8 @@ void world::plan_faults() {
     if (x.is_fault && x.value != &scenario::messages
         && x.value != &scenario::budget && x.value != &scenario::poison
         && x.value != &scenario::settings && x.value != &scenario::flaws
-        && x.value != &scenario::hangs && x.value != &scenario::think)
+        && x.value != &scenario::hangs && x.value != &scenario::think
+        && x.value != &scenario::memory)
       for (std::uint64_t i = 0; i < what_.*x.value; ++i)
         planned_.push_back(x);
   std::shuffle(planned_.begin(), planned_.end(), faults_);
@@ -36,6 +42,39 @@ void world::ail(bool ailments::*what) {
     i->second.device->sick.*what = false;
     i->second.device->freeze(i->second.is_hung);
   });
+}
+
+/// Lets a study's actor end, or a merger with a study that has given it orders,
+/// as they do when an allocation fails.
+void world::run_out_of_memory() {
+  struct victim {
+    caf::strong_actor_ptr who;
+    study_id study;
+  };
+  std::vector<victim> all;
+  for (const auto& [id, x] : inside_) {
+    auto* const y = caf::actor_cast<caf::abstract_actor*>(x);
+    if (y->getf(caf::abstract_actor::is_terminated_flag))
+      continue;
+    using one = study_actor::stateful_base<study_state>;
+    using many = merger_actor::stateful_base<merger_state>;
+    if (auto* const z = dynamic_cast<one*>(y); z && z->state.core)
+      all.push_back({x, z->state.core->stored().id});
+    if (auto* const z = dynamic_cast<many*>(y); z && z->state.core) {
+      const auto& studies = z->state.core->studies();
+      for (const auto no : studies.ids())
+        if (!studies.has_left(no))
+          all.push_back({x, studies.stored_id(no)});
+    }
+  }
+  if (all.empty() || !is_up_)
+    return;
+  const auto& [who, study] = all[faults_() % all.size()];
+  tell("memory runs out in actor " + std::to_string(who->id())
+       + " for study " + to_string(study));
+  out_of_memory_.insert(study);
+  stood_.clear();
+  end(who, fault_of(std::make_exception_ptr(std::bad_alloc{}), study));
 }
 
 void world::inject(scenario::field x) {
@@ -142,6 +181,10 @@ void world::inject(scenario::field x) {
     command_study();
   } else if (is(&s::submit)) {
     submit_study();
+  } else if (is(&s::short_memory)) {
+    if (faults_() % 2 == 0)
+      submit_study();
+    memory_left_ = 1 + faults_() % 60;
   } else if (is(&s::actor_death) && is_up_ && !inside_.empty()) {
     auto i = inside_.begin();
     std::advance(i, static_cast<std::ptrdiff_t>(faults_() % inside_.size()));

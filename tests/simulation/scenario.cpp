@@ -57,6 +57,9 @@ const std::vector<scenario::field>& scenario::fields() {
     {"move", &s::move, "a trainer gets on in heartbeats alone", true},
     {"resend", &s::resend, "a trainer sends what nobody knows", true},
     {"dupe", &s::dupe, "a trainer saves what is not there", true},
+    {"short_memory", &s::short_memory,
+     "memory runs out in a study or its merger while it starts", true},
+    {"memory", &s::memory, "KiB that studies may take; 0: no limit", true},
   };
   return result;
 }
@@ -93,6 +96,8 @@ scenario scenario::draw(std::uint64_t seed) {
         && field.value != &scenario::think
         && field.value != &scenario::sick_start
         && field.value != &scenario::hangs
+        && field.value != &scenario::short_memory
+        && field.value != &scenario::memory
         && std::ranges::find(lies, field.value) == lies.end()
         && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
@@ -105,6 +110,8 @@ scenario scenario::draw(std::uint64_t seed) {
   x.hangs = below(4) == 0;
   for (const auto lie : lies)
     x.*lie = below(8) == 0 ? 1 + below(2 * size) : 0;
+  x.short_memory = below(6) == 0 ? 1 + below(2 * size) : 0;
+  x.memory = below(8) == 0 ? 300 + below(1500) : 0;
   return x;
 }
 

@@ -65,6 +65,10 @@ struct scenario {
 
   std::uint64_t think = 0; ///< seconds that slow studies take to decide
 
+  /// Memory runs out in an actor of a study or in its merger while they start.
+  std::uint64_t short_memory = 0;
+  std::uint64_t memory = 0; ///< KiB that studies may take; 0: no limit
+
   std::uint64_t messages = 0; ///< whether the trace shows each
 
   /// All of it by name, with the meaning for the help.

@@ -49,6 +49,8 @@ void world::boot() {
   options.coordinator.unpacked_nodes_max = what_.seed % 3;
   if (what_.seed % 4 == 0) // which changes nothing but where things lie
     options.coordinator.cold_folder = std::filesystem::temp_directory_path();
+  if (what_.memory > 0)
+    options.coordinator.memory_bytes_max = what_.memory << 10;
   if (what_.budget > 0)
     options.coordinator.checkpoint_bytes_max = what_.budget;
   observer_ = system_.spawn([this, life = life_ + 1](
@@ -152,6 +154,8 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
           [=, this](const caf::error& why) {
             if (life != life_ || !is_up_)
               return;
+            if (out_of_memory_.count(id) > 0)
+              return restore(studies, next + 1); // it alone
             tell("study " + to_string(id) + " cannot go on: "
                  + system_.render(why));
             if (!may_end_)

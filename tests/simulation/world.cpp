@@ -125,6 +125,8 @@ bool world::step() {
   deliver(ready[what_.shuffle != 0 ? below(ready.size()) : 0]);
   if (what_.resend > 0 && messages_ % 64 == 0)
     check_held();
+  if (memory_left_ > 0 && --memory_left_ == 0)
+    run_out_of_memory();
   return true;
 }
 

@@ -144,6 +144,7 @@ private:
   void plan_faults();
   void inject(scenario::field x);
   void ail(bool ailments::*what);
+  void run_out_of_memory();
 
   // -- checks.cpp -------------------------------------------------------------
 
@@ -192,6 +193,11 @@ private:
   std::uint64_t last_node_ = 0;
   std::uint64_t submitted_ = 0;
   std::uint64_t submissions_under_way_ = 0;
+
+  /// After so many messages memory runs out in an actor; 0: in none.
+  std::uint64_t memory_left_ = 0;
+  /// The studies of which that may be said.
+  std::set<study_id> out_of_memory_;
 
   std::vector<scenario::field> planned_; ///< faults to come, the last one first
   std::uint64_t next_fault_ = 0;         ///< at this message

@@ -646,7 +646,7 @@ TEST_F(StateFolderTest, AFolderOfAnOlderProgramGetsWhatStandsForItsStudies) {
   EXPECT_EQ(uid.size(), 32u);
   // What an older program adds has one too.
   run_sql("INSERT INTO studies SELECT 2, name, file, text, metric, direction,"
-          " state, weight, active_seconds, reason, 0, '', 0, 0, 0"
+          " state, weight, active_seconds, reason, 0, '', 0, 0, 0, 4096"
           " FROM studies");
   EXPECT_EQ(open()->load_uid(study_id{2})->size(), 32u);
   EXPECT_EQ(*open()->load_uid(study_id{1}), uid);
@@ -674,6 +674,7 @@ TEST_F(StateFolderTest, TheDeviceTimeOfAStudyAddsUpWhateverElseIsSaved) {
   auto study = some_study(1, "mnist");
   study.submitted = 1e9 + 0.5;
   study.typed = true;
+  study.trials_ahead = 77;
   commit(*open(), {study_saved{study}, study_served{study_id{1}, 1.5, 0.25}});
   study.submitted = 0; // which is what it was
   commit(*open(), {study_served{study_id{1}, 2, 0.5}, study_saved{study}});
@@ -681,6 +682,7 @@ TEST_F(StateFolderTest, TheDeviceTimeOfAStudyAddsUpWhateverElseIsSaved) {
   EXPECT_EQ(folder->load_study("1")->cost, 0.75);
   EXPECT_EQ(folder->load_study("1")->submitted, 1e9 + 0.5);
   EXPECT_TRUE(folder->load_study("1")->typed);
+  EXPECT_EQ(folder->load_study("1")->trials_ahead, 77u);
   EXPECT_EQ(folder->load_study("1")->device_seconds, 3.5);
   EXPECT_EQ(folder->load_studies()->front().device_seconds, 3.5);
 }

@@ -362,6 +362,60 @@ TEST(StudyCore, WhoeverTrainsATrialIsAnsweredWhenItIsThere) {
       << to;
 }
 
+TEST(StudyCore, WithoutMemoryItRestsAndGoesOnWhenThereIsSome) {
+  world x{options_of("algorithm: grid\n")};
+  x.commit_all();
+  const auto is = [&](study_phase phase) {
+    x.commit_all();
+    EXPECT_EQ(x.core().stored().state, phase);
+    x.expect_replayed();
+  };
+  x.take(x.core().set_full("it takes too much", x.now_));
+  x.take(x.core().set_full("it takes too much", x.now_)); // before it is stored
+  EXPECT_EQ(x.journal_.size(), 1u);
+  is(study_phase::paused);
+  EXPECT_EQ(x.core().stored().reason, "memory is short: it takes too much");
+  x.take(x.core().set_full("it takes even more", x.now_));
+  EXPECT_TRUE(x.journal_.empty()) << "it rests already";
+  // Whoever resumes it cannot make room.
+  x.command(verb::resume);
+  is(study_phase::running);
+  x.take(x.core().set_full("it takes too much", x.now_));
+  is(study_phase::paused);
+  x.take(x.core().set_full("", x.now_));
+  is(study_phase::running);
+  EXPECT_EQ(x.paused_, (std::vector<bool>{true, false, true, false}));
+  // A pause of somebody else's is not ended.
+  x.command(verb::pause);
+  is(study_phase::paused);
+  x.take(x.core().set_full("", x.now_));
+  EXPECT_TRUE(x.journal_.empty());
+  x.command(verb::resume);
+  x.commit_all();
+  while (!x.end_) {
+    for (const auto no : x.waiting())
+      x.train_one(no);
+    x.commit_all();
+  }
+  is(study_phase::complete);
+  x.take(x.core().set_full("it takes too much", x.now_));
+  EXPECT_TRUE(x.journal_.empty());
+}
+
+TEST(StudyCore, WithoutMemoryAClientIsRefusedNewTrialsAndNothingElse) {
+  world x{options_of(client_study)};
+  x.command(verb::ask);
+  x.commit_all();
+  x.take(x.core().set_full("no new trial", x.now_));
+  EXPECT_TRUE(x.journal_.empty());
+  EXPECT_EQ(x.refusal(x.command(verb::ask)), "no new trial");
+  x.train(0, 12);
+  x.commit_all();
+  EXPECT_EQ(x.waiting(), std::vector<trial_no>{0});
+  x.take(x.core().set_full("", x.now_));
+  EXPECT_EQ(x.refusal(x.command(verb::ask)), "");
+}
+
 TEST(StudyCore, StopAfterPauseAsksTheMergerOnceMoreAndEnds) {
   world x{options_of("algorithm: grid\n")};
   x.command(verb::pause);
@@ -1190,6 +1244,8 @@ TEST_P(StudyCoreSeeds, ReplayIsAsLive) {
     }
     if (chance(1))
       x.command(chance(50) ? verb::stop : verb::close);
+    if (chance(10))
+      x.take(x.core().set_full(chance(50) ? "full" : "", x.now_));
     if (x.core().stored().state == study_phase::stopping && chance(30))
       x.take(x.core().quiesced(x.now_));
     x.pass(100ms);

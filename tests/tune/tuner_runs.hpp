@@ -22,7 +22,7 @@ namespace hippo {
 class tuner_run {
 public:
   explicit tuner_run(const study_spec& x,
-                     std::uint64_t ahead = tuner::trials_ahead)
+                     std::uint64_t ahead = trials_ahead_max)
     : tuner_(x, {}, ahead), ahead_(ahead) {
     take(tuner_.start());
   }

@@ -588,7 +588,7 @@ void add_serve(verb_table& verbs) {
                  "What the service may hold in memory, e.g. 2GiB: a quarter, "
                  "256 MiB at most, on behalf of those who are connected, and "
                  "the rest for studies and their plans; beyond it new studies "
-                 "and trials are refused, and what has begun goes on")
+                 "are refused, and those that take more than their part rest")
     ->transform(CLI::AsSizeValue(false))
     ->check(CLI::PositiveNumber)
     ->default_str("no limit");

@@ -22,14 +22,27 @@ constexpr std::size_t extent_bytes_min = 1 << 20;
 constexpr std::size_t extent_bytes_max = 64 << 20;
 constexpr std::size_t page_bytes = 4096;
 
-/// Makes a file that no name leads to.
+/// Makes a file that no name leads to. @returns less than 0: it cannot
 int make_file(const std::string& folder) {
   auto name = folder + "/.cold-XXXXXX";
   const auto result = ::mkostemp(name.data(), O_CLOEXEC);
-  if (result < 0)
-    throw std::system_error{errno, std::generic_category(),
-                            "cannot make a file in " + folder};
-  ::unlink(name.c_str());
+  if (result >= 0)
+    ::unlink(name.c_str());
+  return result;
+}
+
+/// Maps a new file of that size, whose descriptor is closed: the mapping keeps
+/// the file. @returns `MAP_FAILED` if there is no room or no descriptor for it
+void* map_file(const std::string& folder, std::size_t size) {
+  const auto file = make_file(folder);
+  if (file < 0)
+    return MAP_FAILED;
+  // Room is taken before it is written to: there is no error afterwards.
+  auto* const result
+    = ::posix_fallocate(file, 0, static_cast<off_t>(size)) == 0
+        ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+        : MAP_FAILED;
+  ::close(file);
   return result;
 }
 
@@ -44,13 +57,18 @@ file_memory::file_memory(const std::string& folder)
 
 void file_memory::let_go() noexcept { extents_.let_go(); }
 
-file_memory::extents::extents(const std::string& folder)
-  : file_(make_file(folder)) {}
+file_memory::extents::extents(const std::string& folder) : folder_(folder) {
+  const auto probe = make_file(folder);
+  if (probe >= 0)
+    ::close(probe);
+  else if (errno != EMFILE && errno != ENFILE)
+    throw std::system_error{errno, std::generic_category(),
+                            "cannot make a file in " + folder};
+}
 
 file_memory::extents::~extents() {
   for (const auto& x : extents_)
     ::munmap(x.at, x.size);
-  ::close(file_);
 }
 
 void file_memory::extents::let_go() noexcept {
@@ -65,15 +83,11 @@ void file_memory::extents::add_extent(std::size_t bytes) {
     = std::max(std::clamp(all, extent_bytes_min, extent_bytes_max),
                up_to(bytes, page_bytes));
   extents_.reserve(extents_.size() + 1);
-  // Room is taken before it is written to: there is no error afterwards.
-  const bool in_file
-    = ::posix_fallocate(file_, static_cast<off_t>(file_bytes_),
-                        static_cast<off_t>(size))
-      == 0;
-  auto* at = in_file ? ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED,
-                              file_, static_cast<off_t>(file_bytes_))
-                     : ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto* at = map_file(folder_, size);
+  const bool in_file = at != MAP_FAILED;
+  if (!in_file)
+    at = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (at == MAP_FAILED)
     throw std::bad_alloc{};
   extents_.push_back({static_cast<std::byte*>(at), size, in_file});

@@ -8,9 +8,10 @@
 
 namespace hippo {
 
-/// Memory for what is seldom looked at. It lies in a file, which has no name
-/// and goes with it: the operating system keeps in memory what is used, and
-/// brings back the rest when it is touched.
+/// Memory for what is seldom looked at. It lies in files without a name, which
+/// go with it: the operating system keeps in memory what is used, and brings
+/// back the rest when it is touched. It holds no descriptor: there may be
+/// thousands.
 ///
 /// Where the disk has no room for more, more is taken from memory.
 ///
@@ -25,22 +26,22 @@ public:
   file_memory& operator=(const file_memory&) = delete;
   ~file_memory() override = default;
 
-  /// Takes what is in the file out of the process's memory, until it is
+  /// Takes what is in files out of the process's memory, until it is
   /// touched.
   /// @complexity O(pages that were touched since)
   void let_go() noexcept;
 
-  /// So much of the file is in use, or was: it does not become smaller.
+  /// So much of files is in use, or was: it does not become smaller.
   [[nodiscard]] std::uint64_t file_bytes() const noexcept {
     return extents_.file_bytes();
   }
-  /// So much was taken from memory, since the disk was full.
+  /// So much was taken from memory, since there was no room in files.
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
     return extents_.memory_bytes();
   }
 
 private:
-  /// Large pieces, mapped from the file.
+  /// Large pieces, each mapped from a file of its own.
   class extents final : public std::pmr::memory_resource {
   public:
     explicit extents(const std::string& folder);
@@ -72,7 +73,7 @@ private:
     /// Maps a piece of at least so many bytes.
     void add_extent(std::size_t bytes);
 
-    int file_ = -1;
+    std::string folder_;
     std::vector<extent> extents_; ///< the last one has room
     std::size_t used_ = 0;        ///< of the last one
     std::uint64_t file_bytes_ = 0;

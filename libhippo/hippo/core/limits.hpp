@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,6 +21,14 @@ inline constexpr std::size_t max_text_bytes = 64 << 10;
 inline constexpr std::size_t max_hyper_parameters = 4096;
 inline constexpr std::size_t max_workload_options = 4096;
 inline constexpr std::size_t max_metrics = 4096;
+/// Of the names of all metrics of one measurement.
+inline constexpr std::size_t max_metrics_bytes = 64 << 10;
+/// Of the different lists of names that the results of a workload key have, as
+/// `metric_names::bytes` counts them.
+inline constexpr std::size_t max_name_lists_bytes = 4 << 20;
+
+/// How many trials of a study may be open at most; see `trial_window`.
+inline constexpr std::uint64_t trials_ahead_max = 4096;
 
 /// Says why a text cannot travel ("holds a zero byte"): it is too long,
 /// holds a zero byte, or is not valid UTF-8. @returns nothing if it can

@@ -102,10 +102,21 @@ std::optional<std::string> refused_study_name(std::string_view name,
   return {};
 }
 
+std::size_t bytes_of_names(const metrics& measured) {
+  std::size_t result = 0;
+  for (const auto& kvp : measured)
+    result += kvp.first.size();
+  return result;
+}
+
 std::optional<std::string> refused_metrics(const metrics& measured) {
   if (measured.size() > max_metrics)
     return std::to_string(measured.size()) + " metrics, of which "
            + std::to_string(max_metrics) + " are allowed";
+  if (const auto bytes = bytes_of_names(measured); bytes > max_metrics_bytes)
+    return std::to_string(measured.size()) + " metrics whose names have "
+           + std::to_string(bytes) + " bytes, of which "
+           + std::to_string(max_metrics_bytes) + " are allowed";
   for (const auto& [name, value] : measured)
     if (const auto why = refused_name(name))
       return "a metric whose name " + *why + ": '" + excerpt(to_utf8(name))

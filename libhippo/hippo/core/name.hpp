@@ -37,6 +37,9 @@ std::optional<std::string>
 refused_study_name(std::string_view name,
                    name_rules rules = name_rules::today);
 
+/// How long the names of what was measured are together.
+std::size_t bytes_of_names(const metrics& measured);
+
 /// Says why what a workload has measured cannot be told: "a metric whose name
 /// is empty: ''".
 std::optional<std::string> refused_metrics(const metrics& measured);

@@ -20,6 +20,13 @@ public:
   ///             O(metrics * log lists)
   std::uint32_t intern(const metrics& x);
 
+  /// How much more `bytes` would be after `intern`; 0: they are known.
+  /// @complexity as of `intern`
+  [[nodiscard]] std::uint64_t bytes_more(const metrics& x) const;
+
+  /// How much the lists take, in bytes. O(1).
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
   /// REQUIRES: `place` is of `intern`.
   [[nodiscard]] const std::vector<std::string>& at(std::uint32_t place) const {
     return *lists_[place];
@@ -28,9 +35,14 @@ public:
 private:
   using list = std::vector<std::string>;
 
+  [[nodiscard]] bool is_last(const metrics& x) const;
+  static list list_of(const metrics& x);
+  static std::uint64_t bytes_of(const metrics& x);
+
   std::map<list, std::uint32_t> places_;
   std::vector<const list*> lists_; ///< keys of `places_`
   std::uint32_t last_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
 /// What an evaluation measured, in 16 bytes and 8 for each metric: a map of

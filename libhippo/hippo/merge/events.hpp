@@ -39,6 +39,11 @@ struct paused_set {
   study_no study{};
   bool paused = false;
 };
+/// A study is gone, whatever became of it: nothing is trained for it any more,
+/// and what comes in its name is ignored.
+struct study_left {
+  study_no study{};
+};
 /// Leasing may begin: every study that is to share from the start is there.
 struct started {};
 /// Nothing more is leased, and what runs ends after its present step, with a
@@ -224,7 +229,8 @@ namespace hippo {
 
 using any_merge_event = std::variant<
   merge_event::study_added, merge_event::orders_given, merge_event::weight_set,
-  merge_event::paused_set, merge_event::started, merge_event::halted,
+  merge_event::paused_set, merge_event::study_left, merge_event::started,
+  merge_event::halted,
   merge_event::retiring, merge_event::budget_set, merge_event::committed,
   merge_event::time_passed, merge_event::reported, merge_event::resent,
   merge_event::lease_ended, merge_event::malformed, merge_event::granted,

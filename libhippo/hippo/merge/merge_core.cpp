@@ -62,7 +62,7 @@ merge_core::effects merge_core::apply(any_merge_event event, moment now) {
 // -- from studies and the service ---------------------------------------------
 
 bool merge_core::has_study(study_no study, const char* what) {
-  if (studies_.has(study))
+  if (studies_.has(study) && !studies_.has_left(study))
     return true;
   log(level::warning, "ignored " + std::string{what} + " for study "
                         + to_string(study) + " of "
@@ -107,6 +107,14 @@ void merge_core::on(merge_event::paused_set& x) {
   if (!has_study(x.study, x.paused ? "a pause" : "an end of a pause"))
     return;
   studies_.set_paused(x.study, x.paused);
+  recheck_all();
+  reconcile();
+}
+
+void merge_core::on(merge_event::study_left& x) {
+  if (!has_study(x.study, "an end"))
+    return;
+  studies_.leave(x.study);
   recheck_all();
   reconcile();
 }
@@ -332,8 +340,10 @@ void merge_core::recheck_all() {
 merger_status merge_core::status() const {
   merger_status result;
   result.figures = plan_.figures();
-  for (auto i : studies_.ids())
+  for (auto i : studies_.ids()) {
     result.by_study.add(plan_.figures(i));
+    result.segments[studies_.stored_id(i)] += plan_.segments(i);
+  }
   result.trained_steps = usage_.trained_steps();
   result.reused_steps = plan_.restored_steps();
   result.runnable_paths = chooser_.runnable_count();

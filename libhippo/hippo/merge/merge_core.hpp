@@ -54,6 +54,7 @@ public:
 
   [[nodiscard]] const std::string& workload_key() const { return key_; }
   [[nodiscard]] const lease_table& leases() const { return leases_; }
+  [[nodiscard]] const study_table& studies() const { return studies_; }
   [[nodiscard]] const search_plan& plan() const { return plan_; }
   /// The file in which all is that nobody waits for; null: it is in memory.
   [[nodiscard]] file_memory* cold() const { return kept_->cold.get(); }
@@ -72,6 +73,7 @@ private:
   void on(merge_event::orders_given& x);
   void on(merge_event::weight_set& x);
   void on(merge_event::paused_set& x);
+  void on(merge_event::study_left& x);
   void on(merge_event::started& x);
   void on(merge_event::halted& x);
   void on(merge_event::retiring& x);

@@ -385,7 +385,7 @@ void merge_core::take_late(stop_report x, reply_address from) {
     reconcile();
     return;
   }
-  if (!all_finite(x.values))
+  if (!all_finite(x.values) || plan_.refused_names(x.values))
     x.values.clear(); // to be found out again
   leave_out_given_up(x);
   // Its tree may have begun anew on another kind of device.
@@ -432,7 +432,14 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     leave_out_saved(x);
   }
   recheck_.insert(id);
+  const auto refused = plan_.refused_names(x.values);
+  if (refused)
+    x.values.clear();
   const auto news = plan_.record(x);
+  if (news && refused) {
+    failed_under_.erase(x.node); // under any settings
+    plan_.diverge(x.node, x.at, {errc::resource_exhausted, *refused});
+  }
   if (news && (news->measured || news->saved))
     for (auto other : retries_.note_recorded(lease, x.at))
       effects_.push_back(merge_effect::blame_trainer{

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct merger_status {
   std::uint64_t reused_steps = 0; ///< unique steps that were there before
   std::uint64_t runnable_paths = 0;
   std::uint64_t memory_bytes = 0; ///< that its books take, about
+  /// The segments of each study's trials: its part of the books.
+  std::map<study_id, std::uint64_t> segments;
   double device_seconds = 0; ///< in which trainers were at work, added up
   double step_seconds = 0; ///< the mean time of a trained step, ever
   /// What the steps that its trials have got would take if each trial were

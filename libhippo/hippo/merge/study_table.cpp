@@ -143,6 +143,21 @@ void study_table::set_paused(study_no no, bool paused) {
   check_invariants();
 }
 
+void study_table::leave(study_no no) {
+  assert(has(no) && !has_left(no));
+  auto& study = studies_[no];
+  for (auto trial : study.trials)
+    if (trial != no_trial)
+      plan_.drop(trial);
+  study.trials.clear();
+  study.trials.shrink_to_fit();
+  study.running.clear();
+  study.deferred.clear();
+  study.paused = study.wants_capacity = false;
+  study.has_left = true;
+  check_invariants();
+}
+
 void study_table::follow_ended_lease() {
   for (auto& x : studies_)
     if (x.paused && !x.running.empty())
@@ -211,6 +226,7 @@ void study_table::check_invariants() const {
     assert(x.awaited <= x.sent);
     assert(x.deferred.empty() || x.paused);
     assert(x.running.empty() || x.paused);
+    assert(!x.has_left || (!x.paused && !x.wants_capacity && x.trials.empty()));
   }
   assert(plan_.trials() == number_in_study_.size());
   assert(plan_.studies() == studies_.size());

@@ -21,6 +21,7 @@ namespace hippo {
 ///
 /// @invariant a study has acknowledged, and need have, no more than was sent
 /// @invariant requests are deferred only while the study is paused
+/// @invariant a study that has left wants nothing
 /// @invariant each trial of the plan is that of one number of its study
 class study_table {
 public:
@@ -47,6 +48,10 @@ public:
   /// Pauses a study: it waits only for what is being trained. Or lets it go on
   /// with what it waited for.
   void set_paused(study_no study, bool paused);
+
+  /// A study is gone: its trials wait for nothing any more.
+  /// REQUIRES: it is there and has not left
+  void leave(study_no study);
 
   /// What a lease that has ended did not reach is no longer on its way: paused
   /// studies must not have it trained again.
@@ -76,6 +81,10 @@ public:
   [[nodiscard]] std::uint64_t size() const { return studies_.size(); }
   [[nodiscard]] id_range<study_no> ids() const { return studies_.ids(); }
   [[nodiscard]] bool has(study_no study) const { return studies_.has(study); }
+  /// Whether a study that was there is gone. REQUIRES: `has(study)`
+  [[nodiscard]] bool has_left(study_no study) const {
+    return studies_[study].has_left;
+  }
   /// The store's number of a study.
   [[nodiscard]] study_id stored_id(study_no study) const {
     return studies_[study].id;
@@ -107,6 +116,7 @@ private:
     std::vector<study_orders::request> deferred; ///< until it goes on
     bool is_told_quiesced = false;
     bool wants_capacity = false;
+    bool has_left = false;
     std::uint64_t sent = 0;  ///< news and offers
     std::uint64_t acked = 0; ///< of these, when it last gave orders
     std::uint64_t awaited = 0; ///< of these, before it is offered more

@@ -145,6 +145,7 @@ trial_id search_plan::add_trial(study_no study,
   trial.responsive = responsive;
   trial.leaf = chain(trial, segments, strand);
   ++studies_[study].figures.trials;
+  studies_[study].segments += segments.size();
   return trials_.add(trial);
 }
 
@@ -153,6 +154,7 @@ void search_plan::reroute(trial_id id, const std::vector<segment>& segments) {
   assert(trial.responsive);
   [[maybe_unused]] const auto before = node_at(id, trial.asked_to);
   trial.leaf = chain(trial, segments, nodes_[trial.leaf].strand);
+  studies_[trial.study].segments += segments.size();
   assert(node_at(id, trial.asked_to) == before);
 }
 
@@ -674,7 +676,8 @@ std::uint64_t search_plan::memory_bytes() const {
   for (const auto& x : studies_)
     waiting += x.wants;
   constexpr auto want_bytes = sizeof(step_t) + sizeof(want) + 2 * block_bytes;
-  return nodes_.memory_bytes() + waiting * want_bytes;
+  return nodes_.memory_bytes() + nodes_.names().bytes()
+         + waiting * want_bytes;
 }
 
 std::uint64_t search_plan::cold_bytes() const {

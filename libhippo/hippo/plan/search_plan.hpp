@@ -277,6 +277,15 @@ public:
   /// About how much of the cold memory it takes, in bytes: what grows with
   /// nodes, trials, results and checkpoints. O(1).
   [[nodiscard]] std::uint64_t cold_bytes() const;
+  /// Returns how many segments the study's trials have been given, shared ones
+  /// included: its part of what the plan takes. O(1).
+  [[nodiscard]] std::uint64_t segments(study_no study) const {
+    return studies_[study].segments;
+  }
+  /// Says why what was measured cannot be kept: its names are others again, and
+  /// those that are known take too much memory.
+  [[nodiscard]] std::optional<std::string>
+  refused_names(const metrics& values) const;
   [[nodiscard]] std::uint64_t studies() const { return studies_.size(); }
   [[nodiscard]] std::uint64_t trials() const { return trials_.size(); }
 
@@ -326,6 +335,7 @@ private:
     std::uint32_t measuring = 0;
     merge_figures figures;
     std::uint64_t wants = 0; ///< states that its trials wait for
+    std::uint64_t segments = 0; ///< of its trials
   };
 
   struct trial_state {

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/limits.hpp"
 #include "hippo/core/name.hpp"
 #include "hippo/pareto/goals.hpp"
 #include "hippo/plan/workload_spec.hpp"
@@ -238,6 +239,8 @@ struct study_spec {
   /// Whether its code is given values by their types, and not all numbers
   /// alike: so it is but of studies that were submitted before that was so.
   bool typed = false;
+  /// How many trials may be open that have not settled; see `trial_window`.
+  std::uint64_t trials_ahead = trials_ahead_max;
   double weight = 1;      ///< share of the trainers, relative to other studies
   failure_policy on_error = failure_policy::pause;
   /// Where what others check stands, by its path (`algorithm.asha.eta`).

@@ -10,6 +10,7 @@
 #include "hippo/core/choice.hpp"
 #include "hippo/core/error.hpp"
 #include "hippo/core/ids.hpp"
+#include "hippo/core/limits.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/plan/lease.hpp"
 #include "hippo/plan/timing.hpp"
@@ -121,6 +122,7 @@ struct stored_study {
   std::string reason;        ///< why it ended early; empty if it did not
   std::string algorithm; ///< that was chosen for it; see `accepted_study`
   bool typed = false;    ///< see `study_spec`
+  std::uint64_t trials_ahead = trials_ahead_max; ///< see `study_spec`
   friend bool operator==(const stored_study&, const stored_study&) = default;
 };
 

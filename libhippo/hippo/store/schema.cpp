@@ -105,6 +105,12 @@ constexpr auto columns_of_version_9_sql = R"(
   ALTER TABLE studies ADD COLUMN typed INTEGER NOT NULL DEFAULT 0;
 )";
 
+/// What came with version 10: how many trials of a study may be open at a time
+/// (`study_spec::trials_ahead`). It was one number for all.
+constexpr auto columns_of_version_10_sql = R"(
+  ALTER TABLE studies ADD COLUMN trials_ahead INTEGER NOT NULL DEFAULT 4096;
+)";
+
 constexpr auto identities_sql = R"(
   CREATE TABLE IF NOT EXISTS identities (
     study INTEGER PRIMARY KEY REFERENCES studies, uid TEXT NOT NULL UNIQUE
@@ -254,7 +260,9 @@ expected<std::monostate> make_tables(sql_database& database) {
     return done;
   if (auto done = database.run(columns_of_version_8_sql); !done)
     return done;
-  return database.run(columns_of_version_9_sql);
+  if (auto done = database.run(columns_of_version_9_sql); !done)
+    return done;
+  return database.run(columns_of_version_10_sql);
 }
 
 expected<std::monostate> make_identities(sql_database& database) {
@@ -305,8 +313,10 @@ expected<std::monostate> migrate(sql_database& database,
     done = database.run(from_version_7_sql);
   if (done && *from > 1 && *from < 8)
     done = database.run(columns_of_version_8_sql);
-  if (done && *from > 1)
+  if (done && *from > 1 && *from < 9)
     done = database.run(columns_of_version_9_sql);
+  if (done && *from > 1)
+    done = database.run(columns_of_version_10_sql);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

@@ -168,7 +168,7 @@ state_reader::load_study(const std::string& id_or_name) {
       [&](sql_statement& x) { x.bind_text(1, id_or_name); },
       [](const sql_statement& row) -> expected<stored_study> {
         auto study = study_in(row);
-        study.text = row.text(14);
+        study.text = row.text(15);
         return study;
       });
   };

@@ -64,7 +64,8 @@ std::string study_columns_of(std::uint64_t version) {
   return std::string{"id, name, file, metric, direction, state, weight,"
                      " active_seconds, reason, device_seconds, algorithm,"
                      " cost, submitted, "}
-         + (version < 9 ? "0" : "typed");
+         + (version < 9 ? "0" : "typed")
+         + (version < 10 ? ", 4096" : ", trials_ahead");
 }
 
 stored_study study_in(const sql_statement& row) {
@@ -87,6 +88,8 @@ stored_study study_in(const sql_statement& row) {
   result.cost = amount(11, 0);
   result.submitted = amount(12, 0);
   result.typed = row.number(13) != 0;
+  result.trials_ahead
+    = std::clamp<std::uint64_t>(row.number(14), 1, trials_ahead_max);
   const auto state
     = named(row.text(5), study_phase::running, study_phase::cancelled);
   auto damage = damage_of_study(row);

@@ -165,7 +165,8 @@ expected<std::monostate> state_writer::prepare_writers() {
     {&writers_.forget_outputs,
      "DELETE FROM outputs WHERE id <= (SELECT max(id) FROM outputs) - ?"},
     {&writers_.save_study,
-     "INSERT INTO studies VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0, ?, ?)"
+     "INSERT INTO studies VALUES"
+     " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0, ?, ?, ?)"
      " ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
      " weight = excluded.weight, active_seconds = excluded.active_seconds,"
      " reason = excluded.reason, metric = excluded.metric,"
@@ -389,6 +390,7 @@ expected<std::monostate> state_writer::write(const study_saved& x) {
     .bind_text(11, study.algorithm)
     .bind_real(12, study.submitted)
     .bind(13, std::uint64_t{study.typed})
+    .bind(14, study.trials_ahead)
     .run();
 }
 

@@ -93,7 +93,7 @@ expected<parsed_command> parse_command(const study_command& x,
     case verb::close:
       return parsed_command{command::close{}};
     case verb::pause:
-      return parsed_command{command::pause{}};
+      return parsed_command{command::pause{x.text}};
     case verb::resume:
       return parsed_command{command::resume{}};
     case verb::stop:

@@ -36,7 +36,9 @@ struct tell {
   std::optional<double> value;             ///< of the objective
 };
 struct close {};
-struct pause {};
+struct pause {
+  std::string why; ///< empty: somebody wanted it
+};
 struct resume {};
 struct stop {};
 struct cancel {

@@ -21,6 +21,9 @@ using verb = study_command::verb;
 
 constexpr auto stopped_text = "the study was stopped";
 
+/// So begins why a study rests that has no more memory.
+constexpr auto rest_text = "memory is short: ";
+
 /// Of the time for which it has been worked on, what may be lost if the service
 /// is killed.
 constexpr double active_seconds_unsaved_max = 10;
@@ -210,6 +213,27 @@ study_core::effects study_core::quiesced(moment now) {
   return finish_for(stopped_text);
 }
 
+study_core::effects study_core::set_full(std::string why, moment now) {
+  now_ = now;
+  full_ = std::move(why);
+  const auto& stored = options_.stored;
+  if (options_.spec.algorithm.name == "client" || is_steered_)
+    return {};
+  study_command x;
+  if (!full_.empty() && stored.state == study_phase::running) {
+    x.what = verb::pause;
+    x.text = rest_text + full_;
+  } else if (full_.empty() && stored.state == study_phase::paused
+             && stored.reason.starts_with(rest_text)) {
+    x.what = verb::resume;
+  } else {
+    return {};
+  }
+  is_steered_ = true;
+  store(std::move(x));
+  return std::exchange(effects_, {});
+}
+
 study_core::effects study_core::command(study_command x, study_token from,
                                         moment now) {
   now_ = now;
@@ -319,6 +343,8 @@ void study_core::take(const trial_failed& x) {
 }
 
 void study_core::take(study_command x) {
+  if (x.what == verb::pause || x.what == verb::resume)
+    is_steered_ = false;
   auto answer = carry_out(x);
   const auto waiting = requests_.extract(x.token);
   if (!waiting)
@@ -390,10 +416,10 @@ expected<command_answer> study_core::apply(const command::close&) {
   return take(tuner_->client_close());
 }
 
-expected<command_answer> study_core::steer(study_phase to) {
-  if (auto why = refusal_of_state(to))
-    return *why;
-  enter(to);
+expected<command_answer> study_core::steer(study_phase to, std::string why) {
+  if (auto refused = refusal_of_state(to))
+    return *refused;
+  enter(to, std::move(why));
   return command_answer{};
 }
 
@@ -406,8 +432,8 @@ void study_core::enter(study_phase to, std::string why) {
   watch_time();
 }
 
-expected<command_answer> study_core::apply(const command::pause&) {
-  return steer(study_phase::paused);
+expected<command_answer> study_core::apply(const command::pause& x) {
+  return steer(study_phase::paused, x.why);
 }
 
 expected<command_answer> study_core::apply(const command::resume&) {

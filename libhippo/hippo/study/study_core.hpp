@@ -167,9 +167,11 @@ public:
 
   effects time_passed(moment now);
 
-  /// No new trials are to be asked for, for this reason; an empty one: they
-  /// may be. What has begun goes on.
-  void set_full(std::string why) { full_ = std::move(why); }
+  /// No new trials are to begin, for this reason; an empty one: they may. A
+  /// client is refused them; a study that decides by itself pauses, by a
+  /// command that is stored, and goes on by another one. What is being trained
+  /// goes on.
+  effects set_full(std::string why, moment now);
 
   // -- looking ----------------------------------------------------------------
 
@@ -237,7 +239,7 @@ private:
   expected<command_answer> apply(const command::retry& x);
   expected<command_answer> apply(const command::finish& x);
   expected<command_answer> take(expected<turn> next);
-  expected<command_answer> steer(study_phase to);
+  expected<command_answer> steer(study_phase to, std::string why = {});
   void enter(study_phase to, std::string why = {});
   void note_failure(const error& why);
   /// Fails a trial, or the study, for a metric that a measurement lacks.
@@ -332,7 +334,8 @@ private:
   /// Steps that its trials have got since the best measurement got better.
   std::uint64_t steps_without_gain_ = 0;
 
-  std::string full_; ///< why no new trials may be asked for; empty: they may
+  std::string full_; ///< why no new trials may begin; empty: they may
+  bool is_steered_ = false; ///< a command of `set_full` is being stored
   std::uint64_t acked_ = 0; ///< of what the merger has sent
   bool wanted_capacity_ = false; ///< by the last orders
   bool replaying_ = true;

@@ -1,6 +1,7 @@
 #include "hippo/tune/accepted_study.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 #include "hippo/tune/algorithm.hpp"
@@ -69,6 +70,18 @@ void check_draws(const study_spec& x, std::vector<diagnostic>& errors) {
       + std::to_string(candidates_within(x)) + ", or fewer"));
 }
 
+/// How many hyper-parameters a study does not mention.
+std::uint64_t further_of(const study_spec& x,
+                         const std::vector<workload_descriptor>& workloads) {
+  const auto mentioned = x.space.names();
+  for (const auto& y : workloads)
+    if (y.name == x.workload.name)
+      return static_cast<std::uint64_t>(std::ranges::count_if(
+        y.hyper_parameters,
+        [&](const auto& z) { return !mentioned.contains(z.name); }));
+  return 0;
+}
+
 } // namespace
 
 admission as_before(std::string chosen, bool typed) {
@@ -77,7 +90,26 @@ admission as_before(std::string chosen, bool typed) {
   return result;
 }
 
-std::optional<error> accepted_study::restore(const std::string& chosen) {
+std::uint64_t accepted_study::first_bytes() const {
+  auto trials = std::min(spec_.trials_ahead,
+                         spec_.budget.trials.value_or(spec_.trials_ahead));
+  if (spec_.algorithm.name == "client")
+    trials = 1;
+  else if (spec_.algorithm.name == "grid")
+    trials = std::min(trials, spec_.space.size().value_or(trials));
+  // The text is there as it was read, too.
+  return 2 * text_.size() + trials * cost_.bytes();
+}
+
+std::optional<error> accepted_study::restore(const std::string& chosen,
+                                             std::uint64_t trials_ahead) {
+  assert(trials_ahead > 0);
+  spec_.trials_ahead = trials_ahead;
+  return restore_algorithm(chosen);
+}
+
+std::optional<error>
+accepted_study::restore_algorithm(const std::string& chosen) {
   if (chosen.empty()) {
     // Before there was `auto`, no algorithm was `random`.
     if (!spec_.marks.contains("algorithm"))
@@ -106,10 +138,13 @@ study_admission admit_study(const std::string& text, const std::string& name,
   }
   if (!read.study)
     return result;
-  accepted_study study{std::move(*read.study), text};
+  const auto cost = cost_of_trial(*read.study,
+                                  further_of(*read.study, workloads));
+  accepted_study study{std::move(*read.study), text, cost};
   auto& spec = study.spec_;
+  study.keep_to(open_trials_bytes_max);
   if (how.chosen) {
-    if (const auto why = study.restore(*how.chosen)) {
+    if (const auto why = study.restore_algorithm(*how.chosen)) {
       result.errors.push_back(locate(spec, "algorithm", why->message));
       return result;
     }

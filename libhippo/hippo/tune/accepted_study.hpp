@@ -9,6 +9,7 @@
 #include "hippo/core/name.hpp"
 #include "hippo/sequence/sequence.hpp"
 #include "hippo/space/study.hpp"
+#include "hippo/tune/trial_cost.hpp"
 
 namespace hippo {
 
@@ -50,23 +51,43 @@ public:
   /// The algorithm that was chosen for it, in JSON; empty: the text says which.
   [[nodiscard]] const std::string& chosen() const noexcept { return chosen_; }
 
-  /// Gives it the algorithm that it had when it was admitted first: what is
-  /// stored of it came of that, however one would choose today.
+  /// What one of its trials takes.
+  [[nodiscard]] const trial_cost& cost() const noexcept { return cost_; }
+
+  /// About how much it takes in memory before anything of it is trained, in
+  /// bytes: its text with its code, and the trials that are open then. A client
+  /// asks for trials one by one.
+  [[nodiscard]] std::uint64_t first_bytes() const;
+
+  /// Lets so many of a new study's trials be open that they take no more than
+  /// so many bytes; at least one.
+  void keep_to(std::uint64_t bytes) {
+    spec_.trials_ahead = trials_ahead_of(cost_, bytes);
+  }
+
+  /// Gives it what was decided when it was admitted first: what is stored of it
+  /// came of that, however one would choose today.
   /// @param chosen what `chosen` said then
+  /// @param trials_ahead what the study said then
   /// @returns nothing, or why that cannot be
-  std::optional<error> restore(const std::string& chosen);
+  std::optional<error> restore(const std::string& chosen,
+                               std::uint64_t trials_ahead);
 
 private:
   friend study_admission admit_study(const std::string&, const std::string&,
                                      const std::vector<workload_descriptor>&,
                                      admission);
 
-  accepted_study(study_spec spec, std::string text)
-    : spec_(std::move(spec)), text_(std::move(text)) {}
+  accepted_study(study_spec spec, std::string text, trial_cost cost)
+    : spec_(std::move(spec)), text_(std::move(text)), cost_(cost) {}
+
+  /// The part of `restore` that is of the algorithm.
+  std::optional<error> restore_algorithm(const std::string& chosen);
 
   study_spec spec_;
   std::string text_;
   std::string chosen_;
+  trial_cost cost_;
 };
 
 /// What came of asking for a study's admission: it is there unless there is an

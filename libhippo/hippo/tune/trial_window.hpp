@@ -11,6 +11,11 @@ namespace hippo {
 /// and a fixed number beyond them. So a study takes the memory of what is in
 /// flight and of what it has measured, however many trials it may have.
 ///
+/// The number is `trials_ahead_max`, many more than there are trainers, so that
+/// the plan knows where trials part before it is trained past, and merges what
+/// they have in common; or fewer where each takes much (`trials_ahead_of`). It
+/// is stored with the study: with another one a replay would open others.
+///
 /// A trial has *settled* once it has come to the first rung, or has ended.
 /// @invariant no more than `width` trials that are open have not settled
 /// @invariant trials open in the order of their numbers, and stay so

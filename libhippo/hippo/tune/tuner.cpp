@@ -134,7 +134,7 @@ private:
 // -- the tuner ----------------------------------------------------------------
 
 tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults,
-             std::uint64_t ahead)
+             std::optional<std::uint64_t> ahead)
   : algorithm_name_(study.algorithm.name),
     space_(study.space),
     seed_(study.seed),
@@ -150,10 +150,11 @@ tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults,
     outcomes_ = std::make_unique<trial_outcomes>(std::move(wanted));
   algorithm_ = make_algorithm(study, states_.get(), outcomes_.get());
   sampler_ = make_sampler(study, work_.get(), defaults_, outcomes_.get());
-  window_ = {algorithm_->trials(), ahead};
+  const auto width = ahead.value_or(study.trials_ahead);
+  window_ = {algorithm_->trials(), width};
   when_.every = study.objective.every;
   when_.rungs = algorithm_->rungs();
-  if (!sampler_->is_static() || algorithm_->trials() > ahead)
+  if (!sampler_->is_static() || algorithm_->trials() > width)
     when_.branches = likely_branches(); // of trials that are yet to come
   if (work_)
     work_->open(when_);

@@ -37,15 +37,12 @@ struct turn {
 /// order give the same turns.
 class tuner {
 public:
-  /// How many trials may be open that have not settled: see `trial_window`.
-  /// Many more than there are trainers, so that the plan knows where trials
-  /// part before it is trained past, and merges what they have in common.
-  static constexpr std::uint64_t trials_ahead = 4096;
-
   /// @param defaults what hyper-parameters are that the study does not mention
+  /// @param ahead how many trials may be open that have not settled; nothing:
+  ///              as many as the study says
   /// REQUIRES: the study has been checked by `check_algorithm`.
   tuner(const study_spec& study, std::map<std::string, sequence> defaults,
-        std::uint64_t ahead = trials_ahead);
+        std::optional<std::uint64_t> ahead = {});
   ~tuner();
 
   /// Says what `choice_of` returned of a trial before a restart: the trial gets

@@ -8,6 +8,7 @@
 #include <kj/exception.h>
 #include <nlohmann/json.hpp>
 
+#include "hippo/core/name.hpp"
 #include "hippo/core/utf8.hpp"
 #include "hippo/wire/complaint.hpp"
 #include "hippo/wire/form_codec.hpp"
@@ -386,6 +387,8 @@ bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
          && get_step(in.getAt(), out.at, "the stop", why)
          && get_map(in.getValues(), out.values, max_metrics, "the metrics", why,
                     metric)
+         && why.require(bytes_of_names(out.values) <= max_metrics_bytes,
+                        "the names of the metrics", "are too long together")
          && (!in.hasSaved()
              || get(in.getSaved(), out.saved.emplace(), emptiness::refused,
                     why))

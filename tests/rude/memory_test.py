@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Studies whose plans are as large as may be, where memory is limited."""
+
+import os
+import time
+import unittest
+
+from programs import fashion, wait_for
+from rude import RudeCase, victim
+
+
+def wide(pieces):
+    """A value with so many pieces, no two trials alike."""
+    return {"piecewise": [[i, {"uniform": [0.01, 0.1]} if i == 0
+                           else 0.05 if i % 2 else 0.025]
+                          for i in range(pieces)]}
+
+
+class PlanBomb(RudeCase):
+    limit = 512  # MiB
+    options = ("--memory-limit", "512MiB")
+
+    def bomb(self, name, workload=None):
+        return {"study": name,
+                "workload": workload or {"files": [self.script()]},
+                "objective": {"metric": "val_accuracy" if workload else "m",
+                              "direction": "maximize", "every": 4000},
+                "steps": {"max": 4000}, "space": {"lr": wide(4000)},
+                "algorithm": "random", "budget": {"trials": 5000}}
+
+    def script(self):
+        """A program that measures without training."""
+        name = self.path("run.sh")
+        if not os.path.exists(name):
+            with open(name, "w") as out:
+                out.write("#!/bin/sh\n"
+                          "echo '{\"metrics\": {\"m\": 1.5}}' > \"$2\"\n")
+            os.chmod(name, 0o755)
+        return "run.sh"
+
+    def watch(self, seconds):
+        """Looks at memory for a while. @returns the most, in MiB"""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            self.assertIsNone(self.service.poll(), self.log()[-3000:])
+            time.sleep(0.5)
+        return self.memory("VmHWM")
+
+    def test_beside_a_victim_of_another_key(self):
+        one = victim()
+        self.alone(one)
+        self.submit(self.bomb("plan"))
+        self.submit(one)
+        self.assert_unharmed(one)
+        self.assertLessEqual(self.watch(5), self.limit + 300)
+        # Each has its window: those for which there is no room are refused.
+        said = [self.submit(self.bomb(f"plan{i}"), code=None)
+                for i in range(6)]
+        refused = [x for x in said if x.returncode != 0]
+        self.assertTrue(refused)
+        self.assertIn("--memory-limit", refused[0].stderr)
+        self.assertLessEqual(self.watch(10), self.limit + 300)
+        # What is gone gives back what it took.
+        for name in ["plan"] + [f"plan{i}" for i in range(6)]:
+            self.ask("cancel", name, code=None)
+        wait_for("memory to be given back",
+                 lambda: self.memory() < self.limit // 2, 60)
+        self.submit(victim("later"))
+        self.assert_unharmed(victim("later"))
+
+    def test_beside_a_victim_of_the_same_key(self):
+        one = victim()
+        self.alone(one)
+        self.submit(one)
+        self.submit(self.bomb("plan", one["workload"]))
+        self.assert_unharmed(one)
+        self.assertLessEqual(self.watch(3), self.limit + 300)
+
+
+class ManyPlans(RudeCase):
+    plans = 300  # by hand: 2000
+
+    def test_no_descriptor_is_held_for_a_plan(self):
+        self.kill_service()
+        self.serve(wrap=["prlimit", "--nofile=256:256"])
+        for i in range(self.plans):
+            self.submit({
+                "study": f"s{i}",
+                "workload": {"name": "fashion-mlp", "seed": i,
+                             "data": fashion(256)},
+                "objective": {"metric": "val_accuracy",
+                              "direction": "maximize"},
+                "steps": {"max": 1}, "space": {"lr": 0.1},
+                "algorithm": "random", "budget": {"trials": 1}})
+        self.assertLess(len(os.listdir(f"/proc/{self.service.pid}/fd")), 128)
+        one = victim()
+        self.submit(one)
+        self.ask("weight", "victim", 1000, code=None)
+        wait_for("the victim to run",
+                 lambda: self.state_of("victim") in ("RUNNING", "COMPLETE"))
+        self.assertNotIn("Too many open files", self.log())
+
+
+if __name__ == "__main__":
+    unittest.main()
