@@ -24,8 +24,8 @@ export function parallel(label, onBrush) {
         class: "axis"}),
       drawn("text", {x, y: 16, "text-anchor": "middle", class: "name"},
         fit(column.name, gap)));
-      for (const [v, text] of scale.marks)
-        svg.append(drawn("text", {x: x + 5, y: scale.at(v) + 4},
+      for (const [at, text] of scale.marks)
+        svg.append(drawn("text", {x: x + 5, y: at + 4},
           fit(text, gap - 10)));
       const brush = brushes.get(column.name);
       if (brush) svg.append(drawn("rect", {class: "brush", x: x - 7,
@@ -58,7 +58,7 @@ export function parallel(label, onBrush) {
     }
   }, {tall: true, over: true});
 
-  const fit = (text, room) => ends(text, Math.max(4, Math.floor(room / 6.5)));
+  const fit = (text, room) => ends(text, Math.max(4, Math.floor(room / 7.2)));
 
   /** The rows within all brushes; null: there are none. */
   function keep() {
