@@ -1,5 +1,8 @@
 // Parallel coordinates: trials as lines from axis to axis.
-import {axis, drawn, ends, plot} from "./base.js";
+import {axis, drawn, element, ends, plot} from "./base.js";
+
+const SIDE = 60; // pixels beside the first axis and the last
+const GAP_MIN = 64; // pixels from axis to axis; with less the chart scrolls
 
 /** @param onBrush is told which rows are left, or null: all.
  * set(axes: [{name, values}], colours, order): the last of `order` is above */
@@ -13,8 +16,8 @@ export function parallel(label, onBrush) {
     if (columns.length < 2) return "No hyper-parameter varies";
     const top = 34, bottom = height - 26;
     field = [top, bottom];
-    const gap = (width - 120) / (columns.length - 1);
-    placed = columns.map((column, i) => ({column, x: 60 + i * gap,
+    const gap = (width - 2 * SIDE) / (columns.length - 1);
+    placed = columns.map((column, i) => ({column, x: SIDE + i * gap,
       scale: axis(column.values, bottom, top, {most: 4,
         few: i + 1 < columns.length,
         log: i + 1 < columns.length ? "auto" : false})}));
@@ -126,9 +129,10 @@ export function parallel(label, onBrush) {
     onBrush(keep());
   });
   return {
-    node: it.node,
+    node: element("div", {class: "scroll"}, it.node),
     set(nextColumns, nextColours, nextOrder, now = false) {
       columns = nextColumns;
+      it.node.style.minWidth = `${2 * SIDE + GAP_MIN * (columns.length - 1)}px`;
       colours = nextColours;
       order = nextOrder;
       if (now) it.redraw();

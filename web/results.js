@@ -50,7 +50,7 @@ export function historyPanel(go) {
     return result;
   }
   function draw(now = false) {
-    const {study, seen, history} = last;
+    const {study} = last;
     const better = study.direction === "maximize" ? Math.max : Math.min;
     rows = placed();
     let found = null;
@@ -61,7 +61,8 @@ export function historyPanel(go) {
     const x = rows.map(row => row.at / unit), trials = rows.map(row =>
       row.trial);
     chart.set(rows.length ? [{x, y: rows.map(row => row.value), trials,
-      dots: true, colour: colour("--quiet"), words: i => `trial ${trials[i]}`,
+      dots: true, colour: colour("--quiet"), words: i => over.value === "trial"
+        ? study.metric : `${study.metric} of trial ${trials[i]}`,
       name: "trials"}, {x, y: rows.map(row => row.so_far), trials, steps: true,
       bold: true, colour: colour("--accent"), name: "best so far"}] : [],
     {xLabel: isTime ? `${label} in ${name}` : label, yLabel: study.metric,
@@ -69,7 +70,7 @@ export function historyPanel(go) {
       xShown: v => isTime ? span(v * unit) : shown(v)}, now);
     colours.show([{colour: "var(--quiet)", text: "each trial"},
       {colour: "var(--accent)", text: "best so far"}]);
-    card.note([`${shown(rows.length)} of ${shown(history.rows.length)} trials`,
+    card.note([`${shown(rows.length)} trials with a value`,
       ...study.front ? [`${study.metric} alone, without the other goals`] : [],
       ...over.value === "device" ? ["by the mean time of a step"] : []]
       .join("; "));

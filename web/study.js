@@ -265,12 +265,16 @@ export function studyView(id, act) {
     for (const {target, isIntersecting} of found)
       if (isIntersecting) inView.add(target);
       else inView.delete(target);
-    const [here] = [...groups].find(([, group]) => inView.has(group)) ?? [];
-    for (const [key, button] of buttons)
-      if (key === here) button.setAttribute("aria-current", "true");
-      else button.removeAttribute("aria-current");
+    showHere();
   }, {rootMargin: "-150px 0px -50% 0px"});
   for (const group of groups.values()) sections.observe(group);
+  function showHere() {
+    const there = [...groups].filter(([, group]) => !group.hidden);
+    const here = there.find(([, group]) => inView.has(group)) ?? there[0];
+    for (const [key, button] of buttons)
+      if (key === here[0]) button.setAttribute("aria-current", "true");
+      else button.removeAttribute("aria-current");
+  }
 
   /** Shows the sections in which there is something. */
   function showParts(study) {
@@ -281,6 +285,7 @@ export function studyView(id, act) {
       groups.get(key).hidden = !isThere;
       buttons.get(key).hidden = !isThere;
     }
+    showHere();
   }
 
   /** The study and its history by the metric that was chosen. */
