@@ -71,14 +71,26 @@ export function shown(x, digits = 5) {
     ? x.toExponential(2) : String(Number(x.toPrecision(digits)));
 }
 
-/** Seconds as a clock shows them. */
-export function clock(seconds) {
-  const s = Math.round(seconds);
-  const two = x => String(x).padStart(2, "0");
-  return s < 3600 ? `${Math.floor(s / 60)}:${two(s % 60)}`
-    : `${Math.floor(s / 3600)}:${two(Math.floor(s / 60) % 60)}:${two(s % 60)}`;
+/** A span of time, in its two largest units: 3.2 s, 48 s, 4 h 38 min. */
+export function span(seconds) {
+  if (seconds < 59.5) return `${shown(Number(seconds < .1
+    ? seconds.toPrecision(2) : seconds.toFixed(seconds < 9.95 ? 1 : 0)))} s`;
+  let left = Math.round(seconds), i = UNITS.findIndex(([x]) => left >= x);
+  // What is rounded to the second of two units may be one of the first.
+  left = Math.round(left / UNITS[i + 1][0]) * UNITS[i + 1][0];
+  i = UNITS.findIndex(([x]) => left >= x);
+  const [size, name] = UNITS[i], [next, small] = UNITS[i + 1];
+  const rest = Math.round(left % size / next);
+  return `${Math.floor(left / size)} ${name}${rest ? ` ${rest} ${small}` : ""}`;
 }
 
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+/** The unit of an axis of times up to `most` seconds: [its seconds, its name].
+ */
+export const timeUnit = most => UNITS.find(([x]) => most >= 2 * x) ?? [1, "s"];
+
+// Stops of viridis, evenly spread.
 const STOPS = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98],
   [253, 231, 37]];
 const SCALE = Array.from({length: 257}, (_, k) => {
@@ -86,9 +98,6 @@ const SCALE = Array.from({length: 257}, (_, k) => {
   return `rgb(${STOPS[i].map((a, c) => Math.round(a + (STOPS[i + 1][c] - a)
     * (at - i))).join(" ")})`;
 });
-/** A span of time for people. */
-export const span = seconds => seconds < 120 ? `${shown(Number(
-  seconds.toFixed(1)))} s` : clock(seconds);
 
 /** Bytes for people. */
 export function bytes(x) {
@@ -118,31 +127,60 @@ export const KINDS = ["#4c9be8", "#f2a65a", "#5fb878", "#d973b5", "#c9b23f",
   "#a79bf0", "#4fb8b8", "#e8857c", "#a3aab5"];
 
 const isDark = matchMedia("(prefers-color-scheme: dark)");
-const DARKEST = .22; // of the scale, that is seen on what is dark
+const DARKEST = .22; // of the map, that is seen on a dark background
+const LIGHTEST = .82; // of the map, that is seen on a light one
 
-/** Where between the two ends of the scale the colour of a value is. */
+/** Where in the map the colour of a value between bad (0) and good (1) is: the
+ * better, the farther from the background. style.css has the same as a ramp. */
 export function tone(x) {
   const at = Math.min(Math.max(x, 0), 1);
-  return isDark.matches ? DARKEST + (1 - DARKEST) * at : at;
+  return isDark.matches ? DARKEST + (1 - DARKEST) * at : LIGHTEST * (1 - at);
 }
 
-/** A colour between bad (0) and good (1), as in viridis; grey for neither. */
-export function scale(x) {
-  return Number.isFinite(x) ? SCALE[Math.round(tone(x) * 256)]
-    : "rgb(140 150 165)";
-}
+export const NEITHER = "rgb(140 150 165)"; // the colour of no value
 
-/** Round values that divide a range; `whole` ones, if it is of steps. */
+/** A colour between bad (0) and good (1); grey for neither. */
+export const scale = x => Number.isFinite(x)
+  ? SCALE[Math.round(tone(x) * 256)] : NEITHER;
+
+/** Round values that divide a range, two at least if there are any; `whole`
+ * ones, if it is of steps. */
 export function ticks(low, high, most = 6, whole = false) {
   if (!(high > low)) return [low];
   const raw = (high - low) / most;
   const power = 10 ** Math.floor(Math.log10(raw));
-  const found = [1, 2, 5, 10].map(x => x * power).find(x => x >= raw);
-  const step = whole ? Math.max(found, 1) : found;
-  const result = [];
-  for (let x = Math.ceil(low / step) * step; x <= high + step * 1e-9; x += step)
-    result.push(Number(x.toPrecision(12)));
+  const steps = [10, 5, 2, 1, .5, .2, .1].map(x => x * power);
+  let result = [];
+  for (const size of steps.slice(steps.findLastIndex(x => x >= raw))) {
+    const step = whole ? Math.max(Math.round(size), 1) : size;
+    result = [];
+    for (let x = Math.ceil(low / step - 1e-9) * step; x <= high + step * 1e-9;
+      x += step) result.push(Number(x.toPrecision(12)));
+    if (result.length > 1 || (whole && step === 1)) break;
+  }
   return result;
+}
+
+const PLACES_MAX = 4; // after the point; what needs more has an exponent
+
+/** The numbers of one axis as texts of one format. @param own whether each may
+ * have as many places as it needs: powers of ten, and choices */
+export function together(values, own = false) {
+  const brief = values.map(x => Number(x.toPrecision(5)));
+  const places = Math.max(0, ...brief.map(x => {
+    const [, after = "", power = "0"] = /^-?\d+\.?(\d*)(?:e(.*))?$/.exec(
+      String(x)) ?? [];
+    return after.length - Number(power);
+  }));
+  if (places > PLACES_MAX || brief.some(x => Math.abs(x) >= 1e6)) {
+    const digits = own ? undefined : Math.max(...brief.map(x =>
+      x.toExponential().split("e")[0].replace(/[-.]/g, "").length - 1));
+    return brief.map(x => x === 0 ? "0" : x.toExponential(digits)
+      .replace("e+", "e"));
+  }
+  const format = new Intl.NumberFormat("en", {maximumFractionDigits: PLACES_MAX,
+    minimumFractionDigits: own ? 0 : places});
+  return brief.map(x => format.format(x));
 }
 
 export function colour(name) {
@@ -165,7 +203,7 @@ export function range(values) {
 export const sorted = values => Float64Array.from(values.filter(
   Number.isFinite)).sort();
 
-/** How good values are, from 0 to 1. */
+/** How good values are, from 0 (`worst`, or worse) to 1 (`best`). */
 export function ranks(values, maximize) {
   const finite = sorted(values);
   const low = finite[0];
@@ -173,11 +211,11 @@ export function ranks(values, maximize) {
   const from = maximize ? finite[Math.floor(finite.length / 10)] : low;
   const to = maximize ? finite.at(-1)
     : finite[Math.ceil(finite.length * .9) - 1] ?? low;
-  return x => {
+  return Object.assign(x => {
     if (!Number.isFinite(x)) return NaN;
-    const r = to === from ? 1 : (x - from) / (to - from);
-    return Math.min(Math.max(maximize ? r : 1 - r, 0), 1);
-  };
+    const r = (x - from) / (to - from);
+    return to === from ? 1 : Math.min(Math.max(maximize ? r : 1 - r, 0), 1);
+  }, {worst: maximize ? from : to, best: maximize ? to : from});
 }
 
 let tip = null;
@@ -220,7 +258,9 @@ export function plot(label, draw, {tall = false, small = false,
     small ? " small" : ""}`}, ...over ? [canvas, svg] : [svg, canvas], note);
   // Until there is something to draw it says that it is loading.
   let given = false;
-  let seen = false, wanted = false, asked = false, work = null, timer = 0;
+  // A figure by itself is drawn at once: its notebook may be far from it.
+  const alone = document.body.classList.contains("figure");
+  let seen = alone, wanted = false, asked = false, work = null, timer = 0;
   let cost = 0, ended = -Infinity;
 
   function begin() {
@@ -282,7 +322,8 @@ export function plot(label, draw, {tall = false, small = false,
     timer = 0;
     if (asked) return;
     asked = true;
-    requestAnimationFrame(begin);
+    if (alone) setTimeout(begin); // frames that are not seen wait
+    else requestAnimationFrame(begin);
   }
   function update() {
     given = true;
@@ -297,7 +338,7 @@ export function plot(label, draw, {tall = false, small = false,
   const again = () => given && redraw();
   new ResizeObserver(again).observe(node);
   new IntersectionObserver(found => {
-    seen = found.at(-1).isIntersecting;
+    seen = alone || found.at(-1).isIntersecting;
     if (seen && wanted) redraw();
   }, {rootMargin: "200px"}).observe(node);
   isDark.addEventListener("change", again);
@@ -326,48 +367,100 @@ export function keys(it, move) {
 
 const FEW = 8; // numbers that have places of their own, like words
 
-/** Whether values lie as if they were drawn evenly by their size. */
-function areLog(values, low, high) {
-  if (!(low > 0) || high / low < 50) return false;
-  const all = sorted(values);
-  return all[all.length >> 1] < low + .15 * (high - low);
+/** Whether values lie as if they were drawn evenly by their magnitude: their
+ * median is nearer to the middle of a logarithmic axis. */
+export function areLog(values) {
+  const all = sorted(values), low = all[0], high = all.at(-1);
+  if (!(low > 0) || high / low < 10) return false;
+  const middle = all[all.length >> 1];
+  return Math.abs(Math.log(middle / low) / Math.log(high / low) - .5)
+    < Math.abs((middle - low) / (high - low) - .5);
+}
+
+const WORDS_MAX = 14; // that have places of their own
+const GAP = .12; // of a band, on each of its sides
+
+/** The kind of a value in short: that of a schedule, or the word itself. */
+const kindOf = x => x.replace(/\(.*/s, "");
+const numbersIn = x => (x.match(/-?\d[\d.]*(?:e-?\d+)?/gi) ?? []).map(Number);
+
+/** Words by their kinds, those of one kind by their numbers. */
+function byKind(a, b) {
+  const [m, n] = [numbersIn(a), numbersIn(b)];
+  const i = m.findIndex((x, k) => x !== n[k]);
+  return kindOf(a) < kindOf(b) ? -1 : kindOf(a) > kindOf(b) ? 1
+    : i >= 0 && i < n.length ? m[i] - n[i] : a < b ? -1 : 1;
+}
+
+/** A scale of many different words, with numbers beside them or without: what
+ * comes of a choice of ranges and schedules. Numbers have a band with a scale
+ * of their own, and each kind of words has one, in order. */
+function bands(values, from, to, log) {
+  const numbers = values.filter(Number.isFinite), words = new Map();
+  for (const x of new Set(values.filter(x => typeof x === "string"))) {
+    if (!words.has(kindOf(x))) words.set(kindOf(x), []);
+    words.get(kindOf(x)).push(x);
+  }
+  const kinds = [...words.keys()].sort();
+  const size = (to - from) / (kinds.length + (numbers.length ? 1 : 0));
+  const start = i => from + size * (i + GAP), wide = size * (1 - 2 * GAP);
+  const inner = numbers.length ? axis(numbers, start(0), start(0) + wide,
+    {log, most: Math.max(1, Math.floor(Math.abs(wide) / 70))}) : null;
+  const first = inner ? 1 : 0, place = new Map();
+  kinds.forEach((kind, i) => {
+    const all = words.get(kind).sort(byKind);
+    all.forEach((x, k) => place.set(x, start(first + i)
+      + wide * (all.length > 1 ? k / (all.length - 1) : .5)));
+  });
+  const shownKinds = kinds.length + first <= WORDS_MAX ? kinds : [];
+  return {at: x => typeof x === "number" ? inner?.at(x) ?? NaN
+    : place.get(x) ?? NaN, log: false, words: true,
+  marks: [...inner?.marks ?? [], ...shownKinds.map((kind, i) =>
+    [start(first + i) + wide / 2, kind])]};
 }
 
 /** A scale from values to pixels. Words have places of their own, as have
  * numbers of which there are few, if `few`.
- * @returns {at(value), marks: [[value, text]], log} */
+ * @returns {at(value), marks: [[pixel, text]], log, kinds: values that have
+ *   places of their own, words: whether marks are words} */
 export function axis(values, from, to, {log = "auto", most = 6, pad = 0,
   few = false, whole = false} = {}) {
-  const words = values.some(x => typeof x === "string")
-    || (few && new Set(values).size <= FEW);
-  if (words) {
-    const kinds = [...new Set(values.filter(x => x !== null
-      && x !== undefined))].sort((a, b) => typeof a === "number"
-      && typeof b === "number" ? a - b : String(a) < String(b) ? -1 : 1);
-    const place = new Map(kinds.map((x, i) => [x, from + (to - from)
-      * (i + .5) / kinds.length]));
-    return {at: x => place.get(x) ?? NaN, log: false, kinds,
-      marks: kinds.length <= 14 ? kinds.map(x => [x, shown(x, 4)]) : []};
+  const isWords = values.some(x => typeof x === "string");
+  const different = isWords || few ? new Set(values.filter(x => x !== null
+    && x !== undefined)) : null;
+  if (isWords && different.size > WORDS_MAX)
+    return bands(values, from, to, log);
+  if (isWords || (few && different.size <= FEW)) {
+    const kinds = [...different].sort((a, b) => typeof a === "string"
+      && typeof b === "string" ? byKind(a, b) : typeof a === typeof b ? a - b
+        : typeof a === "number" ? -1 : 1);
+    const at = i => from + (to - from) * (i + .5) / kinds.length;
+    const place = new Map(kinds.map((x, i) => [x, at(i)]));
+    const numbers = kinds.filter(x => typeof x === "number");
+    const texts = [...together(numbers, true), ...kinds.slice(numbers.length)
+      .map(String)];
+    return {at: x => place.get(x) ?? NaN, log: false, kinds, words: true,
+      marks: texts.map((text, i) => [at(i), text])};
   }
   let [low, high] = range(values) ?? [0, 1];
-  const isLog = log === true ? low > 0 : log === "auto"
-    && areLog(values, low, high);
+  const isLog = log === true ? low > 0 : log === "auto" && areLog(values);
   const f = isLog ? Math.log10 : x => x;
   let a = f(low), b = f(high);
   const more = (b - a) * pad || (a === b ? Math.abs(a) * .05 || .5 : 0);
   a -= more;
   b += more;
-  let marks;
+  let marks = [], powers = false;
   if (isLog) {
-    marks = [];
-    for (let p = Math.ceil(a); p <= b; ++p) marks.push(10 ** p);
-    if (marks.length < 2) marks = ticks(10 ** a, 10 ** b, 4);
-    const skip = Math.ceil(marks.length / (most + 2));
+    for (let p = Math.ceil(a - 1e-9); p <= b + 1e-9; ++p) marks.push(10 ** p);
+    powers = marks.length > 1;
+    if (!powers) marks = ticks(10 ** a, 10 ** b, Math.min(most, 4));
+    const skip = Math.ceil(marks.length / Math.max(most, 2));
     marks = marks.filter((_, i) => i % skip === 0);
   } else marks = ticks(a, b, most, whole);
-  return {at: x => x === null || x === undefined ? NaN
-    : from + (to - from) * (f(x) - a) / (b - a), log: isLog,
-  marks: marks.map(x => [x, shown(x, 4)])};
+  const at = x => x === null || x === undefined ? NaN
+    : from + (to - from) * (f(x) - a) / (b - a);
+  const texts = together(marks, powers);
+  return {at, log: isLog, marks: marks.map((x, i) => [at(x), texts[i]])};
 }
 
 const short = (x, most) => x.length > most ? `${x.slice(0, most - 1)}…` : x;
@@ -379,36 +472,41 @@ export function ends(x, most) {
     : x;
 }
 
+const LETTER = 6.4; // pixels that a letter takes, about
+
 /** Axes around a field. @returns {x(value), y(value), left, right, top, bottom}
  */
 export function axes(svg, width, height, xs, ys, {xLabel = "", yLabel = "",
   logX = false, logY = false, pad = .05, padX = 0, few = false, fewY = false,
-  left = 54} = {}) {
+  whole = false, left = 54} = {}) {
   const right = width - 14, top = yLabel ? 22 : 10;
   // Words beside the field get the room that they need, if there is any.
   const words = fewY ? axis(ys, 0, 1, {few: true}).marks : [];
   const longest = Math.max(0, ...words.map(([, text]) => text.length));
-  left = Math.max(left, Math.min(12 + 6.4 * longest, width * .2));
+  left = Math.max(left, Math.min(12 + LETTER * longest, width * .2));
   const x = axis(xs, left, right, {log: logX, pad: padX, few,
-    whole: xLabel === "step",
+    whole: whole || xLabel === "step",
     most: Math.max(2, Math.floor((right - left) / 80))});
   const room = Math.floor((right - left) / Math.max(x.marks.length, 1) / 7);
   // Words that find no room beside each other lean.
-  const lean = Boolean(x.kinds) && x.marks.some(([, text]) =>
-    text.length > room);
-  const letters = height > 300 ? 24 : 13;
+  const lean = Boolean(x.words) && x.marks.some(([at, text], i) => i > 0
+    && at - x.marks[i - 1][0] < LETTER / 2 * (text.length
+      + x.marks[i - 1][1].length + 2));
+  const letters = Math.min(height > 300 ? 24 : 13, Math.max(0, ...x.marks.map(
+    ([, text]) => text.length)));
   const bottom = height - (lean ? 28 + letters * 3.4 : 34);
   const y = yLabel === null ? null : axis(ys, bottom, top, {log: logY, pad,
     few: fewY, most: Math.max(2, Math.floor((bottom - top) / 40))});
-  for (const [v, text] of y?.marks ?? [])
-    svg.append(drawn("line", {x1: left, x2: right, y1: y.at(v), y2: y.at(v)}),
-      drawn("text", {x: left - 8, y: y.at(v) + 4, "text-anchor": "end"},
-        ends(text, Math.max(9, Math.floor((left - 12) / 6.4)))));
-  for (const [v, text] of x.marks)
+  for (const [at, text] of y?.marks ?? [])
+    svg.append(drawn("line", {x1: left, x2: right, y1: at, y2: at}),
+      drawn("text", {x: left - 8, y: at + 4, "text-anchor": "end"},
+        ends(text, Math.max(9, Math.floor((left - 12) / LETTER)))));
+  for (const [at, text] of x.marks)
     svg.append(lean ? drawn("text", {x: 0, y: 0, "text-anchor": "end",
-      transform: `translate(${x.at(v) + 4} ${bottom + 13}) rotate(-32)`},
-    ends(text, letters)) : drawn("text", {x: x.at(v), y: bottom + 17,
-      "text-anchor": "middle"}, short(text, Math.max(room, 4))));
+      transform: `translate(${at + 4} ${bottom + 13}) rotate(-32)`},
+    ends(text, letters)) : drawn("text", {x: at, y: bottom + 17,
+      "text-anchor": "middle"}, x.words ? text
+        : short(text, Math.max(room, 4))));
   svg.append(drawn("line", {x1: left, x2: right, y1: bottom, y2: bottom}),
     drawn("text", {x: right, y: height - 3, "text-anchor": "end"}, xLabel),
     drawn("text", {x: 8, y: 12}, yLabel ?? ""));

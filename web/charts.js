@@ -1,12 +1,15 @@
 // Lines, points and times: what most charts are.
-import {axes, axis, clock, colour, drawn, element, hint, keys, plot, range,
-  shown} from "./base.js";
+import {axes, axis, colour, drawn, element, hint, keys, plot, range, shown,
+  span} from "./base.js";
 
 /** What a chart says that has nothing to show. */
 export const NOTHING = "Nothing was measured yet";
 
+const DOTS_LARGE = 300; // more are drawn small
+
 /** Lines over steps. @param series [{x: [], y: [], colour, name, steps, bold,
- * faint, marks}], the one that matters most last */
+ * faint, marks, dots: marks and no line, words(i) of each}], the one that
+ * matters most last */
 export function lines(label, {onPick, xWord, tall} = {}) {
   let series = [], scales = null, options = {};
   const it = plot(label, function* (context, svg, width, height) {
@@ -27,7 +30,7 @@ export function lines(label, {onPick, xWord, tall} = {}) {
     for (const s of series) {
       context.beginPath();
       let down = false, last = 0;
-      for (let i = 0; i < s.x.length; ++i) {
+      for (let i = 0; i < s.x.length && !s.dots; ++i) {
         const px = scales.x(s.x[i]), py = scales.y(s.y[i]);
         if (!Number.isFinite(s.y[i]) || !Number.isFinite(px)) {
           down = false;
@@ -45,14 +48,17 @@ export function lines(label, {onPick, xWord, tall} = {}) {
       context.globalAlpha = s.faint ? .3 : 1;
       context.lineWidth = s.bold ? 2.5 : 1.3;
       context.stroke();
-      if (s.x.length === 1 || s.marks) {
+      if (s.x.length === 1 || s.marks || s.dots) {
+        const size = s.marks ? 3 : s.dots ? s.x.length > DOTS_LARGE ? 1.5
+          : 3 : 2;
         context.fillStyle = s.colour;
+        if (s.dots) context.globalAlpha = .7;
         context.beginPath();
         for (let i = 0; i < s.x.length; ++i) {
           if (!Number.isFinite(s.y[i])) continue;
           const px = scales.x(s.x[i]), py = scales.y(s.y[i]);
           context.moveTo(px, py);
-          context.arc(px, py, s.marks ? 3 : 2, 0, 7);
+          context.arc(px, py, size, 0, 7);
         }
         context.fill();
       }
@@ -62,8 +68,9 @@ export function lines(label, {onPick, xWord, tall} = {}) {
       }
     }
   }, {tall});
-  const words = (s, i) => `${s.name}\n${xWord ?? options.xLabel} ${
-    (options.xShown ?? shown)(s.x[i])}: ${shown(s.y[i], 6)}`;
+  const words = (s, i) => `${s.words?.(i) ?? s.name}\n${
+    xWord ?? options.xLabel} ${(options.xShown ?? shown)(s.x[i])}: ${
+    shown(s.y[i], 6)}`;
   const nearest = event => {
     if (!scales) return null;
     const box = it.canvas.getBoundingClientRect();
@@ -131,7 +138,8 @@ export function points(label, {onPick, small, tall} = {}) {
       {logX: "auto", padX: .02, ...options});
     const cells = new Map();
     if (data.field) yield* field(context, scales);
-    const size = data.x.length > 3000 ? 2 : data.x.length > 300 ? 3 : 5;
+    const size = data.x.length > 3000 ? 2 : data.x.length > 300 ? 3
+      : data.x.length > 60 ? 5 : 7;
     context.globalAlpha = data.x.length > 3000 ? .55 : .85;
     for (let k = 0; k < data.x.length; ++k) {
       const i = data.order ? data.order[k] : k;
@@ -264,21 +272,21 @@ const PERIODS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800]; // seconds
 /** Who did what and when. set(rows: [{name, parts: [{begin, end, colour,
  * words}]}], [from, 0] in seconds) */
 export function times(label) {
-  let rows = [], span = [0, 1], boxes = [];
+  let rows = [], ends = [0, 1], boxes = [];
   const it = plot(label, function* (context, svg, width, height) {
     boxes = [];
     if (!rows.some(x => x.parts.length))
       return "Nothing was trained in this time";
     const left = 120, top = 6, bottom = height - 30;
-    const x = axis(span, left, width - 12);
+    const x = axis(ends, left, width - 12);
     const most = Math.max(2, Math.floor((width - left) / 90));
-    const every = PERIODS.find(y => (span[1] - span[0]) / y <= most) ?? 3600;
-    const marks = Array.from({length: Math.floor(-span[0] / every) + 1},
+    const every = PERIODS.find(y => (ends[1] - ends[0]) / y <= most) ?? 3600;
+    const marks = Array.from({length: Math.floor(-ends[0] / every) + 1},
       (_, i) => -i * every);
     const high = Math.min(26, (bottom - top) / rows.length);
     for (const v of marks)
       svg.append(drawn("text", {x: x.at(v), y: bottom + 18,
-        "text-anchor": "middle"}, !v ? "now" : `−${clock(-v)}`),
+        "text-anchor": "middle"}, !v ? "now" : `−${span(-v)}`),
       drawn("line", {x1: x.at(v), x2: x.at(v), y1: top, y2: bottom}));
     let count = 0;
     for (const [k, row] of rows.entries()) {
@@ -316,7 +324,7 @@ export function times(label) {
     node: it.node,
     set(next, from) {
       rows = next;
-      span = from;
+      ends = from;
       it.node.style.height = `${Math.min(40 + 26 * Math.max(rows.length, 2),
         420)}px`;
       it.update();
@@ -327,9 +335,17 @@ export function times(label) {
 /** A check box with words. */
 export function check(words, hear) {
   const box = element("input", {type: "checkbox"});
-  box.addEventListener("change", hear);
+  let chosen = false;
+  box.addEventListener("change", () => {
+    chosen = true;
+    hear();
+  });
   return {node: element("label", {}, box, ` ${words}`), get on() {
     return box.checked;
+  },
+  /** What it is until somebody chooses. */
+  offer(on) {
+    if (!chosen) box.checked = on;
   }};
 }
 

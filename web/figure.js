@@ -2,7 +2,7 @@
 // is in the page.
 import {History, Refused} from "./data.js";
 import {commonPanel, parallelPanel} from "./hyper.js";
-import {bestPanel, curvesPanel, frontPanel} from "./results.js";
+import {curvesPanel, frontPanel, historyPanel} from "./results.js";
 import {Schedules, schedulesPanel} from "./schedules.js";
 import {look} from "./study.js";
 import {timesPanel} from "./trainers.js";
@@ -18,7 +18,7 @@ const ask = async path => {
 const go = () => {};
 
 const figures = {
-  history: () => charted(bestPanel()),
+  history: () => charted(historyPanel(go)),
   curves: () => charted(curvesPanel(go)),
   parallel: () => charted(parallelPanel(study.id, go)),
   async importance() {

@@ -2,7 +2,7 @@
 import {element, scale, shown} from "./base.js";
 import {choice, points} from "./charts.js";
 import {Refused} from "./data.js";
-import {panel} from "./panel.js";
+import {legend, panel} from "./panel.js";
 import {parallel} from "./parallel.js";
 import {percent, progress} from "./studies.js";
 import {table} from "./table.js";
@@ -11,28 +11,45 @@ const ALONE_MAX = 12; // hyper-parameters that have a chart of their own
 
 const number = (name, label = name) => ({name, label, number: true});
 
+/** What a table says of a hyper-parameter in a trial: a schedule with a curve,
+ * and with its first and last value. */
+function cellOf(x, name, courses) {
+  const value = x.params[name];
+  const curve = courses?.picture(name, x.trial, String(value));
+  if (!curve) return shown(value);
+  const {value: course} = courses.course(name, x.trial);
+  return element("span", {}, curve, element("small", {}, ` ${shown(course[0],
+    3)} → ${shown(course.at(-1), 3)}`));
+}
+
 /** The columns of a table of trials.
- * @param metric whose best value it has
+ * @param study whose metric's best value it has
  * @param courses the Schedules that are drawn in it, if any
  * @param failed whether it says why trials have failed
  * @param chosen and how their values were chosen */
-export function trialColumns(id, metric, names,
+export function trialColumns(id, study, names,
   {courses, failed, chosen} = {}) {
   return [
     {...number("trial"), cell: x => element("a",
       {href: `#/study/${id}/trial/${x.trial}`}, String(x.trial))},
     {name: "state", label: "state", cell: x => element("span",
       {class: `state ${x.state}`}, x.state)},
-    {...number("value", `best ${metric}`), cell: x => shown(x.value, 6)},
+    {...number("value", `best ${study.metric}`), best: study.direction,
+      cell: x => shown(x.value, 6)},
     number("step", "at step"), number("steps"), number("asked"),
     number("shared"), ...names.map(name => ({name: `param ${name}`, label: name,
-      key: x => x.params[name], cell: x => courses?.picture(name, x.trial,
-        String(x.params[name])) ?? shown(x.params[name])})),
+      key: x => x.params[name], cell: x => cellOf(x, name, courses)})),
     ...chosen ? [{name: "chosen", label: "chosen", cell: x => x.chosen ?? ""},
       {...number("predicted"), cell: x => shown(x.predicted, 6)},
       number("untrained")] : [],
-    ...failed ? [{name: "failure", label: "why it failed", cell: x =>
+    ...failed ? [{name: "failure", label: "failure", cell: x =>
       x.failure?.trim().split("\n")[0] ?? ""}] : []];
+}
+
+/** The colours of trials by the rank of their values. */
+function showRanks(colours, {study, rank}, rows) {
+  colours.values(study.metric, rank, rows.some(x => x.value === null)
+    ? "no value" : "");
 }
 
 const words = (x, metric, names) => `trial ${x.trial}\n${metric} ${
@@ -43,10 +60,12 @@ export function parallelPanel(id, hear) {
   const chart = parallel("Hyper-parameters of trials", kept => hear(kept));
   const clear = element("button", {type: "button"}, "Show all trials");
   clear.addEventListener("click", () => chart.clear());
-  const card = panel("Hyper-parameters", {chart: chart.node, wide: true,
-    tools: [element("span", {}, "drag along an axis to choose, or use the ",
-      "arrow keys; the other charts and the table follow"), clear],
-    columns: () => trialColumns(id, last.study.metric, last.history.varying),
+  const colours = legend();
+  const card = panel("Parallel coordinates", {chart: chart.node, wide: true,
+    tools: [element("span", {}, "drag along an axis to choose trials, or use ",
+      "the arrow keys; the other charts and the table follow"), clear,
+    colours.node],
+    columns: () => trialColumns(id, last.study, last.history.varying),
     rows: () => last.seen});
   return {node: card.node, set(next, now) {
     last = next;
@@ -58,6 +77,7 @@ export function parallelPanel(id, hear) {
       x.value)}].slice(varying.length ? 0 : 1), good.map(scale),
     rows.map((_, i) => i).sort((a, b) => (good[a] || 0) - (good[b] || 0)),
     now);
+    showRanks(colours, next, rows);
     card.refresh();
   }, clear: () => chart.clear()};
 }
@@ -67,9 +87,10 @@ export function alonePanel(go) {
   const grid = element("div", {class: "several"});
   const charts = new Map();
   let last = null, metric = null;
-  const card = panel("One at a time", {chart: grid, wide: true,
-    columns: () => trialColumns(last.id, last.study.metric,
-      last.history.varying),
+  const colours = legend();
+  const card = panel("Slice plot", {chart: grid, wide: true,
+    tools: [colours.node],
+    columns: () => trialColumns(last.id, last.study, last.history.varying),
     rows: () => last.seen});
   return {node: card.node, set(next, now) {
     last = next;
@@ -96,6 +117,7 @@ export function alonePanel(go) {
       {xLabel: name, yLabel: study.metric, left: 46,
         few: true}, now);
     }
+    showRanks(colours, next, []);
     card.refresh();
   }};
 }
@@ -107,14 +129,13 @@ export function pairPanel(go) {
   const redraw = () => draw(true);
   const chart = points("Two hyper-parameters", {tall: true, onPick: i =>
     go(last.seen[i].trial)});
-  const xs = choice("across", [], redraw), ys = choice("up", [], redraw);
-  const how = choice("as", [["field", "contour"], ["rank", "ranks"]], redraw);
-  const legend = element("div", {class: "legend"},
-    element("i", {class: "ramp"}), "worst to best");
-  const card = panel("Two together", {chart: chart.node, wide: true,
-    tools: [xs.node, ys.node, how.node, legend],
-    columns: () => trialColumns(last.id, last.study.metric,
-      [xs.value, ys.value]),
+  const xs = choice("x axis", [], redraw), ys = choice("y axis", [], redraw);
+  const how = choice("colour", [["field", "mean value"], ["rank", "rank"]],
+    redraw);
+  const colours = legend();
+  const card = panel("Contour plot", {chart: chart.node, wide: true,
+    tools: [xs.node, ys.node, how.node, colours.node],
+    columns: () => trialColumns(last.id, last.study, [xs.value, ys.value]),
     rows: () => last.seen});
   function draw(now = false) {
     const {study, seen, rank} = last;
@@ -135,8 +156,10 @@ export function pairPanel(go) {
       field: place ? null : good, shade: scale,
       words: i => words(last.seen[i], study.metric, [a, b])},
     {xLabel: a, yLabel: b, logY: "auto", few: true, fewY: true}, now);
+    if (place) colours.ramp("last", "first", "rank");
+    else showRanks(colours, last, seen);
     card.note(place ? "each trial by its rank among all"
-      : "the mean of the trials nearby; empty where there are none");
+      : "mean of the trials nearby; empty where there are none");
     card.refresh();
   }
   return {node: card.node, set(next, now) {
@@ -151,16 +174,15 @@ export function pairPanel(go) {
   }};
 }
 
-/** What the best trials have in common, by hyper-parameter. */
+/** How much hyper-parameters tell the best trials from all others. */
 export function commonPanel(id) {
   const grid = table([
-    {name: "parameter", label: "hyper-parameter"},
-    {name: "share", label: "share", cell: x => progress(x.share, 1)},
-    {name: "percent", label: "%", number: true, key: x => x.share,
-      cell: x => percent(x.share, 1)},
-    {name: "trials", label: "trials with it", number: true},
+    {name: "parameter", label: "hyper-parameter", wrap: true},
+    {name: "share", label: "importance", cell: x => element("span", {},
+      progress(x.share, 1), ` ${percent(x.share, 1)}`)},
+    {name: "trials", label: "trials", number: true},
   ], {label: "Importance of hyper-parameters"});
-  const card = panel("What the best have in common", {chart: grid.node});
+  const card = panel("Parameter importance", {chart: grid.node});
   return {node: card.node,
     /** @param metric whose best; none: the objective
      * @returns its rows, or null if nothing can be said */
@@ -175,10 +197,11 @@ export function commonPanel(id) {
       }
       grid.node.hidden = !found;
       grid.set(found?.importance ?? []);
-      card.note(found ? [`the best ${shown(found.best)} of the ${
+      card.note(found ? [`PED-ANOVA: the best ${shown(found.best)} of the ${
         shown(found.trials)} trials with ${found.metric} at step ${
-        shown(found.step)}, beside all of them (PED-ANOVA):`,
-      "where to look next, not what a value does"].join(" ") : why);
+        shown(found.step)}, compared with all of them;`,
+      "importance tells where to look next, not which value is good"].join(" ")
+        : why);
       return found?.importance ?? null;
     }};
 }

@@ -1,5 +1,5 @@
 // A chart in its card, with the table behind it.
-import {element} from "./base.js";
+import {element, NEITHER, shown} from "./base.js";
 import {table} from "./table.js";
 
 const NEAR = "200px"; // what is so near to what is seen counts as seen
@@ -102,18 +102,30 @@ export function panel(title, {chart, tools = [], note = "", columns, rows,
   }};
 }
 
-/** What colours say. show(items: [{colour, text}]), or ramp(low, high) */
+/** What colours say: show(items: [{colour, text}]); ramp(low, high, name), of
+ * a bar from bad to good; or values(name, rank), the same with the values at
+ * its ends, and what has none in a colour of its own */
 export function legend() {
   const node = element("div", {class: "legend"});
+  const mark = shade => {
+    const it = element("i");
+    it.style.background = shade;
+    return it;
+  };
   return {node,
     show(items) {
-      node.replaceChildren(...items.map(x => {
-        const mark = element("i");
-        mark.style.background = x.colour;
-        return element("span", {}, mark, x.text);
-      }));
+      node.hidden = false;
+      node.replaceChildren(...items.map(x => element("span", {},
+        mark(x.colour), x.text)));
     },
-    ramp(low, high) {
-      node.replaceChildren(low, element("i", {class: "ramp"}), high);
+    ramp(low, high, name = "") {
+      node.replaceChildren(element("span", {}, name ? `${name}: ` : "", low,
+        " ", element("i", {class: "ramp"}), " ", high));
+    },
+    values(name, {worst, best}, grey = "", shade = NEITHER) {
+      node.hidden = worst === undefined;
+      if (node.hidden) return;
+      this.ramp(`worst ${shown(worst, 4)}`, `best ${shown(best, 4)}`, name);
+      if (grey) node.append(element("span", {}, mark(shade), grey));
     }};
 }

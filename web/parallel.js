@@ -1,5 +1,8 @@
 // Parallel coordinates: trials as lines from axis to axis.
-import {axis, drawn, ends, plot} from "./base.js";
+import {axis, drawn, element, ends, plot} from "./base.js";
+
+const SIDE = 60; // pixels beside the first axis and the last
+const GAP_MIN = 64; // pixels from axis to axis; with less the chart scrolls
 
 /** @param onBrush is told which rows are left, or null: all.
  * set(axes: [{name, values}], colours, order): the last of `order` is above */
@@ -13,8 +16,8 @@ export function parallel(label, onBrush) {
     if (columns.length < 2) return "No hyper-parameter varies";
     const top = 34, bottom = height - 26;
     field = [top, bottom];
-    const gap = (width - 120) / (columns.length - 1);
-    placed = columns.map((column, i) => ({column, x: 60 + i * gap,
+    const gap = (width - 2 * SIDE) / (columns.length - 1);
+    placed = columns.map((column, i) => ({column, x: SIDE + i * gap,
       scale: axis(column.values, bottom, top, {most: 4,
         few: i + 1 < columns.length,
         log: i + 1 < columns.length ? "auto" : false})}));
@@ -24,8 +27,8 @@ export function parallel(label, onBrush) {
         class: "axis"}),
       drawn("text", {x, y: 16, "text-anchor": "middle", class: "name"},
         fit(column.name, gap)));
-      for (const [v, text] of scale.marks)
-        svg.append(drawn("text", {x: x + 5, y: scale.at(v) + 4},
+      for (const [at, text] of scale.marks)
+        svg.append(drawn("text", {x: x + 5, y: at + 4},
           fit(text, gap - 10)));
       const brush = brushes.get(column.name);
       if (brush) svg.append(drawn("rect", {class: "brush", x: x - 7,
@@ -58,7 +61,7 @@ export function parallel(label, onBrush) {
     }
   }, {tall: true, over: true});
 
-  const fit = (text, room) => ends(text, Math.max(4, Math.floor(room / 6.5)));
+  const fit = (text, room) => ends(text, Math.max(4, Math.floor(room / 7.2)));
 
   /** The rows within all brushes; null: there are none. */
   function keep() {
@@ -126,9 +129,10 @@ export function parallel(label, onBrush) {
     onBrush(keep());
   });
   return {
-    node: it.node,
+    node: element("div", {class: "scroll"}, it.node),
     set(nextColumns, nextColours, nextOrder, now = false) {
       columns = nextColumns;
+      it.node.style.minWidth = `${2 * SIDE + GAP_MIN * (columns.length - 1)}px`;
       colours = nextColours;
       order = nextOrder;
       if (now) it.redraw();

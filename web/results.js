@@ -1,7 +1,7 @@
 // What came out: the best value over time, learning curves, how values are
 // spread, and metrics against each other.
-import {colour, element, KINDS, ranks, scale, shown, sorted, span} from
-  "./base.js";
+import {colour, element, KINDS, ranks, scale, shown, sorted, span, timeUnit}
+  from "./base.js";
 import {check, choice, lines, points} from "./charts.js";
 import {column, Refused} from "./data.js";
 import {legend, panel} from "./panel.js";
@@ -10,60 +10,81 @@ const CURVES_MAX = 1000; // that are drawn
 
 const number = (name, label = name) => ({name, label, number: true});
 
-/** The best value over time, trials, or what it took. */
-export function bestPanel() {
-  const chart = lines("Best value over time");
+/** Each trial's best value, and the best so far: over trials, time, or cost. */
+export function historyPanel(go) {
+  const chart = lines("History", {onPick: (s, i) => go(s.trials[i])});
   let last = null, rows = [];
-  const over = choice("over", [["seconds", "time"], ["trials", "trials"],
+  const over = choice("x axis", [["trial", "trial"], ["seconds", "time"],
     ["steps", "steps trained"], ["device", "device time"]], () => draw(true));
-  const log = check("logarithmic", () => draw(true));
-  const card = panel("Best value", {chart: chart.node,
-    tools: [over.node, log.node], columns: () => [number("trial"),
-      number("step"), number("value"), {...number("at", over.value),
-        cell: x => shown(x.at)}], rows: () => rows});
-  function draw(now = false) {
-    const {study, history} = last;
-    const maximize = study.direction === "maximize";
-    const {trial, step, value, seconds, shared} = history.results;
-    const reached = new Map(), line = {x: [], y: [], steps: true, bold: true,
-      colour: colour("--accent"), name: `best ${study.metric}`};
-    let found = null, trained = 0, at = 0;
-    rows = [];
+  const log = check("log values", () => draw(true));
+  const colours = legend();
+  const card = panel("History", {chart: chart.node,
+    tools: [over.node, log.node, colours.node], columns: () => [
+      number("trial"), number("step"), {...number("value", `best ${
+        last.study.metric}`), best: last.study.direction},
+      {...number("at", LABELS[over.value][0]), cell: x =>
+        LABELS[over.value][1] ? span(x.at) : shown(x.at)},
+      number("so_far", "best so far")], rows: () => rows});
+
+  /** Where trials are on the axis, in its order: [{trial, step, value, at}]. */
+  function placed() {
+    const {study, history, seen} = last;
+    const some = seen.filter(x => Number.isFinite(x.value));
+    if (over.value === "trial")
+      return some.map(x => ({trial: x.trial, step: x.step, value: x.value,
+        at: x.trial})).sort((a, b) => a.at - b.at);
+    const {trial, step, seconds, shared} = history.results;
+    const rowOf = new Map(some.map(x => [x.trial, x])), reached = new Map();
+    const result = [];
+    let trained = 0;
     for (let i = 0; i < trial.length; ++i) {
-      // What another trial had got before was not trained for this one.
+      // Steps that another trial had before were not trained for this one.
       trained += Math.max(step[i] - (reached.get(trial[i]) ?? 0) - shared[i],
         0);
       reached.set(trial[i], step[i]);
-      at = over.value === "seconds" ? seconds[i]
-        : over.value === "trials" ? reached.size
-          : over.value === "steps" ? trained : trained * study.step_seconds;
-      const v = history.counts(trial[i]) ? value[i] ?? null : null;
-      if (v === null || (found !== null && (maximize ? v <= found
-        : v >= found))) continue;
-      found = v;
-      line.x.push(at);
-      line.y.push(v);
-      rows.push({trial: trial[i], step: step[i], value: v, at});
+      const row = rowOf.get(trial[i]);
+      if (row?.step === step[i]) result.push({trial: row.trial, step: step[i],
+        value: row.value, at: over.value === "seconds" ? seconds[i]
+          : over.value === "steps" ? trained : trained * study.step_seconds});
     }
-    if (line.x.length) {
-      line.x.push(at);
-      line.y.push(found);
-    }
-    const estimate = over.value === "device";
-    chart.set(line.x.length ? [line] : [], {xLabel: {seconds: "seconds",
-      trials: "trials", steps: "steps trained for it",
-      device: "seconds of device time"}[over.value], yLabel: study.metric,
-    logY: log.on, xShown: over.value === "seconds" || estimate ? span
-      : shown}, now);
-    card.note([...study.front ? [`${study.metric} alone, whatever it wants else`
-    ] : [], ...estimate ? ["by the mean time of a step"] : []].join("; "));
+    return result;
+  }
+  function draw(now = false) {
+    const {study} = last;
+    const better = study.direction === "maximize" ? Math.max : Math.min;
+    rows = placed();
+    let found = null;
+    for (const x of rows)
+      x.so_far = found = found === null ? x.value : better(found, x.value);
+    const [label, isTime] = LABELS[over.value];
+    const [unit, name] = isTime ? timeUnit(rows.at(-1)?.at ?? 0) : [1, ""];
+    const x = rows.map(row => row.at / unit), trials = rows.map(row =>
+      row.trial);
+    chart.set(rows.length ? [{x, y: rows.map(row => row.value), trials,
+      dots: true, colour: colour("--quiet"), words: i => over.value === "trial"
+        ? study.metric : `${study.metric} of trial ${trials[i]}`,
+      name: "trials"}, {x, y: rows.map(row => row.so_far), trials, steps: true,
+      bold: true, colour: colour("--accent"), name: "best so far"}] : [],
+    {xLabel: isTime ? `${label} in ${name}` : label, yLabel: study.metric,
+      logY: log.on, whole: over.value === "trial", padX: .01,
+      xShown: v => isTime ? span(v * unit) : shown(v)}, now);
+    colours.show([{colour: "var(--quiet)", text: "each trial"},
+      {colour: "var(--accent)", text: "best so far"}]);
+    card.note([`${shown(rows.length)} trials with a value`,
+      ...study.front ? [`${study.metric} alone, without the other goals`] : [],
+      ...over.value === "device" ? ["by the mean time of a step"] : []]
+      .join("; "));
     card.refresh();
   }
-  return {node: card.node, set(next) {
+  return {node: card.node, set(next, now) {
     last = next;
-    draw();
+    draw(now);
   }};
 }
+
+// What the axis of the history says, and whether it is of seconds.
+const LABELS = {trial: ["trial", false], seconds: ["time", true],
+  steps: ["steps trained for the study", false], device: ["device time", true]};
 
 function smooth(values, weight) {
   if (!weight) return values;
@@ -104,12 +125,13 @@ export function curvesPanel(go) {
   const slider = element("input", {type: "range", min: 0, max: .95, step: .05,
     value: 0});
   slider.addEventListener("input", redraw);
-  const rung = choice("of", [], redraw);
+  const rung = choice("trials", [], redraw);
+  const colours = legend();
   const card = panel("Learning curves", {chart: chart.node,
     tools: [rung.node, logX.node, logY.node,
-      element("label", {}, "smoothing ", slider)],
+      element("label", {}, "smoothing ", slider), colours.node],
     columns: () => [number("trial"), number("step"),
-      number("value", last.study.metric)],
+      {...number("value", last.study.metric), best: last.study.direction}],
     rows: () => last.seen.slice(0, CURVES_MAX).flatMap(x => {
       const curve = last.history.curves.get(x.trial);
       return curve ? curve.step.map((step, i) => ({trial: x.trial, step,
@@ -119,7 +141,7 @@ export function curvesPanel(go) {
     const {study, history, seen, what} = last;
     const rungs = rungsOf(history);
     rung.node.hidden = !rungs.length;
-    rung.offer([["", "all trials"], ...rungs.map(([step, count]) =>
+    rung.offer([["", "all"], ...rungs.map(([step, count]) =>
       [String(step), `the ${shown(count)} at step ${shown(step)}`])]);
     // Of a rung: the trials that were measured there, up to it.
     const at = rung.value ? Number(rung.value) : null;
@@ -148,6 +170,9 @@ export function curvesPanel(go) {
       faint: some.length > 100 && !(shade(valueOf(x)) > .9)};
     }), {xLabel: "step", yLabel: study.metric, logX: logX.on, logY: logY.on},
     now);
+    const grey = some.some(x => !Number.isFinite(valueOf(x)));
+    colours.values(study.metric, some.length > 1 ? shade : {},
+      grey ? "failed" : "");
     card.note(`${shown((at === null ? seen : drawn).length)} of ${
       shown(history.rows.length)} trials${
       some.length === CURVES_MAX ? `, the best ${CURVES_MAX} drawn` : ""}`);
@@ -159,13 +184,13 @@ export function curvesPanel(go) {
   }};
 }
 
-/** How the trials' best values are spread. */
+/** The empirical distribution of the trials' best values. */
 export function spreadPanel() {
   const chart = lines("Share of trials with at most this value");
   let values = [];
   const share = i => (i + 1) / values.length;
-  const card = panel("Distribution of values", {chart: chart.node,
-    note: "the share of trials that are no better or no worse",
+  const card = panel("Empirical distribution", {chart: chart.node,
+    note: "share of trials with at most this value",
     columns: [number("value"), number("share")],
     rows: () => Array.from(values, (value, i) => ({value, share: share(i)}))});
   return {node: card.node, set({study, seen}, now) {
@@ -213,7 +238,7 @@ export function frontPanel(id, go) {
   let last = null, found = null, shape = null;
   const chart = points("Pareto front", {onPick: i => go(shape.rows[i].trial)});
   const redraw = () => draw(true);
-  const xs = choice("across", [], redraw), ys = choice("up", [], redraw);
+  const xs = choice("x axis", [], redraw), ys = choice("y axis", [], redraw);
   const colours = legend();
   const columns = () => [number("trial"), number("step"),
     ...Object.keys(found.values).map(name => ({...number(name),
@@ -280,19 +305,19 @@ export function frontPanel(id, go) {
           .join(", ")}`}`},
     {xLabel: `${a} (${says(want, a)})`, yLabel: `${b} (${says(want, b)})`,
       logX: false}, now);
-    colours.show([{colour: "var(--accent)", text: own ? "the study's front"
-      : "beaten by none"}, {colour: "var(--quiet)", text: "the best of others"},
+    colours.show([{colour: "var(--accent)", text: own ? "Pareto front"
+      : "not dominated"}, {colour: "var(--quiet)", text: "other results"},
     ...breaks ? [{colour: KINDS[7], text: `breaks ${want.limits.map(x =>
       x.text).join(", ")}`}] : []]);
     const volume = own ? study.front.hypervolume : null;
     card.note(`${shown(front.length)} of ${shown(rows.length)} results are ${
-      own && want.goals.length > 2 ? `beaten by none in ${
-        want.goals.join(", ")}` : "beaten by none"}${volume === null ? ""
+      own && want.goals.length > 2 ? `not dominated in ${
+        want.goals.join(", ")}` : "not dominated"}${volume === null ? ""
       : `, hypervolume ${shown(volume, 6)}`}`);
     card.refresh();
   }
-  const says = (want, name) => `${want.up(name) ? "more" : "less"} is ${
-    want.knows(name) ? "better" : "taken as better"}`;
+  const says = (want, name) => `${want.up(name) ? "maximize" : "minimize"}${
+    want.knows(name) ? "" : ", guessed"}`;
   function set(next, now = false) {
     last = next;
     const names = Object.keys(found?.values ?? {});

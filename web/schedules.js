@@ -1,7 +1,7 @@
 // How hyper-parameters go while trials train: as charts, and small in tables.
-import {colour, drawn, element, ranks, scale, shown} from "./base.js";
+import {areLog, colour, drawn, element, ranks, scale, shown} from "./base.js";
 import {check, choice, lines} from "./charts.js";
-import {panel} from "./panel.js";
+import {legend, panel} from "./panel.js";
 
 const WIDTH = 84, HEIGHT = 20; // of a small one
 
@@ -55,12 +55,13 @@ export function schedulesPanel(go) {
   const chart = lines("Schedules", {onPick: s => go(s.trial), xWord: "step"});
   let last = null, courses = null, all = [];
   const redraw = () => draw(true);
-  const which = choice("of", [], redraw), log = check("log values", redraw);
+  const which = choice("hyper-parameter", [], redraw);
+  const log = check("log values", redraw), colours = legend();
   const number = name => ({name, label: name, number: true});
   const card = panel("Schedules", {chart: chart.node, wide: true,
-    tools: [which.node, log.node],
+    tools: [which.node, log.node, colours.node],
     columns: [number("trial"), {...number("others"),
-      label: "others with the same"}, number("step"), number("value")],
+      label: "other trials with it"}, number("step"), number("value")],
     rows: () => all.flatMap(x => x.step.map((step, i) => ({trial: x.trial,
       others: x.trials - 1, step, value: x.value[i]})))});
   card.node.hidden = true;
@@ -95,6 +96,7 @@ export function schedulesPanel(go) {
       - (rank(b.best.value) || 0));
     const shade = ranks(all.map(x => x.best.value),
       study.direction === "maximize");
+    log.offer(areLog(all.flatMap(x => x.value)));
     chart.set(all.map(x => ({trial: x.trial, get name() {
       return `trial ${x.trial}${x.trials > 1 ? ` and ${shown(x.trials - 1)
       } more` : ""}: ${what(x.best)}`;
@@ -103,10 +105,12 @@ export function schedulesPanel(go) {
     faint: all.length > 100 && !(shade(x.best.value) > .9)})),
     {xLabel: "step", yLabel: name, logY: log.on}, now);
     const of = courses.parameters[name];
-    card.note(`${shown(all.length)} different ones, in the colour of the best `
-      + `trial that has it${of.all_curves > of.step.length
+    colours.values(study.metric, all.length > 1 ? shade : {}, all.some(x =>
+      x.best.value === null) ? "no value" : "");
+    card.note(`${shown(all.length)} different schedules, each in the colour of `
+      + `its best trial${of.all_curves > of.step.length
         ? `; the first of ${shown(of.all_curves)}` : ""}${without
-        ? `; ${shown(without)} trials have none to show` : ""}`);
+        ? `; ${shown(without)} trials have no schedule yet` : ""}`);
     card.refresh();
   }
   return {node: card.node, set(next, schedules, now) {

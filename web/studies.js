@@ -1,8 +1,10 @@
 // All studies: how they are, what they cost, who waits for whom.
-import {ago, clock, element, moment, renew, shown, span} from "./base.js";
+import {ago, element, moment, renew, shown, span} from "./base.js";
 import {table} from "./table.js";
 
 const ENDED = ["COMPLETE", "FAILED", "CANCELLED"];
+
+export const isEnded = x => ENDED.includes(x.state);
 
 export const state = name => element("span", {class: `state ${name}`}, name);
 
@@ -17,7 +19,7 @@ export function progress(done, all) {
 export function figures(items) {
   return element("dl", {class: "figures"}, ...items.map(([name, value, more]) =>
     element("div", {}, element("dt", {}, name), element("dd", {}, value,
-      more ? element("small", {}, ` ${more}`) : null))));
+      more ? element("small", {}, " ", more) : null))));
 }
 
 export const percent = (part, all) => all
@@ -27,8 +29,7 @@ export const percent = (part, all) => all
 export function costs(x) {
   const alone = x.cost_seconds + x.saved_seconds + x.stopped_seconds;
   const part = seconds => `${span(seconds)} (${percent(seconds, alone)})`;
-  const ended = ENDED.includes(x.state);
-  const when = ended ? `took ${span(x.active_seconds)}.`
+  const when = isEnded(x) ? `took ${span(x.active_seconds)}.`
     : x.seconds_left === null ? "when it ends is not known yet."
       : `about ${span(x.seconds_left)} left.`;
   return `Cost ${span(x.cost_seconds)} of device time; merging saved ${
@@ -42,24 +43,49 @@ export const isOfSeveral = x => (x.front?.goals.length ?? 1) > 1;
 export const wanted = x => [...(x.front?.goals ?? [x]).map(y =>
   `${y.direction} ${y.metric}`), ...x.front?.constraints ?? []].join(", ");
 
-/** A study's trials by state: a bar with a part for each, and its words. */
-function byState(x) {
-  const some = Object.entries(x.trials_by_state);
+// The states of trials, as they follow each other in a bar: those that have
+// ended have a colour each, what is left of the bar is of the others.
+const BY_STATE = ["COMPLETE", "PRUNED", "FAILED", "CANCELLED", "PAUSED",
+  "RUNNING", "PENDING"];
+
+const statesOf = x => Object.entries(x.trials_by_state).sort((a, b) =>
+  BY_STATE.indexOf(a[0]) - BY_STATE.indexOf(b[0]));
+
+const mark = name => element("i", {class: `part ${name}`});
+
+/** A study's trials by state: a bar with a part for each that has ended. */
+function stateBar(x) {
+  const some = statesOf(x);
   const words = some.map(([name, count]) => `${shown(count)} ${name}`)
     .join(", ");
-  return element("span", {class: "parts", title: words},
-    element("span", {class: "bar", role: "img", "aria-label": words},
-      ...some.map(([name, count]) => {
-        const part = element("i", {class: `part ${name}`});
-        part.style.width = `${100 * count / x.trials}%`;
-        return part;
-      })), ` ${shown(x.finished)} / ${shown(x.trials)}`);
+  return element("span", {class: "bar", role: "img", "aria-label": words,
+    title: words}, ...some.map(([name, count]) => {
+    const part = mark(name);
+    part.style.width = `${100 * count / x.trials}%`;
+    return part;
+  }));
 }
+
+/** How far a study is: its trials by state and its steps, with what colours
+ * mean. */
+export const progressOf = x => element("div", {class: "legend progress"},
+  element("span", {}, "trials ", stateBar(x)), ...statesOf(x).map(
+    ([name, count]) => element("span", {}, mark(name),
+      `${shown(count)} ${name === "RUNNING" && x.state !== name
+        ? "not finished" : name.toLowerCase()}`)),
+  element("span", {}, "steps ", progress(x.delivered_steps, x.asked_steps),
+    ` ${shown(x.delivered_steps)} of ${shown(x.asked_steps)}`));
+
+/** What the colours of the bar of trials mean. */
+const barLegend = () => element("div", {class: "legend"}, "trials:",
+  ...[["COMPLETE", "complete"], ["PRUNED", "pruned"],
+    ["FAILED", "failed or cancelled"], ["RUNNING", "not finished"]].map(
+    ([name, words]) => element("span", {}, mark(name), words)));
 
 /** Which trainers work for a study, who else waits for that, or for whom it
  * waits itself. @param trainers all that there are */
 export function workFor(study, trainers) {
-  if (ENDED.includes(study.state)) return "";
+  if (isEnded(study)) return "";
   const busy = trainers.filter(x => !x.lost && x.lease);
   const mine = busy.filter(x => x.lease.study_ids.includes(study.id));
   const names = list => [...new Set(list.flatMap(x => x.lease.studies))]
@@ -99,28 +125,31 @@ export function studiesView(act) {
           element("small", {}, ` ${x.metric}`)) : "–"},
     {name: "improved", label: "improved", cell: x => x.improved === null ? ""
       : element("span", {title: moment(x.improved)}, ago(x.improved))},
-    {name: "trials", label: "trials", key: x => x.trials, cell: byState},
+    {name: "trials", label: "trials", key: x => x.trials, cell: x =>
+      element("span", {}, stateBar(x), ` ${shown(x.finished)} / ${
+        shown(x.trials)}`)},
     {name: "progress", label: "steps", key: x => x.delivered_steps
-      / (x.asked_steps || 1), cell: x => element("span", {}, progress(
-      x.delivered_steps, x.asked_steps), ` ${shown(x.delivered_steps)} / ${
-      shown(x.asked_steps)}`)},
+      / (x.asked_steps || 1), cell: x => `${shown(x.delivered_steps)} / ${
+      shown(x.asked_steps)}`},
     {name: "shared", label: "shared", number: true, key: x => x.shared_steps
       / (x.delivered_steps || 1),
       cell: x => element("span", {}, mergeRate(x) === null ? ""
         : element("small", {}, `p = ${mergeRate(x).toFixed(2)} `),
       percent(x.shared_steps, x.delivered_steps))},
-    {name: "saved_seconds", label: "saved", number: true,
-      cell: x => x.saved_seconds ? clock(x.saved_seconds) : "–"},
-    {name: "left", label: "left", number: true, key: x => x.seconds_left,
-      cell: x => x.seconds_left === null ? "" : clock(x.seconds_left)},
-    {name: "now", label: "trained by", key: x => workFor(x, trainers),
+    {name: "saved_seconds", label: "saved by merging",
+      number: true, cell: x => x.saved_seconds ? span(x.saved_seconds) : "–"},
+    {name: "left", label: "time left", number: true, optional: true,
+      key: x => x.seconds_left,
+      cell: x => x.seconds_left === null ? "" : span(x.seconds_left)},
+    {name: "now", label: "trainers", optional: true,
+      key: x => workFor(x, trainers),
       cell: x => workFor(x, trainers)},
     {name: "weight", label: "weight", number: true},
-    {name: "algorithm", label: "algorithm"},
   ], {label: "Studies", id: "id"});
   const top = element("div");
   const notes = element("div");
-  const list = element("section", {class: "card"}, rows.node);
+  const list = element("section", {class: "card brief"}, rows.node,
+    barLegend());
   const node = element("div", {class: "stack"}, element("h1", {}, "Studies"),
     top, notes, list, act.toSubmit());
   const empty = element("p", {class: "quiet"}, "There is no study yet. Give ",
@@ -144,18 +173,18 @@ export function studiesView(act) {
           x.finished))} finished`],
         ["steps delivered", shown(delivered), unique > 0
           ? `p = ${(delivered / unique).toFixed(2)}` : ""],
-        ["shared, so not trained", percent(shared, delivered),
+        ["shared steps", percent(shared, delivered),
           service.k_wise_merge_rate > 1 ? `q = ${
             service.k_wise_merge_rate.toFixed(2)} between running studies`
             : ""],
         ["device time", span(sum(x => x.cost_seconds)), "spent"],
-        ["saved", span(sum(x => x.saved_seconds + x.stopped_seconds)),
-          "by merging and stopping"],
+        ["saved by merging", span(sum(x => x.saved_seconds)), "device time"],
+        ["saved by stopping", span(sum(x => x.stopped_seconds)),
+          "device time"],
       ]) : empty);
-      renew(notes, ...all.filter(x => x.waiting && !ENDED.includes(
-        x.state)).slice(0, 5).map(x => element("p", {class: "note"},
-        element("a", {href: `#/study/${x.id}`}, x.name),
-        ` waits: ${x.waiting}`)));
+      renew(notes, ...all.filter(x => x.waiting && !isEnded(x)).slice(0, 5)
+        .map(x => element("p", {class: "note"}, element("a",
+          {href: `#/study/${x.id}`}, x.name), ` waits: ${x.waiting}`)));
       rows.set([...all].reverse());
     },
   };

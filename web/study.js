@@ -5,11 +5,11 @@ import {History} from "./data.js";
 import {alonePanel, commonPanel, pairPanel, parallelPanel, trialColumns} from
   "./hyper.js";
 import {paced, whileSeen} from "./panel.js";
-import {bestPanel, curvesPanel, frontPanel, spreadPanel, wishes} from
+import {curvesPanel, frontPanel, historyPanel, spreadPanel, wishes} from
   "./results.js";
 import {Schedules, schedulesPanel} from "./schedules.js";
-import {costs, figures, isOfSeveral, mergeRate, percent, progress, state,
-  wanted, workFor} from "./studies.js";
+import {costs, figures, isOfSeveral, mergeRate, percent, progressOf,
+  state, wanted, workFor} from "./studies.js";
 import {table} from "./table.js";
 import {treePanel} from "./tree.js";
 
@@ -17,29 +17,109 @@ const IMPORTANCE_PAUSE = 20000; // milliseconds; it takes the service a while
 const FRONT_PAUSE = 10000;
 const TREE_REST = 20; // the tree comes whole: times as long as it took
 
-/** Reads what somebody wants to see: `state=RUNNING lr<0.01 value>=0.9`.
+const FAILURES = 3; // different ones that are told at the top
+const NAMED = 8;    // trials, or names, that are listed
+
+// What a condition may ask of a trial beside its hyper-parameters.
+const FIELDS = {trial: x => x.trial, state: x => x.state, best: x => x.value,
+  step: x => x.step, steps: x => x.steps, asked: x => x.asked,
+  shared: x => x.shared, chosen: x => x.chosen, predicted: x => x.predicted,
+  untrained: x => x.untrained};
+
+const COMPARE = {"<": (a, b) => a < b, "<=": (a, b) => a <= b,
+  ">": (a, b) => a > b, ">=": (a, b) => a >= b};
+
+/** Reads a filter of trials: `state=RUNNING lr<0.01 best>=0.9`. A schedule
+ * passes if any value that it takes does.
+ * @param names of hyper-parameters
+ * @param metric another word for `best`
+ * @param course(name, trial) the values that a schedule takes, or null
  * @returns a test of rows, or a text that says what is wrong */
-export function condition(text) {
+export function condition(text, {names, metric, course}) {
   const tests = [];
   for (const part of text.trim().split(/\s+/).filter(Boolean)) {
     const found = /^([^<>=!]+)(<=|>=|!=|=|<|>)(.+)$/.exec(part);
     if (!found)
-      return `'${part}' is no condition: say name=value, name<value…`;
+      return `'${part}' is no condition: write name=value, name<value …`;
     const [, name, sign, wanted] = found;
-    const least = Number(wanted);
+    const isParam = names.includes(name);
+    const field = isParam ? x => x.params[name] : name === metric
+      ? FIELDS.best : Object.hasOwn(FIELDS, name) ? FIELDS[name] : null;
+    if (!field) {
+      const known = [...names.slice(0, NAMED), ...names.length > NAMED ? ["…"]
+        : [], ...Object.keys(FIELDS)];
+      return `there is no '${name}': names are ${known.join(", ")}`;
+    }
+    const least = Number(wanted), compare = COMPARE[sign];
+    if (compare && Number.isNaN(least))
+      return `'${wanted}' in '${part}' is no number`;
     tests.push(row => {
-      const x = name in row.params ? row.params[name]
-        : {best: row.value, metric: row.value}[name] ?? row[name];
-      if (sign === "=" || sign === "!=") {
-        const same = typeof x === "number" ? x === least
-          : String(x).toLowerCase().startsWith(wanted.toLowerCase());
-        return same === (sign === "=");
-      }
-      return typeof x === "number" && (sign === "<" ? x < least : sign === ">"
-        ? x > least : sign === "<=" ? x <= least : x >= least);
+      const x = field(row);
+      const taken = isParam && typeof x === "string" ? course(name, row.trial)
+        : null;
+      if (compare) return taken ? taken.some(v => compare(v, least))
+        : typeof x === "number" && compare(x, least);
+      const same = typeof x === "number" ? x === least
+        : taken?.includes(least) || String(x).toLowerCase().startsWith(
+          wanted.toLowerCase());
+      return same === (sign === "=");
     });
   }
   return row => tests.every(f => f(row));
+}
+
+/** Why trials have failed: each first line with its trials. */
+function failuresOf(history) {
+  const found = new Map(); // the first line -> {text, trials}
+  for (const {trial, failure} of history.rows) {
+    if (!failure) continue;
+    const line = failure.trim().split("\n")[0];
+    if (!found.has(line)) found.set(line, {line, text: failure, trials: []});
+    found.get(line).trials.push(trial);
+  }
+  return [...found.values()].sort((a, b) => b.trials.length - a.trials.length);
+}
+
+const trialLink = (id, no, text = String(no)) => element("a",
+  {href: `#/study/${id}/trial/${no}`}, text);
+
+/** Why trials have failed, the most frequent failure first. */
+function failureCard(id) {
+  const title = element("h2"), reasons = element("div");
+  const text = element("pre", {tabindex: "0"});
+  const node = element("section", {class: "card failed",
+    "aria-label": "Failures"}, title, reasons, element("details", {},
+    element("summary", {}, "Traceback"), text));
+  const one = x => element("div", {}, element("p", {class: "reason"}, x.line),
+    element("p", {class: "quiet"}, `${shown(x.trials.length)} trial${
+      x.trials.length > 1 ? "s" : ""}: `, ...x.trials.slice(0, NAMED).flatMap(
+      (no, i) => [i ? ", " : "", trialLink(id, no)]),
+    x.trials.length > NAMED ? ", …" : ""));
+  /** @returns its node, or null if no trial has failed */
+  return (study, history) => {
+    const all = failuresOf(history);
+    if (!all.length) return null;
+    const count = all.reduce((sum, x) => sum + x.trials.length, 0);
+    renew(title, `${shown(count)} of ${shown(study.trials)} trials failed`);
+    renew(reasons, ...all.slice(0, FAILURES).map(one),
+      all.length > FAILURES ? element("p", {class: "quiet"}, `and ${
+        shown(all.length - FAILURES)} other reasons, in the table of trials`)
+        : null);
+    renew(text, all[0].text.trim());
+    return node;
+  };
+}
+
+/** The hyper-parameters of the best trial. */
+function bestParameters(id, best, history) {
+  // The table has schedules in short.
+  const brief = history.rows[history.place.get(best.trial)]?.params ?? {};
+  return element("section", {"aria-label": "Best parameters"},
+    element("h2", {class: "quiet"}, "Best parameters (",
+      trialLink(id, best.trial, `trial ${best.trial}`), ")"),
+    figures(Object.entries(best.params).map(([name, x]) => [name,
+      element("small", {}, typeof x === "number" ? shown(x, 6)
+        : String(brief[name] ?? JSON.stringify(x)))])));
 }
 
 /** What the charts of a study show.
@@ -60,10 +140,11 @@ export function look(study, history, seen) {
 export function studyView(id, act) {
   const go = trial => { location.hash = `#/study/${id}/trial/${trial}`; };
   const history = new History(id);
-  const head = element("div");
-  let brushed = null, last = null, filter = () => true, important = null;
+  const head = element("div"), failures = failureCard(id);
+  let brushed = null, last = null, filter = null, important = null;
   let nodes = null, nodesOf = null, trainers = [];
-  const best = bestPanel(), curves = curvesPanel(go), spread = spreadPanel();
+  const best = historyPanel(go), curves = curvesPanel(go);
+  const spread = spreadPanel();
   const common = commonPanel(id), front = frontPanel(id, go);
   const many = parallelPanel(id, kept => {
     brushed = kept;
@@ -80,18 +161,23 @@ export function studyView(id, act) {
     placeholder: "state=complete lr<0.01 best>0.9"});
   const searchSaid = element("span", {id: "search-said", role: "status"});
   search.addEventListener("input", () => {
-    const found = condition(search.value);
-    searchSaid.textContent = typeof found === "string" ? found : "";
-    filter = typeof found === "string" ? () => true : found;
+    const found = condition(search.value, {names: history.names,
+      metric: metric.value || last?.study.metric,
+      course: (name, no) => courses.course(name, no)?.value});
+    const isWrong = typeof found === "string";
+    search.setAttribute("aria-invalid", isWrong);
+    searchSaid.textContent = isWrong ? found : "";
+    filter = isWrong || !search.value.trim() ? null : found;
     again();
   });
   const grid = element("div");
   let rows = null, shape = null;
   const trials = {node: element("section", {class: "card wide"},
     element("h2", {}, "Trials"), element("div", {class: "tools"},
-      element("label", {}, "show only ", search), searchSaid), grid)};
+      element("label", {}, "filter ", search), searchSaid), grid)};
 
-  const showTree = () => tree.set({...last, nodes, history, trainers});
+  const showTree = () => tree.set({...last, nodes, history, trainers,
+    kept: last.it.kept});
   const readTree = paced(async () => {
     const of = history.changes;
     nodes = await last.ask(`api/studies/${id}/tree`);
@@ -133,17 +219,18 @@ export function studyView(id, act) {
     [trials, async () => {
       await readCourses();
       const some = [...history.varying, last.it.failed, last.it.chosen,
-        last.it.study.metric].join("\n");
+        last.it.study.metric, last.it.study.direction].join("\n");
       if (shape !== some) {
         shape = some;
-        rows = table(trialColumns(id, last.it.study.metric, history.varying,
+        rows = table(trialColumns(id, last.it.study, history.varying,
           {courses, ...last.it}),
           {label: "Trials", id: "trial"});
         grid.replaceChildren(rows.node);
       }
       rows.set(last.it.seen);
     }],
-    [front, now => now ? front.set(ofAll(), now) : readFront()],
+    [front, now => !isOfSeveral(last.study) ? undefined
+      : now ? front.set(ofAll(), now) : readFront()],
     [common, readCommon],
     [tree, async () => {
       if (nodesOf !== history.changes) await readTree();
@@ -154,23 +241,52 @@ export function studyView(id, act) {
     ["parameters", "Hyper-parameters", [many, schedules, alone, pair]],
     ["tree", "Stage tree", [tree]], ["trials", "Trials", [trials]]];
   const later = new Map(); // card -> when it is drawn
-  const body = element("div", {}, ...parts.map(([key, name, cards]) => {
+  const groups = new Map(parts.map(([key, name, cards]) => {
     const group = element("div", {class: "grid", role: "group",
       "aria-label": name, "data-part": key}, ...cards.map(x => x.node));
     for (const x of cards) later.set(x, whileSeen(x.node, group));
-    return group;
+    return [key, group];
   }));
-  const jump = element("div", {class: "jump"}, ...parts.map(([key, name]) => {
+  const body = element("div", {}, ...groups.values());
+  const buttons = new Map(parts.map(([key, name]) => {
     const button = element("button", {type: "button"}, name);
-    button.addEventListener("click", () => {
-      const to = body.querySelector(`[data-part=${key}]`);
-      to.scrollIntoView({block: "start", behavior: matchMedia(
-        "(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth"});
-    });
-    return button;
+    button.addEventListener("click", () => groups.get(key).scrollIntoView({
+      block: "start", behavior: matchMedia("(prefers-reduced-motion: reduce)")
+        .matches ? "auto" : "smooth"}));
+    return [key, button];
   }));
-  jump.append(metric.node, betterSaid);
+  const jump = element("nav", {class: "jump", "aria-label": "Sections"},
+    ...buttons.values(), metric.node, betterSaid);
   const node = element("div", {}, head, jump, body);
+
+  // The index says which section is at its top.
+  const inView = new Set();
+  const sections = new IntersectionObserver(found => {
+    for (const {target, isIntersecting} of found)
+      if (isIntersecting) inView.add(target);
+      else inView.delete(target);
+    showHere();
+  }, {rootMargin: "-150px 0px -50% 0px"});
+  for (const group of groups.values()) sections.observe(group);
+  function showHere() {
+    const there = [...groups].filter(([, group]) => !group.hidden);
+    const here = there.find(([, group]) => inView.has(group)) ?? there[0];
+    for (const [key, button] of buttons)
+      if (key === here[0]) button.setAttribute("aria-current", "true");
+      else button.removeAttribute("aria-current");
+  }
+
+  /** Shows the sections in which there is something. */
+  function showParts(study) {
+    const measured = history.results.trial.length > 0;
+    for (const [key, isThere] of [["results", measured],
+      ["parameters", measured],
+      ["tree", measured || study.state === "RUNNING"]]) {
+      groups.get(key).hidden = !isThere;
+      buttons.get(key).hidden = !isThere;
+    }
+    showHere();
+  }
 
   /** The study and its history by the metric that was chosen. */
   async function judged() {
@@ -179,7 +295,8 @@ export function studyView(id, act) {
     metric.offer(history.metrics.map(x => [x, x]), study.metric);
     const name = metric.value, wanted = wishes(study);
     betterSaid.textContent = !name || wanted.knows(name) ? ""
-      : `${wanted.up(name) ? "more" : "less"} is taken as better`;
+      : `direction guessed from its name: ${wanted.up(name) ? "maximize"
+        : "minimize"}`;
     if (!name || name === study.metric) return [study, history];
     const maximize = wanted.up(name);
     return [{...study, metric: name, direction: maximize ? "maximize"
@@ -187,8 +304,9 @@ export function studyView(id, act) {
   }
   async function draw(now = false) {
     const [study, by] = await judged();
+    if (filter) await readCourses(); // it may ask for values of schedules
     const seen = by.rows.filter((x, i) => (!brushed || brushed.has(i))
-      && filter(x));
+      && (!filter || filter(x)));
     last.it = look(study, by, seen);
     return Promise.all([...draws].map(([card, f]) => later.get(card)(
       () => f(now), now)));
@@ -214,31 +332,34 @@ export function studyView(id, act) {
           wanted(study)}, weight ${shown(study.weight)}`),
         study.reason ? element("p", {class: "note bad"}, study.reason)
           : study.waiting ? element("p", {class: "note"},
-            `waits: ${study.waiting}`) : "",
+            `waits: ${study.waiting}`) : null,
+        failures(study, history),
         figures([
-          ...isOfSeveral(study) ? [["front",
+          ...isOfSeveral(study) ? [["Pareto front",
             shown(study.front.points.length),
-            `results that none beats${study.front.hypervolume === null ? ""
-            : `, hypervolume ${shown(study.front.hypervolume, 6)}`}`]]
-            : [["best", shown(study.best?.best?.value, 6), study.best
-              ? `trial ${study.best.trial}, step ${study.best.best?.step}, ${
-                study.improved === null ? "" : ago(study.improved)}` : ""]],
-          ["trials", `${shown(study.finished)} / ${shown(study.trials)}`,
-            Object.entries(study.trials_by_state).filter(([x]) =>
-              x !== "COMPLETE").map(([x, count]) => `${shown(count)} ${
-              x.toLowerCase()}`).join(", ")],
-          ["steps", shown(done), `of ${shown(study.asked_steps)} asked`],
-          ["shared", percent(study.shared_steps, done),
+            `results${study.front.hypervolume === null ? ""
+              : `, hypervolume ${shown(study.front.hypervolume, 6)}`}`]]
+            : [[`best ${study.metric}`, shown(study.best?.best?.value, 6),
+              study.best ? element("span", {}, trialLink(id, study.best.trial,
+                `trial ${study.best.trial}`), `, step ${
+                shown(study.best.best?.step)}${study.improved === null ? ""
+                : `, ${ago(study.improved)}`}`) : ""]],
+          ["trials finished", `${shown(study.finished)} / ${
+            shown(study.trials)}`],
+          ["shared steps", percent(study.shared_steps, done),
             rate ? `p = ${rate.toFixed(2)}` : ""],
-          ["device time", span(study.cost_seconds), "spent"],
-          ["saved", span(study.saved_seconds + study.stopped_seconds),
-            "by merging and stopping"],
+          ["device time", span(study.cost_seconds)],
+          ["saved by merging", span(study.saved_seconds), "device time"],
+          ["saved by stopping", span(study.stopped_seconds), "device time"],
           ["active for", span(study.active_seconds)],
-          ...work ? [["being trained by", element("small", {}, work)]] : [],
-          ...study.seconds_left === null ? [] : [["left", `about ${
+          ...work ? [["trainers", element("small", {}, work)]] : [],
+          ...study.seconds_left === null ? [] : [["time left", `about ${
             span(study.seconds_left)}`]],
-        ]), progress(done, study.asked_steps),
+        ]), study.best && !isOfSeveral(study)
+          ? bestParameters(id, study.best, history) : null,
+        progressOf(study),
         element("p", {class: "sub"}, costs(study)), act.ofStudy(study));
+      showParts(study);
       const first = !last;
       last = {...last, study, ask};
       // What others do is seen in the tree also while nothing is new here.

@@ -5,7 +5,10 @@ const ROW = 32; // pixels of a row
 
 /** Rows stay as they are where nothing in them has changed: who is on a link,
  * or has marked a text, loses nothing by news.
- * @param columns [{name, label, number, cell(row) -> text or node, key(row)}]
+ * @param columns [{name, label, number, cell(row) -> text or node, key(row),
+ *   best: "minimize" or "maximize", wrap: its texts may take lines,
+ *   optional: hidden while no row has a text in it}]. The first click on a head
+ *   sorts the best to the top, or the largest of numbers, or the first of words
  * @param id what tells a row from others; without it, its place does
  * @returns {node, set(rows)} */
 export function table(columns, {label, limit = 60, id} = {}) {
@@ -30,7 +33,8 @@ export function table(columns, {label, limit = 60, id} = {}) {
   let made = new Map(); // what tells a row -> its node
 
   function sort(column) {
-    down = sorted === column ? !down : Boolean(column.number);
+    down = sorted === column ? !down : column.best
+      ? column.best === "maximize" : Boolean(column.number);
     sorted = column;
     heads.forEach((head, i) => {
       if (columns[i] === column)
@@ -49,10 +53,14 @@ export function table(columns, {label, limit = 60, id} = {}) {
       if (x === y) return 0;
       if (x === null || x === undefined) return 1;
       if (y === null || y === undefined) return -1;
+      if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;
       return (x < y ? -1 : 1) * sign;
     });
   }
   function draw() {
+    columns.forEach((x, i) => {
+      if (x.optional) heads[i].hidden = !rows.some(row => x.cell(row));
+    });
     const first = rows.length <= limit ? 0
       : Math.max(0, Math.floor(node.scrollTop / ROW) - 10);
     const some = rows.slice(first, first + limit);
@@ -79,11 +87,12 @@ export function table(columns, {label, limit = 60, id} = {}) {
   }
   function fill(tr, row) {
     tr ??= element("tr", {}, ...columns.map(column => element("td",
-      {class: column.number ? "number" : "long"})));
+      {class: column.number ? "number" : column.wrap ? "wrap" : "long"})));
     columns.forEach((column, i) => {
       const td = tr.children[i];
       const cell = column.cell ? column.cell(row) : shown(row[column.name]);
       renew(td, cell ?? "");
+      if (column.optional) td.hidden = heads[i].hidden;
       if (typeof cell === "string" && cell.length > 40) td.title = cell;
       else if (td.title) td.removeAttribute("title");
     });

@@ -1,5 +1,5 @@
 // What each trainer does.
-import {bytes, clock, colour, element, KINDS, range, renew, shown} from
+import {bytes, colour, element, KINDS, range, renew, shown, span} from
   "./base.js";
 import {times} from "./charts.js";
 import {legend, panel} from "./panel.js";
@@ -52,7 +52,7 @@ export function timesPanel() {
   const chart = times("What trainers did in the last hour");
   const colours = legend();
   let parts = [];
-  const card = panel("The last hour", {chart: chart.node,
+  const card = panel("Timeline", {chart: chart.node,
     tools: [colours.node],
     columns: [{name: "name", label: "trainer"},
       ...["begin", "end", "from", "to"].map(name => ({name,
@@ -91,8 +91,8 @@ export function timesPanel() {
     const first = work.first ?? -60;
     chart.set([...byTrainer].sort((a, b) => a[0] - b[0]).map(([no, list]) =>
       ({name: names.get(no) ?? String(no), parts: list})), [first, 0]);
-    card.note(parts.length ? `${clock(sum)} of work since ${
-      clock(-first)} ago; gaps are idle` : "");
+    card.note(parts.length ? `${span(sum)} of work in the last ${
+      span(-first)}; gaps are idle time` : "");
     card.refresh();
   }
   return {node: card.node, set};
@@ -108,14 +108,14 @@ export function trainersView() {
   const rows = table([
     {name: "number", label: "no", number: true},
     {name: "name", label: "name"},
-    {name: "does", label: "does", cell: x => element("span", {class:
+    {name: "does", label: "state", cell: x => element("span", {class:
       `state ${x.lost ? "FAILED" : x.held_up || x.sick ? "PAUSED" : x.lease
         ? "RUNNING" : ""}`}, x.lost ? "gone" : x.held_up ? "held up" : x.sick
       ? "sick" : x.lease ? "trains" : "idle"), key: x => x.lost ? 4 : x.held_up
       ? 3 : x.sick ? 2 : x.lease ? 0 : 1},
-    {name: "studies", label: "for", cell: x => x.lease?.studies.join(", ")
+    {name: "studies", label: "studies", cell: x => x.lease?.studies.join(", ")
       ?? "", key: x => x.lease?.studies.join() ?? null},
-    {name: "what", label: "what", cell: x => x.lease?.what ?? "",
+    {name: "what", label: "hyper-parameters", cell: x => x.lease?.what ?? "",
       key: x => x.lease?.what ?? null},
     {name: "at", label: "at step", number: true, cell: x => x.lease
       ? `${shown(x.lease.at)} of ${shown(x.lease.to)}` : "",
@@ -123,7 +123,7 @@ export function trainersView() {
     {name: "speed", label: "steps/s", number: true, cell: x => x.lease
       ? shown(x.lease.steps_per_second, 3) : "",
     key: x => x.lease?.steps_per_second ?? null},
-    {name: "idle", label: "idle, last hour", number: true, key: idle,
+    {name: "idle", label: "idle in the last hour", number: true, key: idle,
       cell: x => idle(x) === null ? "" : percent(idle(x), 1)},
     {name: "lanes", label: "lanes", number: true, cell: x => x.lease
       ? shown(x.lease.lanes) : "", key: x => x.lease?.lanes ?? null},
@@ -132,9 +132,9 @@ export function trainersView() {
     {name: "device", label: "kind of device"},
     {name: "failures", label: "errors", number: true, cell: x => x.failures
       ? element("span", {title: x.failed}, shown(x.failures)) : "0"},
-    {name: "why", label: "why, or the last error", cell: x => x.lost
+    {name: "why", label: "reason, or last error", cell: x => x.lost
       ?? x.held_up ?? x.sick ?? x.failed ?? "",
-    key: x => x.lost ?? x.held_up ?? x.sick ?? x.failed},
+      key: x => x.lost ?? x.held_up ?? x.sick ?? x.failed},
   ], {label: "Trainers", id: "number"});
   const top = element("div");
   const card = timesPanel();
@@ -165,7 +165,7 @@ export function trainersView() {
       const there = all.filter(x => !x.lost);
       const busy = there.filter(x => x.lease);
       renew(top, all.length ? figures([
-        ["there", shown(there.length)], ["training", shown(busy.length)],
+        ["connected", shown(there.length)], ["training", shown(busy.length)],
         ["steps/s", shown(busy.reduce((a, x) => a
           + x.lease.steps_per_second, 0), 3)],
         ["errors", shown(all.reduce((a, x) => a + x.failures, 0)),

@@ -1,5 +1,5 @@
 // The stage tree of a study: bars from step to step, as high as trials pass.
-import {axes, clock, colour, element, hint, KINDS, plot, range, ranks, say,
+import {axes, colour, element, hint, KINDS, plot, range, ranks, say,
   scale, shown, span, tone} from "./base.js";
 import {check, choice} from "./charts.js";
 import {column} from "./data.js";
@@ -68,7 +68,7 @@ export function stageTree(label, onPick) {
   }
 
   const it = plot(label, function* (context, svg, width, height) {
-    if (!data || !boxes.length) return "Nothing was trained yet";
+    if (!data || !boxes.length) return data?.empty ?? "Nothing was trained yet";
     const {tree, look, live, marked} = data;
     const field = axes(svg, width, height,
       [view.x * last, (view.x + view.w) * last], [0, 1],
@@ -111,9 +111,12 @@ export function stageTree(label, onPick) {
         }
       }
       if (!box.places.length) continue;
-      // As far as the stage is high enough for a line of it.
+      // As far as what is seen of the stage is high enough for a line of it.
       const text = tree.label[box.i];
-      const high = box.places.filter(([, top, , low]) => low - top > 13);
+      const high = box.places.map(([x0, y0, x1, y1]) => [
+        Math.max(x0, field.left), Math.max(y0, field.top),
+        Math.min(x1, field.right), Math.min(y1, field.bottom)])
+        .filter(([, top, , low]) => low - top > 13);
       const wide = high.length ? high.at(-1)[2] - high[0][0] - 10 : 0;
       if (text && wide >= LETTER * text.split(";")[0].length) {
         const [x0, y0] = high[0], [, , x1, y1] = high.at(-1);
@@ -123,15 +126,15 @@ export function stageTree(label, onPick) {
         context.clip();
         context.font = "11px system-ui, sans-serif";
         context.fillStyle = how?.words ?? words;
-        context.fillText(text.replaceAll(";", "  "), x0 + 6,
-          Math.min((y0 + y1) / 2, y0 + 40) + 4);
+        const low = Math.min((y0 + y1) / 2, y0 + 40) + 4;
+        context.fillText(text.replaceAll(";", "  "), x0 + 6, low);
         context.restore();
       }
     }
     context.restore();
   }, {tall: true});
 
-  const words = i => `${data.tree.label[i] || "as before"}\nsteps ${
+  const words = i => `${data.tree.label[i] || "no change"}\nsteps ${
     data.tree.begin[i]} to ${data.tree.end[i]}, ${data.tree.trials[i]} trial${
     data.tree.trials[i] === 1 ? "" : "s"}${data.words(i)}${
     data.live.has(data.tree.id[i]) ? `\nbeing trained${data.by(i)}` : ""}`;
@@ -278,13 +281,13 @@ export function workOf(work) {
 
 const LEFT = new Set(["PRUNED", "FAILED", "CANCELLED"]);
 
-/** The part of a tree that trials pass which were not left on their way. */
-function kept(nodes, history) {
+/** The part of a tree that some trials pass. @param keeps(trial) */
+function partOf(nodes, keeps) {
   const place = new Map(nodes.id.map((x, i) => [x, i]));
   const trials = nodes.id.map(() => 0), end = nodes.id.map(() => 0);
   const at = {trial: [], node: [], step: []};
   nodes.at.trial.forEach((trial, i) => {
-    if (LEFT.has(history.rows[history.place.get(trial)]?.state)) return;
+    if (!keeps(trial)) return;
     for (const name of ["trial", "node", "step"])
       at[name].push(nodes.at[name][i]);
     let last = nodes.at.step[i];
@@ -300,10 +303,12 @@ function kept(nodes, history) {
   return {...nodes, id: of("id"), parent: of("parent"), begin: of("begin"),
     label: of("label"), end: some.map(i => end[i]),
     trials: some.map(i => trials[i]), value: some.map(i => value[i]),
-    seconds: some.map(i => seconds[i]), at, all_nodes: some.length};
+    seconds: some.map(i => seconds[i]), at, all_nodes: some.length,
+    of_nodes: nodes.all_nodes};
 }
 
-/** The tree of a study in its card. */
+/** The tree of a study in its card. set({study, nodes, history, trainers, ask,
+ * kept: the trials that are shown, or null: all}) */
 export function treePanel(id) {
   let last = null, values = new Map(), marked = null, of = null, place = null;
   let kinds = null; // what was asked for: {by, nodes, names, at(i), words(i)}
@@ -312,13 +317,13 @@ export function treePanel(id) {
     trial.value = "";
     draw(true);
   });
-  const by = choice("colour", [["best", "best that came of it"],
-    ["value", "value at its end"], ["trials", "trials that share it"],
-    ["seconds", "when it was trained"], ["device", "device time"],
-    ["trainer", "trainer"], ["study", "study"]], () => draw(true));
+  const by = choice("colour", [["best", "best value of its trials"],
+    ["value", "value at its end"], ["trials", "number of trials"],
+    ["seconds", "time of training"], ["device", "device time"],
+    ["trainer", "trainer"], ["study", "other studies"]], () => draw(true));
   const colours = legend();
   let whole = null; // what was set last
-  const hide = check("without what was left on its way", () => {
+  const include = check("include pruned and failed", () => {
     last = null;
     set(whole, true);
   });
@@ -340,24 +345,34 @@ export function treePanel(id) {
   });
   const number = (name, label = name) => ({name, label, number: true});
   const card = panel("Stage tree", {chart: chart.node, wide: true,
-    tools: [element("span", {}, "a bar is training that is done once, as high ",
-      "as the trials that share it; wheel and drag to move, click to mark, ",
-      "click twice to see one closely"),
-    by.node, element("label", {}, "way of trial ", trial), hide.node, fit,
+    tools: [element("span", {}, "a bar is a stage: steps that are trained ",
+      "once, as high as the number of trials that share them; wheel and drag ",
+      "to move, click to mark a stage, double-click to zoom to it"),
+    by.node, element("label", {}, "path of trial ", trial), include.node, fit,
     colours.node],
-    columns: [number("id", "stage"), number("begin", "from step"),
-      number("end", "to"), number("trials", "trials that share it"),
-      number("best", "best of it"), number("value", "at its end"),
-      {name: "label", label: "what changes"}],
+    columns: () => [number("id", "stage"), number("begin", "from step"),
+      number("end", "to"), number("trials"),
+      ...[["best", "best value"], ["value", "value at end"]].map(x =>
+        ({...number(...x), best: last.study.direction})),
+      {name: "label", label: "changes"}],
     rows: () => last.nodes.id.map((id, i) => ({id, begin: last.nodes.begin[i],
       end: last.nodes.end[i], trials: last.nodes.trials[i],
       best: values.get(id) ?? null, value: of.value[i],
       label: last.nodes.label[i]}))});
 
-  /** The best result of those who are at or below a node. */
+  /** The best result of the trials at or below a node. A stage that only failed
+   * trials have passed has no value. */
   function gather() {
     const {study, nodes, history} = last;
     const maximize = study.direction === "maximize";
+    const counts = new Set();
+    nodes.at.trial.forEach((trial, i) => {
+      if (!history.counts(trial)) return;
+      for (let x = nodes.at.node[i]; place.has(x) && !counts.has(x);
+        x = nodes.parent[place.get(x)]) counts.add(x);
+    });
+    of = {value: column(nodes.value).map((x, i) => counts.has(nodes.id[i]) ? x
+      : null), seconds: column(nodes.seconds)};
     values = new Map();
     nodes.at.trial.forEach((trial, i) => {
       const v = history.rows[history.place.get(trial)]?.value;
@@ -410,7 +425,7 @@ export function treePanel(id) {
     const text = list => list.length > 1 ? what === "study" ? "several others"
       : "several, one after the other"
       : list.length ? `${what === "study" ? "and " : ""}${of(list[0])}`
-        : "this one alone";
+        : "this study only";
     const names = [...new Set(nodes.id.filter(x => found.has(x)).map(x =>
       text(found.get(x))))].sort();
     kinds = {by: what, nodes, names,
@@ -437,14 +452,17 @@ export function treePanel(id) {
       trials: nodes.trials, seconds: of.seconds,
       device: nodes.id.map((_, i) => deviceOf(i))}[by.value];
     const ends = range(raw);
-    const text = {trials: shown, seconds: clock, device: span}[by.value];
-    if (!ends) colours.show([]);
-    else if (isValue) colours.ramp("worst", "best");
-    else colours.ramp(text(ends[0]), text(ends[1]));
+    const [text, name] = {trials: [shown, "trials"], seconds: [span,
+      "time after the start"], device: [span, "device time"]}[by.value]
+      ?? [shown, study.metric];
     if (isValue) {
       const good = ranks(raw, study.direction === "maximize");
+      colours.values(name, good, raw.some(x => !Number.isFinite(x))
+        ? "no value" : "", "var(--line)");
       return i => shade(good(raw[i] ?? NaN));
     }
+    colours.node.hidden = !ends;
+    if (ends) colours.ramp(text(ends[0]), text(ends[1]), name);
     // A few stages may have most of it: by magnitude, but for moments.
     const f = by.value === "seconds" ? x => x : x => Math.log1p(x / unit);
     const unit = by.value === "trials" ? 1 : study.step_seconds || 1;
@@ -465,26 +483,34 @@ export function treePanel(id) {
     const {study, nodes, live} = last;
     const look = looks();
     chart.set({tree: nodes, live, by: trainersOf, marked: around(), look,
-      words: i => `${values.has(nodes.id[i]) ? `\nbest of it: ${
+      empty: nodes.of_nodes ? "No stage of the trials that are shown" : null,
+      words: i => `${values.has(nodes.id[i]) ? `\nbest value: ${
         shown(values.get(nodes.id[i]), 6)}` : ""}${of.value[i] === null ? ""
-        : `\nat its end: ${shown(of.value[i], 6)}`}${of.seconds[i] === null
-        ? "" : `\nlast trained ${clock(of.seconds[i])} after the beginning`}${
+        : `\nvalue at its end: ${shown(of.value[i], 6)}`}${
+        of.seconds[i] === null ? "" : `\nlast trained ${
+          span(of.seconds[i])} after the start`}${
         study.step_seconds ? `\nabout ${span(deviceOf(i))} of device time`
           : ""}${kinds?.by === by.value ? kinds.words(nodes.id[i]) : ""}`},
     now);
-    const all = shown(nodes.all_nodes);
-    card.note(nodes.all_nodes > nodes.id.length
-      ? `the first ${shown(nodes.id.length)} of ${all} stages`
-      : `${all} stage${nodes.all_nodes === 1 ? "" : "s"}`);
+    const all = nodes.of_nodes ?? nodes.all_nodes;
+    const some = shown(nodes.id.length);
+    const asked = trial.value !== "" && ofTrial() < 0
+      ? `; trial ${trial.value} is not among the trials that are shown` : "";
+    card.note(`${nodes.all_nodes > nodes.id.length ? `the first ${some} of `
+      : nodes.id.length < all ? `${some} of ` : ""}${shown(all)} stage${
+      all === 1 ? "" : "s"}${asked}`);
     card.refresh();
   }
   function set(next, now = false) {
     const {study, history, trainers, ask} = next;
     const live = new Set();
-    const isNew = !last || whole.nodes !== next.nodes;
+    const isNew = !last || whole.nodes !== next.nodes
+      || whole.kept !== next.kept;
     whole = next;
-    const nodes = !isNew ? last.nodes
-      : hide.on ? kept(next.nodes, history) : next.nodes;
+    const {kept} = next, goesOn = no => include.on
+      || !LEFT.has(history.rows[history.place.get(no)]?.state);
+    const nodes = !isNew ? last.nodes : include.on && !kept ? next.nodes
+      : partOf(next.nodes, no => goesOn(no) && (!kept || kept.has(no)));
     const places = isNew ? new Map(nodes.id.map((x, i) => [x, i])) : place;
     const work = trainers.filter(x => !x.lost
       && x.lease?.study_ids.includes(study.id));
@@ -502,7 +528,6 @@ export function treePanel(id) {
     last = {study, nodes, history, live, trainers, work, ask};
     if (isNew) {
       place = places;
-      of = {value: column(nodes.value), seconds: column(nodes.seconds)};
       gather();
     }
     if (!same) draw(now);
@@ -539,7 +564,7 @@ export function wayTree() {
     const way = wayTo(nodes, place, nodes.at.node[at]);
     const on = new Set(way.map(k => nodes.id[k]));
     chart.set({tree: nodes, live: new Set(), marked: on,
-      look: i => shade(on.has(nodes.id[i]) ? .6 : NaN), words: () => ""});
+      look: i => shade(on.has(nodes.id[i]) ? 1 : NaN), words: () => ""});
     const value = column(nodes.value), seconds = column(nodes.seconds);
     const others = sharersOf(nodes, place, way, trial);
     return way.map((k, depth) => ({id: nodes.id[k], value: value[k],

@@ -70,9 +70,10 @@ export function trialView(id, no) {
     Object.keys(x.measured)))];
   const chart = lines("Values of the trial", {xWord: "step"});
   const metric = choice("metric", [], () => drawValues(true));
-  const values = panel("Values", {chart: chart.node, tools: [metric.node],
-    columns: () => [number("step"), ...names().map(name => ({...number(name),
-      key: x => x.measured[name], cell: x => shown(x.measured[name], 6)}))],
+  const values = panel("Learning curve", {chart: chart.node,
+    tools: [metric.node], columns: () => [number("step"),
+      ...names().map(name => ({...number(name), key: x => x.measured[name],
+        cell: x => shown(x.measured[name], 6)}))],
     rows: measured});
   function drawValues(now = false) {
     const all = names(), some = measured();
@@ -98,11 +99,11 @@ export function trialView(id, no) {
   };
   const path = table([
     number("begin", "from step"), number("end", "to"),
-    {name: "label", label: "what changes"},
-    {name: "others", label: "trials that share it", key: x => x.others.length,
+    {name: "label", label: "changes"},
+    {name: "others", label: "other trials", key: x => x.others.length,
       cell: sharers},
-    number("value", "at its end"),
-    {name: "work", label: "trained by, and when it was measured",
+    number("value", "value at end"),
+    {name: "work", label: "trainer and time",
       key: x => x.work[0]?.begin ?? null, cell: workWords},
     {...number("device", "device time"), cell: x => x.device
       ? span(x.device) : ""},
@@ -112,20 +113,20 @@ export function trialView(id, no) {
   const failure = element("div");
   const schedules = schedulesOfTrial(), courses = new Schedules();
   const log = table([
-    {name: "time", label: "when", cell: x => moment(x.time)}, number("step"),
-    {name: "what", label: "what", cell: inWords, key: inWords},
-  ], {label: "What happened to the trial"});
+    {name: "time", label: "time", cell: x => moment(x.time)}, number("step"),
+    {name: "what", label: "event", cell: inWords, key: inWords},
+  ], {label: "Events of the trial"});
   const happened = element("section", {class: "card wide"},
-    element("h2", {}, "What happened"), log.node);
+    element("h2", {}, "Events"), log.node);
   const printed = element("pre", {tabindex: "0"});
   const output = element("section", {class: "card wide", hidden: true},
-    element("h2", {}, "What it printed"), printed);
+    element("h2", {}, "Output"), printed);
   const node = element("div", {class: "stack"}, head, failure, element("div",
     {class: "grid"},
     values.node, element("section", {class: "card"}, element("h2", {},
       "Hyper-parameters"), params), schedules.node,
     element("section", {class: "card wide"}, element("h2", {},
-      "Its way through the stage tree"), tree.node, path.node),
+      "Path through the stage tree"), tree.node, path.node),
     happened, output));
 
   return {
@@ -152,11 +153,12 @@ export function trialView(id, no) {
         figures([["best", shown(trial.best?.value, 8), trial.best
           ? `at step ${trial.best.step}` : ""],
         ["steps", shown(trial.steps), `of ${shown(trial.asked_steps)}`],
-        ["shared", shown(trial.shared_steps), "trained for others before"],
-        ...trial.predicted === null ? [] : [["expected",
-          shown(trial.predicted, 6), "by the model that chose it"]]]));
+        ["shared", shown(trial.shared_steps),
+          "steps that another trial had trained"],
+        ...trial.predicted === null ? [] : [["predicted",
+          shown(trial.predicted, 6), "by the model that chose its values"]]]));
       renew(failure, ...(trial.failure ? [element("section",
-        {class: "card"}, element("h2", {}, "Why it failed"),
+        {class: "card"}, element("h2", {}, "Failure"),
         element("pre", {tabindex: "0"}, trial.failure))] : []));
       // The table's are in short, these are all of their digits.
       const brief = history.rows[history.place.get(no)]?.params ?? {};

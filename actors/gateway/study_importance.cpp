@@ -103,7 +103,7 @@ expected<std::string> importance_text(state_reader& store,
               + (step == 0 ? std::string{"no results"}
                            : std::to_string(values.size())
                                + " results at step " + std::to_string(step))
-              + "; what the best tenth have in common takes at least "
+              + "; parameter importance needs at least "
               + std::to_string(importance_trials_min)};
   std::vector<compared_trial> trials;
   if (const auto why

@@ -621,12 +621,32 @@ class Failed(unittest.TestCase):
                                           self.ANSWERS).html)
             page.get_by_text("As a table").click()
             rows = page.get_by_role(
-                "region", name="Best value, as a table").get_by_role("row")
-            rows.nth(4).wait_for()
-            self.assertEqual(5, rows.count())
+                "region", name="History, as a table").get_by_role("row")
+            rows.nth(2).wait_for()
+            self.assertEqual(3, rows.count())
             for row in rows.all()[1:]:
                 self.assertNotIn(row.get_by_role("cell").all()[
                     0].inner_text(), ["1"])
+            browser.close()
+
+
+    def test_a_figure_that_nobody_sees_is_drawn_at_once(self):
+        chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")
+        if not chromium or importlib.util.find_spec("playwright") is None:
+            self.skipTest("there is no chromium or no playwright")
+        from playwright.sync_api import expect, sync_playwright
+
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(
+                executable_path=chromium, args=["--no-sandbox"])
+            page = browser.new_page()
+            page.set_content(
+                "<div style=\"height: 9000px\"></div>" + hippo.Figure(
+                    "history", self.STUDY, self.ANSWERS)._repr_html_())
+            canvas = page.frame_locator("iframe").locator("canvas")
+            expect(canvas).to_have_attribute("data-drawn", "whole",
+                                             timeout=1000 * PATIENCE)
+            expect(canvas).not_to_be_in_viewport()
             browser.close()
 
 

@@ -9,6 +9,7 @@ The environment says where the programs are: HIPPO, HIPPO_TRAINER.
 import gzip
 import http.client
 import json
+import math
 import os
 import pathlib
 import re
@@ -27,7 +28,7 @@ from playwright.sync_api import expect, sync_playwright
 
 HIPPO = os.environ["HIPPO"]
 TRAINER = os.environ.get("HIPPO_TRAINER")
-PATIENCE = 120
+PATIENCE = int(os.environ.get("PAT", 120))
 LARGE = 10_000  # trials of the large study
 
 # A workload of the toy kind: it needs no data and no LibTorch.
@@ -117,6 +118,56 @@ space:
   model.lr: {uniform: [0.01, 0.1], points: 4}
   __proto__: {choice: [1, 2, 3]}
 algorithm: grid
+"""
+
+# Hyper-parameters that are choices of ranges and schedules; a loss, the least
+# of which is the best.
+CHOICES_CODE = """
+import hippo_hpo as hippo
+
+@hippo.workload
+def train(ctx):
+    state = {"x": 0.0}
+    for step in ctx.steps(state=state):
+        lr, decay = ctx.hp.lr(step), ctx.hp.decay(step)
+        state["x"] += lr
+        yield lambda: {"loss": (lr - 0.02) ** 2 + decay / (1 + state["x"])}
+"""
+CHOICES = """
+study: choices
+workload: {python: 'choices.py:train', python_executable: PYTHON}
+objective: {metric: loss, direction: minimize}
+steps: {max: 6}
+space:
+  lr:
+    choice:
+      - log_uniform: [0.001, 0.3]
+      - cosine: {initial: {log_uniform: [0.02, 0.3]}, horizon: 6, end: 0.0001}
+      - exponential: {initial: {log_uniform: [0.05, 0.3]}, gamma: 0.9}
+  decay: {log_uniform: [0.00001, 0.01]}
+algorithm: random
+budget: {trials: 40}
+"""
+
+# One of which every trial fails.
+FAILS_CODE = """
+import hippo_hpo as hippo
+
+@hippo.workload
+def train(ctx):
+    for step in ctx.steps(state={}):
+        raise FileNotFoundError("no such file: 'data/numbers.csv'")
+        yield lambda: {"loss": 1.0}
+"""
+FAILS = """
+study: fails
+workload: {python: 'fails.py:train', python_executable: PYTHON}
+objective: {metric: loss, direction: minimize}
+steps: {max: 6}
+space: {lr: {log_uniform: [0.001, 0.3]}, width: {choice: [1, 2, 3, 4]}}
+algorithm: random
+budget: {trials: 12}
+on_error: continue
 """
 
 # One that is only looked at: 9 + 5 + 3 steps, in five stages.
@@ -226,6 +277,49 @@ PAINTED = """(x, mayBeEmpty) => {
 }"""
 
 
+# Labels of charts that lie over each other, or beyond their card. One that
+# leans is as wide as its height has it beside others that lean.
+OVERLAPS = """() => {
+  const wrong = [];
+  for (const svg of document.querySelectorAll(".plot svg")) {
+    if (!svg.checkVisibility()) continue;
+    const card = (svg.closest(".scroll") ? svg : svg.closest(".card"))
+      .getBoundingClientRect();
+    const all = [...svg.querySelectorAll("text")].filter(x => x.textContent)
+      .map(x => {
+        const {left, right, top, bottom} = x.getBoundingClientRect();
+        const leans = x.getAttribute("transform")?.includes("rotate");
+        return {text: x.textContent, left: leans ? right - 14 : left, right,
+          top, bottom: leans ? top + 10 : bottom};
+      });
+    all.forEach((a, i) => {
+      if (a.left < card.left || a.right > card.right)
+        wrong.push(`${a.text} is cut`);
+      for (const b of all.slice(i + 1))
+        if (a.left < b.right - 1 && b.left < a.right - 1
+          && a.top < b.bottom - 2 && b.top < a.bottom - 2)
+          wrong.push(`${a.text} lies over ${b.text}`);
+    });
+  }
+  return wrong;
+}"""
+
+# The contrast of two colours, as WCAG has it.
+CONTRAST = r"""
+const light = text => {
+  const [r, g, b] = text.match(/[\d.]+/g).slice(0, 3).map(x => {
+    const v = Number(x) / 255;
+    return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
+  });
+  return .2126 * r + .7152 * g + .0722 * b;
+};
+const contrast = (a, b) => {
+  const [x, y] = [light(a), light(b)].sort((p, q) => q - p);
+  return (x + .05) / (y + .05);
+};
+"""
+
+
 class Browser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -245,12 +339,18 @@ class Browser(unittest.TestCase):
             write_study(cls.trained, "named.py", NAMED_CODE, "named.yaml",
                         NAMED)
             # Those beside the first in folders of their own.
-            for name, state in (("study", "state"), ("several", "several"),
-                                ("named", "named")):
-                subprocess.run([HIPPO, "run", f"{name}.yaml", "--quiet",
-                                "--state", state, "--trainers", "2"],
-                               cwd=cls.trained, check=True,
-                               capture_output=True)
+            write_study(cls.trained, "choices.py", CHOICES_CODE, "choices.yaml",
+                        CHOICES)
+            write_study(cls.trained, "fails.py", FAILS_CODE, "fails.yaml",
+                        FAILS)
+            for name, state, code in (
+                    ("study", "state", 0), ("several", "several", 0),
+                    ("named", "named", 0), ("choices", "choices", 0),
+                    ("fails", "fails", 1)):
+                ran = subprocess.run(
+                    [HIPPO, "run", f"{name}.yaml", "--quiet", "--state", state,
+                     "--trainers", "2"], cwd=cls.trained, capture_output=True)
+                assert ran.returncode == code, ran.stderr.decode()
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="hippo-page-")
@@ -310,6 +410,14 @@ class Browser(unittest.TestCase):
             elif "hidden" not in found:
                 self.assertGreater(found["colours"], 0, name)
 
+    def assert_readable(self, page):
+        """Nothing is wider than the page; in no chart do two labels lie over
+        each other, or is one cut by the edge of its card."""
+        self.assertLessEqual(
+            page.evaluate("document.documentElement.scrollWidth"),
+            page.viewport_size["width"])
+        self.assertEqual([], page.evaluate(OVERLAPS))
+
     def assert_accessible(self, page):
         found = Axe().run(page)
         self.assertEqual(0, found.violations_count, found.generate_report())
@@ -363,9 +471,9 @@ class Browser(unittest.TestCase):
                 has_text="As a table").all():
             if closed.is_visible():
                 closed.click()
-        for name in ("Best value", "Learning curves", "Distribution of values",
-                     "Pareto front", "Hyper-parameters", "Schedules",
-                     "One at a time", "Two together", "Stage tree"):
+        for name in ("History", "Learning curves", "Empirical distribution",
+                     "Parallel coordinates", "Schedules", "Slice plot",
+                     "Contour plot", "Stage tree"):
             behind = page.get_by_role("region", name=f"{name}, as a table")
             self.assertGreater(behind.get_by_role("row").count(), 1, name)
         self.assert_accessible(page)
@@ -377,36 +485,44 @@ class Browser(unittest.TestCase):
         colours = page.get_by_role("group", name="Stage tree").locator(
             ".legend")
         for kind, words in (
-                ("value", "worst"), ("trials", "2"), ("seconds", "0:0"),
+                ("value", "worst"), ("trials", "2"), ("seconds", " s"),
                 ("device", " s"), ("trainer", ":"),
-                ("study", "this one alone"), ("best", "best")):
-            page.get_by_label("colour").select_option(kind)
+                ("study", "this study only"), ("best", "best")):
+            page.get_by_role("group", name="Stage tree").get_by_label(
+                "colour").select_option(kind)
             expect(colours).to_contain_text(words)
         self.assert_drawn(page)
-        # What was left on its way can be left out.
+        # Stages of trials that were pruned or failed are there if they are
+        # asked for.
         card = page.get_by_role("group", name="Stage tree")
-        expect(card).to_contain_text("8 stages")
-        page.get_by_label("without what was left").check()
-        expect(card).to_contain_text("6 stages")
+        include = page.get_by_label("include pruned and failed")
+        expect(include).not_to_be_checked()
+        expect(card.get_by_text("6 of 8 stages", exact=True)).to_be_visible()
+        way = card.get_by_label("path of trial")
+        way.fill("2")
+        expect(card).to_contain_text("trial 2 is not among the trials")
+        include.check()
+        expect(card.get_by_text("8 stages", exact=True)).to_be_visible()
         self.assert_drawn(page)
-        page.get_by_label("without what was left").uncheck()
-        expect(card).to_contain_text("8 stages")
+        way.fill("")
+        include.uncheck()
+        expect(card.get_by_text("6 of 8 stages", exact=True)).to_be_visible()
         # Schedules are curves; those that came to the second piece of theirs.
         courses = trials.locator("svg.course")
         expect(courses).to_have_count(2)
         self.assertIn("multistep", courses.first.get_attribute("aria-label"))
         expect(page.get_by_role("group", name="Hyper-parameters")
-               ).to_contain_text("5 different ones")
+               ).to_contain_text("5 different schedules")
         # What a chart shows can be heard, and opened, by keys.
         chart = page.get_by_role("img", name="Learning curves")
         chart.press("ArrowRight")
         chart.press("ArrowRight")
         expect(page.locator("#said")).to_contain_text("step 2")
         # Conditions choose trials for the table and all charts.
-        search = page.get_by_label("show only")
+        search = page.get_by_label("filter")
         search.fill("width=2 state=complete")
         expect(rows).to_have_count(3 + 1)
-        expect(page.get_by_text("3 of 9 trials")).to_be_visible()
+        expect(page.get_by_text("3 of 9 trials", exact=True)).to_be_visible()
         search.fill("width~2")
         expect(page.get_by_text("is no condition")).to_be_visible()
         search.fill("")
@@ -430,8 +546,8 @@ class Browser(unittest.TestCase):
         expect(rows).to_have_count(9 + 1)
         # Of a metric that is no goal the page says what it takes as better.
         page.get_by_label("metric").select_option("size")
-        expect(page.get_by_text(
-            "less is taken as better", exact=True)).to_be_visible()
+        expect(page.get_by_text("direction guessed from its name: minimize",
+                                exact=True)).to_be_visible()
         expect(trials.get_by_role("button", name="best size")).to_be_visible()
         expect(page.get_by_text("'size' is no goal of study")).to_be_visible()
         page.get_by_label("metric").select_option("value")
@@ -445,9 +561,9 @@ class Browser(unittest.TestCase):
         expect(way).to_contain_text("width=3")
         # Who trained it and when is known long after.
         expect(way).to_contain_text(re.compile(r":\d+: steps? 1.*, \d"))
-        expect(page.locator("section").filter(has_text="What it printed")
+        expect(page.locator("section").filter(has_text="Output")
                .locator("pre")).to_contain_text("at 1 with 3")
-        happened = page.get_by_role("region", name="What happened").get_by_role(
+        happened = page.get_by_role("region", name="Events of").get_by_role(
             "row")
         expect(happened.nth(1)).to_contain_text(re.compile(
             r"size 3, value 0\.\d+"))
@@ -476,6 +592,326 @@ class Browser(unittest.TestCase):
                ).to_be_visible()
         self.assertEqual([], page.troubles)
 
+    def test_the_best_is_seen_best_on_both_backgrounds(self):
+        service = self.serve()
+        for scheme in "light", "dark":
+            page = self.open(service, color_scheme=scheme)
+            at, ramp = page.evaluate(r"""async () => {%s
+                const {scale} = await import("./base.js");
+                const card = document.body.appendChild(
+                    document.createElement("section"));
+                card.className = "card";
+                const legend = card.appendChild(document.createElement("div"));
+                legend.className = "legend";
+                const ramp = legend.appendChild(document.createElement("i"));
+                ramp.className = "ramp";
+                const ground = getComputedStyle(card).backgroundColor;
+                const stops = getComputedStyle(ramp).backgroundImage.match(
+                    /rgb\([^)]*\)/g);
+                return [[0, .25, .5, .75, 1].map(x => contrast(scale(x),
+                    ground)), [contrast(stops[0], scale(0)),
+                    contrast(stops.at(-1), scale(1))]];
+            }""" % CONTRAST)
+            with self.subTest(scheme):
+                self.assertEqual(at, sorted(at), "the better, the clearer")
+                self.assertGreater(at[0], 1.5)
+                self.assertGreater(at[-1], 7)
+                # The bars that say so have the same ends.
+                self.assertLess(max(ramp), 1.05)
+
+    def test_numbers_and_times_as_people_read_them(self):
+        page = self.open(self.serve())
+        for call, wanted in (
+                ("together([0, .5, 1])", ["0.0", "0.5", "1.0"]),
+                ("together([0, .25, .5])", ["0.00", "0.25", "0.50"]),
+                ("together([0, 5000, 10000])", ["0", "5,000", "10,000"]),
+                ("together([1e-5, 1e-4, 1e-3], true)",
+                 ["1e-5", "1e-4", "1e-3"]),
+                ("together([.001, .01, 1, 10], true)",
+                 ["0.001", "0.01", "1", "10"]),
+                ("together([0, 5e-6, 1e-5])", ["0", "5e-6", "1e-5"]),
+                ("together([15e5, 2e6])", ["1.5e6", "2.0e6"]),
+                ("[0, .043, 3.21, 48, 59.7, 75, 3600, 16680, 90000].map(span)",
+                 ["0 s", "0.043 s", "3.2 s", "48 s", "1 min", "1 min 15 s",
+                  "1 h", "4 h 38 min", "1 d 1 h"]),
+                ("span(3599.7)", "1 h"), ("span(86399)", "1 d"),
+                ("ticks(.15, .92, 2)", [.2, .4, .6, .8]),
+                ("areLog([.0011, .004, .02, .08])", True),
+                ("areLog([.1, .3, .5, .7, .99])", False),
+                ("areLog([0, .001, 1])", False)):
+            found = page.evaluate(f"""async () => {{
+                const {{together, span, ticks, areLog}} = await import(
+                    "./base.js");
+                return {call};
+            }}""")
+            self.assertEqual(wanted, found, call)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_study_that_failed_says_why(self):
+        self.run_study("fails")
+        service = self.serve()
+        page = self.open(service)
+        # No colour says that anything was done.
+        bar = page.get_by_role("region", name="Studies").get_by_role(
+            "img", name="12 FAILED")
+        expect(bar).to_be_visible()
+        page.get_by_role("link", name="fails").click()
+        why = page.get_by_role("region", name="Failures")
+        expect(why).to_contain_text("12 of 12 trials failed")
+        expect(why).to_contain_text("no such file: 'data/numbers.csv'")
+        self.assertLess(why.bounding_box()["y"], 250)
+        why.locator("summary").click()
+        expect(why.locator("pre")).to_contain_text("fails.py")
+        # It stays open when there are news.
+        self.change("UPDATE studies SET weight = 77;")
+        expect(page.get_by_text("weight 77")).to_be_visible()
+        expect(why.locator("pre")).to_be_visible()
+        # Nothing that is empty is shown.
+        expect(page.get_by_role("region", name="Trials", exact=True)
+               .get_by_role("row")).to_have_count(13)
+        expect(page.locator("canvas:visible")).to_have_count(0)
+        expect(page.locator(".jump button:visible")).to_have_text(["Trials"])
+        why.get_by_role("link", name="3", exact=True).click()
+        expect(page.get_by_role("heading", name="Trial 3 FAILED")
+               ).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_bars_say_what_their_colours_mean(self):
+        write_study(self.folder, "fails.py", FAILS_CODE, "fails.yaml", FAILS)
+        service = self.serve()
+        subprocess.run([HIPPO, "submit", "fails.yaml", "--server",
+                        service.door("clients")], cwd=self.folder, check=True,
+                       capture_output=True)
+        page = self.open(service)
+        # Of twelve trials none has ended: the bar is empty.
+        bar = page.get_by_role("img", name=re.compile("^12 "))
+        track = bar.evaluate("x => getComputedStyle(x).backgroundColor")
+        self.assertEqual([track], bar.locator("i").evaluate_all(
+            "all => all.map(x => getComputedStyle(x).backgroundColor)"))
+        expect(page.locator(".brief .legend")).to_contain_text(
+            "completeprunedfailed or cancellednot finished")
+        page.goto(f"{service.url}#/study/1")
+        page.get_by_role("button", name="Pause").click()
+        progress = page.locator(".legend.progress")
+        expect(progress).to_contain_text("12 not finished")
+        expect(progress).to_contain_text("steps  0 of 72")
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_choices_of_ranges_and_schedules(self):
+        self.run_study("choices")
+        service = self.serve()
+        page = self.open(service, "#/study/1")
+        with urllib.request.urlopen(service.url + "api/studies/1") as answer:
+            best = json.load(answer)["best"]
+        with urllib.request.urlopen(
+                service.url + "api/studies/1/table") as answer:
+            table = json.load(answer)
+        # The best one, its values and the way to it.
+        head = page.get_by_role("region", name="Best parameters")
+        expect(head).to_contain_text("decay")
+        expect(head.get_by_role("link", name=f"trial {best['trial']}")
+               ).to_have_attribute("href", f"#/study/1/trial/{best['trial']}")
+        lr = table["params"]["lr"]
+        brief = lr[best["trial"]]
+        expect(head).to_contain_text(brief if isinstance(brief, str)
+                                     else f"{brief:.3g}"[:4])
+        # One of few kinds has its ticks: numbers, then schedules.
+        kinds = {re.sub(r"\(.*", "", x) for x in lr if isinstance(x, str)}
+        self.assertEqual({"cosine", "exponential"}, kinds)
+        card = self.card(page, "Slice plot")
+        card.scroll_into_view_if_needed()
+        at = card.locator("svg").filter(has_text="lr")
+        for text in *kinds, "0.1":
+            expect(at.get_by_text(text, exact=True)).to_have_count(1)
+        # The other one was drawn by its magnitude, and so are its ticks.
+        at = card.locator("svg").filter(has_text="decay")
+        expect(at.get_by_text("0.0001", exact=True)).to_have_count(1)
+        expect(at.get_by_text("0.001", exact=True)).to_have_count(1)
+        card = self.card(page, "Schedules")
+        card.scroll_into_view_if_needed()
+        expect(card.get_by_label("log values")).to_be_checked()
+        # Bars of colours have the values at their ends.
+        for name in ("Learning curves", "Parallel coordinates", "Schedules",
+                     "Slice plot", "Contour plot", "Stage tree"):
+            card = self.card(page, name)
+            card.scroll_into_view_if_needed()
+            expect(card.locator(".legend")).to_contain_text(re.compile(
+                r"loss: worst [\d.e-]+ +best [\d.e-]+"), use_inner_text=True)
+        # A dot for each trial, and the best so far.
+        card = self.card(page, "History")
+        card.scroll_into_view_if_needed()
+        card.get_by_text("As a table").click()
+        rows = page.get_by_role("region", name="History, as a table")
+        expect(rows.get_by_role("row")).to_have_count(1 + 40)
+        for axis in "seconds", "steps", "device", "trial":
+            card.get_by_label("x axis").select_option(axis)
+            expect(rows.get_by_role("row")).to_have_count(1 + 40)
+            expect(rows.get_by_role("row").last.get_by_role("cell").last
+                   ).to_have_text(re.compile(
+                       "^" + re.escape(f"{best['best']['value']:.3g}"[:4])))
+        canvas = page.get_by_role("img", name="History")
+        canvas.press("ArrowDown")  # below the line of the best so far
+        canvas.press("ArrowRight")
+        expect(page.locator("#said")).to_contain_text("loss, trial 1: ")
+        # Two goals make a front, and this one has one.
+        expect(self.card(page, "Pareto front")).to_be_hidden()
+        # A click on the head of what is minimised has the best above.
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        head = trials.get_by_role("columnheader").nth(2)
+        head.get_by_role("button").click()
+        expect(head).to_have_attribute("aria-sort", "ascending")
+        self.assertIn("↑", head.get_by_role("button").evaluate(
+            "x => getComputedStyle(x, '::after').content"))
+        expect(trials.get_by_role("row").nth(1).get_by_role("link")
+               ).to_have_text(str(best["trial"]))
+        head.get_by_role("button").click()
+        expect(head).to_have_attribute("aria-sort", "descending")
+        # In the table a schedule has its first and last value.
+        head = trials.get_by_role("columnheader").filter(has_text="lr")
+        head.get_by_role("button").click()
+        column = trials.get_by_role("columnheader").all_inner_texts().index(
+            "lr")
+        cell = trials.get_by_role("row").filter(has=page.locator(
+            "svg.course")).first.get_by_role("cell").nth(column)
+        expect(cell).to_contain_text(re.compile(r"[\d.]+ → [\d.]+"))
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_filter_reads_schedules_and_says_what_it_does_not_know(self):
+        self.run_study("choices")
+        service = self.serve()
+        page = self.open(service, "#/study/1")
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        rows = trials.get_by_role("row")
+        expect(rows).to_have_count(1 + 40)
+        with urllib.request.urlopen(
+                service.url + "api/studies/1/table") as answer:
+            lr = json.load(answer)["params"]["lr"]
+        with urllib.request.urlopen(
+                service.url + "api/studies/1/tree") as answer:
+            nodes = json.load(answer)
+        above = dict(zip(nodes["id"], nodes["parent"]))
+
+        def passed(trials):
+            """How many stages some trials pass."""
+            found = set()
+            for trial, node in zip(nodes["at"]["trial"], nodes["at"]["node"]):
+                while trial in trials and node in above:
+                    found.add(node)
+                    node = above[node]
+            return len(found)
+
+        def values(x):
+            """The values that a hyper-parameter takes in six steps."""
+            if not isinstance(x, str):
+                return [x]
+            first = float(re.search(r"[\d.]+(e-\d+)?", x)[0])
+            if x.startswith("exponential"):
+                return [first * 0.9 ** i for i in range(6)]
+            return [0.0001 + (first - 0.0001) * (1 + math.cos(
+                math.pi * i / 6)) / 2 for i in range(6)]
+
+        search = page.get_by_label("filter")
+        tree = page.get_by_role("group", name="Stage tree")
+        for text, keeps in (
+                ("lr<0.01", lambda v: v < 0.01), ("lr>=0.2",
+                                                  lambda v: v >= 0.2)):
+            those = [i for i, x in enumerate(lr) if any(map(keeps, values(x)))]
+            kept = len(those)
+            self.assertNotIn(kept, (0, 40, sum(
+                not isinstance(x, str) and keeps(x) for x in lr)))
+            search.fill(text)
+            expect(rows).to_have_count(1 + kept)
+            # All charts and the tree follow.
+            expect(tree.get_by_text(f"{passed(those)} of {len(above)} stages")
+                   ).to_be_visible()
+            expect(page.get_by_text(f"{kept} of 40 trials", exact=True)
+                   ).to_be_visible()
+        search.fill("lr=cosine")
+        expect(rows).to_have_count(1 + sum(
+            str(x).startswith("cosine") for x in lr))
+        for text, said in (
+                ("rl<0.01", "there is no 'rl': names are decay, lr, trial, "),
+                ("lr<small", "'small' in 'lr<small' is no number"),
+                ("lr", "'lr' is no condition")):
+            search.fill(text)
+            expect(page.get_by_role("status").filter(has_text=said)
+                   ).to_be_visible()
+            expect(search).to_have_attribute("aria-invalid", "true")
+            expect(rows).to_have_count(1 + 40)
+        search.fill("loss<1000")  # the metric is another word for best
+        expect(search).to_have_attribute("aria-invalid", "false")
+        expect(rows).to_have_count(1 + 40)
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_stage_that_is_zoomed_into_keeps_its_labels(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service, "#/study/1")
+        chart = page.get_by_role("img", name="Stage tree of the study")
+        chart.scroll_into_view_if_needed()
+        expect(chart).to_have_attribute("data-drawn", "whole")
+        page.evaluate("""() => {
+            const kind = OffscreenCanvasRenderingContext2D.prototype;
+            const own = kind.fillText;
+            globalThis.written = [];
+            kind.fillText = function (text, x, y) {
+                written.push([text, x, y]);
+                return own.call(this, text, x, y);
+            };
+        }""")
+        for _ in range(6):
+            chart.press("+")
+        box = chart.bounding_box()
+
+        def labels():
+            return [x for x in page.evaluate("written.splice(0)")
+                    if "width=" in x[0]]
+        found = wait_for("a label", labels)
+        for text, x, y in found:
+            self.assertTrue(0 < x < box["width"] and 0 < y < box["height"],
+                            (text, x, y))
+        self.assert_readable(page)
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_the_index_stays_and_says_where_one_is(self):
+        self.run_study("choices")
+        service = self.serve()
+        page = self.open(service, "#/study/1", reduced_motion="reduce")
+        here = page.locator(".jump button[aria-current]")
+        expect(here).to_have_text("Results")
+        for name in "Stage tree", "Hyper-parameters", "Results":
+            page.get_by_role("navigation", name="Sections").get_by_role(
+                "button", name=name).click()
+            expect(here).to_have_text(name)
+            expect(here).to_be_in_viewport()
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_every_width_and_background(self):
+        for which in "fails", "choices", "several":
+            shutil.rmtree(self.folder / "state", ignore_errors=True)
+            self.run_study(which)
+            service = self.serve()
+            for width in 1280, 390:
+                for scheme in "light", "dark":
+                    page = self.open(
+                        service, color_scheme=scheme,
+                        viewport={"width": width, "height": 900})
+                    for view in "", "study/1", "study/1/trial/0", "trainers":
+                        page.goto(f"{service.url}#/{view}")
+                        expect(page.locator("h1").last).to_be_visible()
+                        with self.subTest(which, width=width, scheme=scheme,
+                                          view=view):
+                            self.assert_drawn(page, may_be_empty=True)
+                            self.assert_readable(page)
+                            self.assert_accessible(page)
+                    self.assertEqual([], page.troubles)
+                    page.close()
+            service.end()
+
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
     def test_several_metrics(self):
         self.run_study("several")
@@ -496,12 +932,12 @@ class Browser(unittest.TestCase):
         # a size had better be small.
         card.scroll_into_view_if_needed()
         expect(card.locator("svg")).to_contain_text(
-            "size (more is better)")
+            "size (maximize)")
         expect(card.locator("svg")).to_contain_text(
-            "value (more is better)")
+            "value (maximize)")
         expect(card).to_contain_text(re.compile(
-            rf"{points} of \d+ results are beaten by none, hypervolume"))
-        expect(card.locator(".legend")).to_contain_text("the study's front")
+            rf"{points} of \d+ results are not dominated, hypervolume"))
+        expect(card.locator(".legend")).to_contain_text("Pareto front")
         expect(card.locator(".legend")).to_contain_text("breaks value <= 0.6")
         card.get_by_text("As a table").click()
         table = page.get_by_role("region", name="Pareto front, as a table")
@@ -535,11 +971,11 @@ class Browser(unittest.TestCase):
         row = trials.get_by_role("row").nth(1).get_by_role("cell")
         no = int(row.nth(0).inner_text())
         self.assertAlmostEqual(best[no], float(row.nth(2).inner_text()), 4)
-        for name in "One at a time", "Distribution of values", "Best value":
+        for name in "Slice plot", "Empirical distribution", "History":
             card = self.card(page, name)
             card.scroll_into_view_if_needed()
             expect(card.locator("svg").first).to_contain_text("size")
-        common = self.card(page, "What the best have in common")
+        common = self.card(page, "Parameter importance")
         common.scroll_into_view_if_needed()
         expect(common).to_contain_text("trials with size at step 2")
         # How its sampler came to its values, as `hippo trials` has it.
@@ -562,7 +998,7 @@ class Browser(unittest.TestCase):
         card.scroll_into_view_if_needed()
         card.get_by_text("As a table").click()
         rows = page.get_by_role("region", name="Learning curves, as a table")
-        common = self.card(page, "What the best have in common")
+        common = self.card(page, "Parameter importance")
         for i, name in enumerate(NAMES):
             page.locator(".jump").get_by_role("combobox").select_option(name)
             card.scroll_into_view_if_needed()  # what nobody sees is not drawn
@@ -696,12 +1132,16 @@ class Browser(unittest.TestCase):
                                             exact=True)).to_be_visible()
                 if title == "small" and many == 300:
                     # Where trials were left there is a rung to look at.
-                    rung = page.locator("select").filter(has_text="all trials")
+                    rung = page.locator("select").filter(has_text="at step 3")
                     rung.select_option(label="the 297 at step 3")
                     expect(page.get_by_text("297 of 300 trials")
                            ).to_be_visible()
-                self.assert_drawn(page, may_be_empty=many == 1)
-                self.assert_accessible(page)
+                for width, scheme in (1280, "light"), (390, "dark"):
+                    page.set_viewport_size({"width": width, "height": 900})
+                    page.emulate_media(color_scheme=scheme)
+                    self.assert_drawn(page, may_be_empty=many == 1)
+                    self.assert_readable(page)
+                    self.assert_accessible(page)
             self.assertEqual([], page.troubles)
             page.close()
             service.end()
@@ -767,7 +1207,7 @@ class Browser(unittest.TestCase):
                          color_scheme="dark")
         expect(page.get_by_text(f"{LARGE:,} of {LARGE:,} trials")
                ).to_be_visible()
-        search = page.get_by_label("show only")
+        search = page.get_by_label("filter")
         search.fill("part<=0.3")
         expect(page.get_by_text(f"6,001 of {LARGE:,} trials")).to_be_visible()
         search.fill("")
@@ -778,6 +1218,12 @@ class Browser(unittest.TestCase):
         region.evaluate("x => x.scrollTo(0, x.scrollHeight)")
         expect(region.get_by_role("link", name=str(LARGE - 1), exact=True)
                ).to_be_visible()
+        for width, scheme in (1280, "light"), (390, "dark"):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            self.assert_drawn(page)
+            self.assert_readable(page)
+            self.assert_accessible(page)
         # And in every other view.
         for view, title in (("study/1/trial/9", "Trial 9"),
                             ("trainers", "Trainers"), ("", "Studies")):
