@@ -277,7 +277,7 @@ void start(coordinator_self self, study_submission x,
 /// Makes a study's actor, along with a merger if there is none.
 /// @returns why it cannot
 std::optional<error> make_study(coordinator_self self, study_submission& x,
-                                const submission_promise& promise) {
+                                submission_promise promise) {
   auto& st = self->state;
   const auto& spec = x.study->spec();
   const auto& stored = *x.stored;
