@@ -28,7 +28,7 @@ from playwright.sync_api import expect, sync_playwright
 
 HIPPO = os.environ["HIPPO"]
 TRAINER = os.environ.get("HIPPO_TRAINER")
-PATIENCE = int(os.environ.get("PAT", 120))
+PATIENCE = 120
 LARGE = 10_000  # trials of the large study
 
 # A workload of the toy kind: it needs no data and no LibTorch.
@@ -320,7 +320,15 @@ const contrast = (a, b) => {
 """
 
 
-class Browser(unittest.TestCase):
+class Pages(unittest.TestCase):
+    """What tests of the page in a browser have in common.
+
+    `TRAINED` names the studies that they need: folder, study file, its text,
+    code file, its text, and how `hippo run` ends.
+    """
+
+    TRAINED = ()
+
     @classmethod
     def setUpClass(cls):
         expect.set_options(timeout=1000 * PATIENCE)
@@ -333,24 +341,14 @@ class Browser(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="hippo-page-")
         cls.addClassCleanup(folder.cleanup)
         cls.trained = pathlib.Path(folder.name)
-        if TRAINER:
-            write_study(cls.trained, "train.py", CODE, "study.yaml", STUDY)
-            write_study(cls.trained, "train.py", CODE, "several.yaml", SEVERAL)
-            write_study(cls.trained, "named.py", NAMED_CODE, "named.yaml",
-                        NAMED)
-            # Those beside the first in folders of their own.
-            write_study(cls.trained, "choices.py", CHOICES_CODE, "choices.yaml",
-                        CHOICES)
-            write_study(cls.trained, "fails.py", FAILS_CODE, "fails.yaml",
-                        FAILS)
-            for name, state, code in (
-                    ("study", "state", 0), ("several", "several", 0),
-                    ("named", "named", 0), ("choices", "choices", 0),
-                    ("fails", "fails", 1)):
-                ran = subprocess.run(
-                    [HIPPO, "run", f"{name}.yaml", "--quiet", "--state", state,
-                     "--trainers", "2"], cwd=cls.trained, capture_output=True)
-                assert ran.returncode == code, ran.stderr.decode()
+        for state, name, text, file, code, end in cls.TRAINED:
+            if not TRAINER:
+                break
+            write_study(cls.trained, file, code, name, text)
+            ran = subprocess.run(
+                [HIPPO, "run", name, "--quiet", "--state", state,
+                 "--trainers", "2"], cwd=cls.trained, capture_output=True)
+            assert ran.returncode == end, ran.stderr.decode()
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="hippo-page-")
@@ -421,6 +419,14 @@ class Browser(unittest.TestCase):
     def assert_accessible(self, page):
         found = Axe().run(page)
         self.assertEqual(0, found.violations_count, found.generate_report())
+
+
+class Browser(Pages):
+    """What the page does."""
+
+    TRAINED = (("state", "study.yaml", STUDY, "train.py", CODE, 0),
+               ("several", "several.yaml", SEVERAL, "train.py", CODE, 0),
+               ("named", "named.yaml", NAMED, "named.py", NAMED_CODE, 0))
 
     def test_nothing_yet(self):
         service = self.serve()
@@ -591,6 +597,395 @@ class Browser(unittest.TestCase):
         expect(page.get_by_role("heading", name="small CANCELLED")
                ).to_be_visible()
         self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_several_metrics(self):
+        self.run_study("several")
+        service = self.serve()
+        with urllib.request.urlopen(service.url + "api/studies/1") as answer:
+            front = json.load(answer)["front"]
+        points = len(front["points"])
+        self.assertGreater(points, 1)
+        page = self.open(service)
+        studies = page.get_by_role("region", name="Studies")
+        expect(studies).to_contain_text(re.compile(
+            f"front of {points} hypervolume [0-9.]+"))
+        page.get_by_role("link", name="several").click()
+        expect(page.get_by_text("maximize value, maximize size, value <= 0.6")
+               ).to_be_visible()
+        card = self.card(page, "Pareto front")
+        # Its goals are the axes, and their directions its own: of its name
+        # a size had better be small.
+        card.scroll_into_view_if_needed()
+        expect(card.locator("svg")).to_contain_text(
+            "size (maximize)")
+        expect(card.locator("svg")).to_contain_text(
+            "value (maximize)")
+        expect(card).to_contain_text(re.compile(
+            rf"{points} of \d+ results are not dominated, hypervolume"))
+        expect(card.locator(".legend")).to_contain_text("Pareto front")
+        expect(card.locator(".legend")).to_contain_text("breaks value <= 0.6")
+        card.get_by_text("As a table").click()
+        table = page.get_by_role("region", name="Pareto front, as a table")
+        expect(table).to_contain_text("keeps the constraints")
+        shown = {tuple(row.split("\t")[:2]) for row in
+                 table.locator("tbody").inner_text().splitlines()
+                 if row.split("\t")[4:5] == ["yes"]}
+        self.assertEqual({(str(x["trial"]), str(x["step"]))
+                          for x in front["points"]}, shown)
+        # All by another metric, if somebody wants to see it so.
+        card = self.card(page, "Learning curves")
+        card.scroll_into_view_if_needed()
+        expect(card.locator("svg")).to_contain_text("value")
+        page.get_by_label("metric").select_option("size")
+        expect(card.locator("svg")).to_contain_text("size")
+        card.get_by_text("As a table").click()
+        rows = page.get_by_role("region", name="Learning curves, as a table")
+        heads = rows.get_by_role("columnheader")
+        expect(heads.nth(2)).to_have_text("size")
+        with urllib.request.urlopen(
+                service.url + "api/studies/1/curves?metric=size") as answer:
+            curves = json.load(answer)
+        trial, step, size = (float(x) for x in rows.get_by_role(
+            "row").nth(1).inner_text().split("\t"))
+        i = list(zip(curves["trial"], curves["step"])).index((trial, step))
+        self.assertAlmostEqual(curves["value"][i], size, 3)
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        best = {}
+        for no, value in zip(curves["trial"], curves["value"]):
+            best[no] = max(value, best.get(no, value))
+        row = trials.get_by_role("row").nth(1).get_by_role("cell")
+        no = int(row.nth(0).inner_text())
+        self.assertAlmostEqual(best[no], float(row.nth(2).inner_text()), 4)
+        for name in "Slice plot", "Empirical distribution", "History":
+            card = self.card(page, name)
+            card.scroll_into_view_if_needed()
+            expect(card.locator("svg").first).to_contain_text("size")
+        common = self.card(page, "Parameter importance")
+        common.scroll_into_view_if_needed()
+        expect(common).to_contain_text("trials with size at step 2")
+        # How its sampler came to its values, as `hippo trials` has it.
+        heads = page.get_by_role("region", name="Trials", exact=True
+                                 ).get_by_role("columnheader")
+        self.assertEqual(["chosen", "predicted", "untrained"],
+                         heads.all_inner_texts()[-3:])
+        expect(page.get_by_role("region", name="Trials", exact=True)
+               ).to_contain_text("model")
+        self.assert_drawn(page)
+        self.assert_accessible(page)
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_whatever_metrics_are_called_each_shows_its_own_curve(self):
+        self.run_study("named")
+        service = self.serve()
+        page = self.open(service, "#/study/1")
+        card = self.card(page, "Learning curves")
+        card.scroll_into_view_if_needed()
+        card.get_by_text("As a table").click()
+        rows = page.get_by_role("region", name="Learning curves, as a table")
+        common = self.card(page, "Parameter importance")
+        for i, name in enumerate(NAMES):
+            page.locator(".jump").get_by_role("combobox").select_option(name)
+            card.scroll_into_view_if_needed()  # what nobody sees is not drawn
+            expect(rows.get_by_role("columnheader").nth(2)).to_have_text(name)
+            with urllib.request.urlopen(
+                    f"{service.url}api/studies/1/curves?"
+                    + urllib.parse.urlencode({"metric": name})) as answer:
+                curves = json.load(answer)
+            self.assertEqual(name, curves["metric"])
+            trial, step, value = (float(x) for x in rows.get_by_role(
+                "row").nth(1).inner_text().split("\t"))
+            at = list(zip(curves["trial"], curves["step"])).index((trial, step))
+            self.assertAlmostEqual(curves["value"][at], value, 3)
+            self.assertGreater(value, i + 1)  # each has another value
+            self.assertLess(value, 4 * (i + 1) + 4)
+        # Of a goal it is known what the best have in common.
+        page.locator(".jump").get_by_role("combobox").select_option(NAMES[0])
+        common.scroll_into_view_if_needed()
+        expect(common).to_contain_text(f"trials with {NAMES[0]} at step 3")
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        expect(trials.get_by_role("columnheader").filter(
+            has_text="__proto__")).to_have_count(1)
+        at = trials.get_by_role("columnheader").all_inner_texts().index(
+            "__proto__")
+        self.assertIn(trials.get_by_role("row").nth(1).get_by_role("cell").nth(
+            at).inner_text(), ("1", "2", "3"))
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_preview_is_drawn_among_what_is_there(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service)
+        page.get_by_text("Submit a study").click()
+        # Six of nine trials are there; those of another width begin anew.
+        text = self.stored_text().replace("[1, 2, 3]", "[1, 2, 5]")
+        self.assertIn("[1, 2, 5]", text)
+        page.get_by_label("Study file", exact=True).fill(text)
+        page.get_by_role("button", name="Preview").click()
+        submit = page.locator("details").filter(has_text="Submit a study")
+        colours = submit.locator(".legend")
+        expect(colours).to_contain_text("of other studies alone: ")
+        expect(colours).to_contain_text("shared, trained already: 30 steps")
+        expect(colours).to_contain_text("new: 15 steps")
+        expect(submit).to_contain_text("15 steps are new, 30 shared with what")
+        self.assert_drawn(page)
+        self.assert_accessible(page)
+        submit.get_by_label("without other studies").check()
+        expect(colours).not_to_contain_text("of other studies alone")
+        self.assert_drawn(page)
+        self.assertEqual([], page.troubles)
+
+    def stored_text(self):
+        """The study file of the study that was run, with its code."""
+        base = sqlite3.connect(self.folder / "state/hippo.db")
+        (text,) = base.execute("SELECT text FROM studies").fetchone()
+        base.close()
+        return text
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_news_take_nothing_from_who_reads(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service, "#/study/1")
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        expect(trials.get_by_role("row")).to_have_count(10)
+        link = trials.get_by_role("link", name="4", exact=True)
+        link.focus()
+        page.evaluate("""() => getSelection().selectAllChildren(
+            document.querySelector("h1").nextSibling)""")
+        marked = page.evaluate("String(getSelection())")
+        self.assertIn("study 1", marked)
+        self.change("UPDATE trials SET best_value = 77 WHERE trial = 0;")
+        expect(trials.get_by_role("cell", name="77", exact=True)
+               ).to_be_visible()
+        expect(link).to_be_focused()
+        self.assertEqual(marked, page.evaluate("String(getSelection())"))
+        # Nor does a row that goes to another place.
+        trials.get_by_role("button", name="best value").click()
+        link.focus()
+        self.change("UPDATE trials SET best_value = 99 WHERE trial = 4;")
+        expect(trials.get_by_role("cell", name="99", exact=True)
+               ).to_be_visible()
+        expect(link).to_be_focused()
+        page.goto(service.url + "#/")
+        name = page.get_by_role("link", name="small")
+        name.focus()
+        self.change("UPDATE studies SET weight = 77;")
+        expect(page.get_by_role("cell", name="77", exact=True)
+               ).to_be_visible()
+        expect(name).to_be_focused()
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_errors_of_trainers_are_counted(self):
+        write_study(self.folder, "train.py", CODE, "study.yaml", STUDY)
+        service = self.serve()
+        trainer = subprocess.Popen(
+            [TRAINER, "--connect", service.door("trainers")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(trainer.wait)
+        self.addCleanup(trainer.kill)
+        subprocess.run([HIPPO, "submit", "study.yaml", "--server",
+                        service.door("clients")], cwd=self.folder, check=True,
+                       capture_output=True)
+        page = self.open(service, "#/trainers")
+        does = page.get_by_role("region", name="Trainers")
+        expect(does).to_contain_text("width 3 is one too many")
+        errors = does.locator("tbody tr").nth(1).locator("td:nth-last-child(2)")
+        expect(errors).to_have_text(re.compile(r"^[1-9]\d*$"))
+        self.assert_accessible(page)
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_three_hundred_trials_and_one(self):
+        self.run_study()
+        left = "UPDATE trials SET state = 'PRUNED', steps = 3 WHERE trial > 99;"
+        for many, change in ((300, multiplied(300) + left), (1, """
+                DELETE FROM trials WHERE trial > 0;
+                DELETE FROM events WHERE trial > 0;""")):
+            self.change(change)
+            service = self.serve()
+            page = self.open(service)
+            for view, title in (("", "Studies"), ("study/1", "small"),
+                                ("study/1/trial/0", "Trial 0"),
+                                ("trainers", "Trainers")):
+                page.goto(f"{service.url}#/{view}")
+                expect(page).to_have_title(f"{title} · Hippo")
+                if title == "small":
+                    expect(page.get_by_text(f"{many} of {many} trials",
+                                            exact=True)).to_be_visible()
+                if title == "small" and many == 300:
+                    # Where trials were left there is a rung to look at.
+                    rung = page.locator("select").filter(has_text="at step 3")
+                    rung.select_option(label="the 297 at step 3")
+                    expect(page.get_by_text("297 of 300 trials")
+                           ).to_be_visible()
+                for width, scheme in (1280, "light"), (390, "dark"):
+                    page.set_viewport_size({"width": width, "height": 900})
+                    page.emulate_media(color_scheme=scheme)
+                    self.assert_drawn(page, may_be_empty=many == 1)
+                    self.assert_readable(page)
+                    self.assert_accessible(page)
+            self.assertEqual([], page.troubles)
+            page.close()
+            service.end()
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_while_it_trains(self):
+        service = self.serve()
+        for name in "one", "two":
+            write_study(self.folder, "slow.py", SLOW_CODE, f"{name}.yaml",
+                        SLOW.replace("NAME", name))
+            subprocess.run([HIPPO, "submit", f"{name}.yaml", "--server",
+                            service.door("clients")], cwd=self.folder,
+                           check=True, capture_output=True)
+        page = self.open(service)
+        expect(page.get_by_text("no trainer is connected").first
+               ).to_be_visible()
+        trainer = subprocess.Popen(
+            [TRAINER, "--connect", service.door("trainers")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(trainer.wait)
+        self.addCleanup(trainer.kill)
+        # Both wait for the same training.
+        studies = page.get_by_role("region", name="Studies")
+        expect(studies).to_contain_text("1 trainer, also for one")
+        expect(studies).to_contain_text("1 trainer, also for two")
+        expect(page.get_by_text("q = 2.00")).to_be_visible()
+        page.get_by_role("link", name="Trainers").click()
+        does = page.get_by_role("region", name="Trainers")
+        expect(does).to_contain_text("trains")
+        expect(does).to_contain_text(re.compile("one, two|two, one"))
+        expect(does).to_contain_text(re.compile(r"\d %"))
+        expect(page.get_by_text("being trained", exact=True)).to_be_visible()
+        self.assert_drawn(page)
+        self.assert_readable(page)
+        self.assert_accessible(page)
+        page.goto(service.url + "#/study/1")
+        expect(page.get_by_text("1 trainer, also for two")).to_be_visible()
+        self.assert_drawn(page, may_be_empty=True)
+        # What runs says so, and by whom.
+        expect(page.locator("[data-part=tree]")).to_contain_text("1 stage")
+        page.get_by_role("img", name="Stage tree of the study").press("n")
+        expect(page.locator("#said")).to_contain_text(re.compile(
+            r"being trained by .+ \(at step \d"))
+        trainer.send_signal(signal.SIGTERM)
+        page.get_by_role("link", name="Trainers").click()
+        expect(does).to_contain_text("gone")
+        expect(does).to_contain_text("has left")
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_ten_thousand_trials(self):
+        self.run_study()
+        self.change(multiplied(LARGE))
+        service = self.serve()
+        for path, most in ("table", 1_000_000), ("curves", 2_000_000):
+            with urllib.request.urlopen(
+                    f"{service.url}api/studies/1/{path}") as answer:
+                text = answer.read()
+            self.assertLess(len(text), most)
+            self.assertGreaterEqual(len(set(json.loads(text)["trial"])),
+                                    LARGE)
+        page = self.open(service, "#/study/1",
+                         viewport={"width": 700, "height": 900},
+                         color_scheme="dark")
+        expect(page.get_by_text(f"{LARGE:,} of {LARGE:,} trials")
+               ).to_be_visible()
+        search = page.get_by_label("filter")
+        search.fill("part<=0.3")
+        expect(page.get_by_text(f"6,001 of {LARGE:,} trials")).to_be_visible()
+        search.fill("")
+        self.assert_drawn(page)
+        # Only what is seen of the table is made.
+        region = page.get_by_role("region", name="Trials", exact=True)
+        self.assertLess(region.get_by_role("row").count(), 100)
+        region.evaluate("x => x.scrollTo(0, x.scrollHeight)")
+        expect(region.get_by_role("link", name=str(LARGE - 1), exact=True)
+               ).to_be_visible()
+        for width, scheme in (1280, "light"), (390, "dark"):
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme=scheme)
+            self.assert_drawn(page)
+            self.assert_readable(page)
+            self.assert_accessible(page)
+        # And in every other view.
+        for view, title in (("study/1/trial/9", "Trial 9"),
+                            ("trainers", "Trainers"), ("", "Studies")):
+            page.goto(f"{service.url}#/{view}")
+            expect(page).to_have_title(f"{title} · Hippo")
+            self.assert_drawn(page, may_be_empty=True)
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_what_nobody_sees_is_not_asked_for(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service, "#/study/1",
+                         viewport={"width": 700, "height": 500})
+        trials = page.get_by_role("region", name="Trials", exact=True)
+        # Once everything is there.
+        expect(trials.get_by_role("row")).to_have_count(10)
+        expect(page.locator("[data-part=tree]")).to_contain_text(
+            re.compile(r"\d stages"))
+        asked = []
+        page.on("request", lambda x: asked.append(x.url.split("/")[-1]))
+        for value in 77, 88:
+            with page.expect_response(lambda x: "/table?" in x.url
+                                      and x.status == 200):
+                self.change(f"UPDATE trials SET best_value = {value} "
+                            "WHERE trial = 0;")
+        self.assertFalse({"tree", "schedules"}.intersection(asked), asked)
+        # It is up to date once it is seen.
+        with page.expect_request(lambda x: x.url.endswith("/tree")):
+            page.get_by_role("button", name="Stage tree").click()
+        trials.scroll_into_view_if_needed()
+        expect(trials.get_by_role("cell", name="88", exact=True)
+               ).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    def test_a_view_says_that_it_loads_and_why_it_cannot(self):
+        service = self.serve()
+        page = self.open(service, "#/none")  # which asks nothing itself
+        held = []
+        page.route("**/api/trainers", lambda x: held.append(x))
+        page.get_by_role("link", name="Trainers").click()
+        loading = page.locator("main > p.quiet")
+        expect(loading).to_have_text("Loading …")
+        # Playwright hands requests over while it is asked something.
+        wait_for("the question", lambda: page.evaluate("1") and held)
+        held[0].fulfill(status=503, json={"error": "too much at a time"})
+        expect(page.get_by_role("alert")).to_have_text("too much at a time")
+        expect(loading).to_have_count(0)
+        page.unroute_all()
+        page.get_by_role("link", name="Studies").click()
+        expect(page.get_by_text("There is no study yet")).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_service_that_dies(self):
+        self.run_study()
+        service = self.serve()
+        page = self.open(service, "#/study/1")
+        service.end(signal.SIGKILL)
+        link = page.locator("#link")
+        expect(link).to_have_class("lost")
+        expect(link).to_have_text("no connection to the service")
+        service.start()
+        expect(link).to_have_class("live")
+        expect(page.get_by_role("heading", name="small")).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+
+class Looks(Pages):
+    """What people see."""
+
+    TRAINED = (("state", "study.yaml", STUDY, "train.py", CODE, 0),
+               ("several", "several.yaml", SEVERAL, "train.py", CODE, 0),
+               ("choices", "choices.yaml", CHOICES, "choices.py", CHOICES_CODE,
+                0), ("fails", "fails.yaml", FAILS, "fails.py", FAILS_CODE, 1))
 
     def test_the_best_is_seen_best_on_both_backgrounds(self):
         service = self.serve()
@@ -911,385 +1306,6 @@ class Browser(unittest.TestCase):
                     self.assertEqual([], page.troubles)
                     page.close()
             service.end()
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_several_metrics(self):
-        self.run_study("several")
-        service = self.serve()
-        with urllib.request.urlopen(service.url + "api/studies/1") as answer:
-            front = json.load(answer)["front"]
-        points = len(front["points"])
-        self.assertGreater(points, 1)
-        page = self.open(service)
-        studies = page.get_by_role("region", name="Studies")
-        expect(studies).to_contain_text(re.compile(
-            f"front of {points} hypervolume [0-9.]+"))
-        page.get_by_role("link", name="several").click()
-        expect(page.get_by_text("maximize value, maximize size, value <= 0.6")
-               ).to_be_visible()
-        card = self.card(page, "Pareto front")
-        # Its goals are the axes, and their directions its own: of its name
-        # a size had better be small.
-        card.scroll_into_view_if_needed()
-        expect(card.locator("svg")).to_contain_text(
-            "size (maximize)")
-        expect(card.locator("svg")).to_contain_text(
-            "value (maximize)")
-        expect(card).to_contain_text(re.compile(
-            rf"{points} of \d+ results are not dominated, hypervolume"))
-        expect(card.locator(".legend")).to_contain_text("Pareto front")
-        expect(card.locator(".legend")).to_contain_text("breaks value <= 0.6")
-        card.get_by_text("As a table").click()
-        table = page.get_by_role("region", name="Pareto front, as a table")
-        expect(table).to_contain_text("keeps the constraints")
-        shown = {tuple(row.split("\t")[:2]) for row in
-                 table.locator("tbody").inner_text().splitlines()
-                 if row.split("\t")[4:5] == ["yes"]}
-        self.assertEqual({(str(x["trial"]), str(x["step"]))
-                          for x in front["points"]}, shown)
-        # All by another metric, if somebody wants to see it so.
-        card = self.card(page, "Learning curves")
-        card.scroll_into_view_if_needed()
-        expect(card.locator("svg")).to_contain_text("value")
-        page.get_by_label("metric").select_option("size")
-        expect(card.locator("svg")).to_contain_text("size")
-        card.get_by_text("As a table").click()
-        rows = page.get_by_role("region", name="Learning curves, as a table")
-        heads = rows.get_by_role("columnheader")
-        expect(heads.nth(2)).to_have_text("size")
-        with urllib.request.urlopen(
-                service.url + "api/studies/1/curves?metric=size") as answer:
-            curves = json.load(answer)
-        trial, step, size = (float(x) for x in rows.get_by_role(
-            "row").nth(1).inner_text().split("\t"))
-        i = list(zip(curves["trial"], curves["step"])).index((trial, step))
-        self.assertAlmostEqual(curves["value"][i], size, 3)
-        trials = page.get_by_role("region", name="Trials", exact=True)
-        best = {}
-        for no, value in zip(curves["trial"], curves["value"]):
-            best[no] = max(value, best.get(no, value))
-        row = trials.get_by_role("row").nth(1).get_by_role("cell")
-        no = int(row.nth(0).inner_text())
-        self.assertAlmostEqual(best[no], float(row.nth(2).inner_text()), 4)
-        for name in "Slice plot", "Empirical distribution", "History":
-            card = self.card(page, name)
-            card.scroll_into_view_if_needed()
-            expect(card.locator("svg").first).to_contain_text("size")
-        common = self.card(page, "Parameter importance")
-        common.scroll_into_view_if_needed()
-        expect(common).to_contain_text("trials with size at step 2")
-        # How its sampler came to its values, as `hippo trials` has it.
-        heads = page.get_by_role("region", name="Trials", exact=True
-                                 ).get_by_role("columnheader")
-        self.assertEqual(["chosen", "predicted", "untrained"],
-                         heads.all_inner_texts()[-3:])
-        expect(page.get_by_role("region", name="Trials", exact=True)
-               ).to_contain_text("model")
-        self.assert_drawn(page)
-        self.assert_accessible(page)
-        self.assertEqual([], page.troubles)
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_whatever_metrics_are_called_each_shows_its_own_curve(self):
-        self.run_study("named")
-        service = self.serve()
-        page = self.open(service, "#/study/1")
-        card = self.card(page, "Learning curves")
-        card.scroll_into_view_if_needed()
-        card.get_by_text("As a table").click()
-        rows = page.get_by_role("region", name="Learning curves, as a table")
-        common = self.card(page, "Parameter importance")
-        for i, name in enumerate(NAMES):
-            page.locator(".jump").get_by_role("combobox").select_option(name)
-            card.scroll_into_view_if_needed()  # what nobody sees is not drawn
-            expect(rows.get_by_role("columnheader").nth(2)).to_have_text(name)
-            with urllib.request.urlopen(
-                    f"{service.url}api/studies/1/curves?"
-                    + urllib.parse.urlencode({"metric": name})) as answer:
-                curves = json.load(answer)
-            self.assertEqual(name, curves["metric"])
-            trial, step, value = (float(x) for x in rows.get_by_role(
-                "row").nth(1).inner_text().split("\t"))
-            at = list(zip(curves["trial"], curves["step"])).index((trial, step))
-            self.assertAlmostEqual(curves["value"][at], value, 3)
-            self.assertGreater(value, i + 1)  # each has another value
-            self.assertLess(value, 4 * (i + 1) + 4)
-        # Of a goal it is known what the best have in common.
-        page.locator(".jump").get_by_role("combobox").select_option(NAMES[0])
-        common.scroll_into_view_if_needed()
-        expect(common).to_contain_text(f"trials with {NAMES[0]} at step 3")
-        trials = page.get_by_role("region", name="Trials", exact=True)
-        expect(trials.get_by_role("columnheader").filter(
-            has_text="__proto__")).to_have_count(1)
-        at = trials.get_by_role("columnheader").all_inner_texts().index(
-            "__proto__")
-        self.assertIn(trials.get_by_role("row").nth(1).get_by_role("cell").nth(
-            at).inner_text(), ("1", "2", "3"))
-        self.assertEqual([], page.troubles)
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_a_preview_is_drawn_among_what_is_there(self):
-        self.run_study()
-        service = self.serve()
-        page = self.open(service)
-        page.get_by_text("Submit a study").click()
-        # Six of nine trials are there; those of another width begin anew.
-        text = self.stored_text().replace("[1, 2, 3]", "[1, 2, 5]")
-        self.assertIn("[1, 2, 5]", text)
-        page.get_by_label("Study file", exact=True).fill(text)
-        page.get_by_role("button", name="Preview").click()
-        submit = page.locator("details").filter(has_text="Submit a study")
-        colours = submit.locator(".legend")
-        expect(colours).to_contain_text("of other studies alone: ")
-        expect(colours).to_contain_text("shared, trained already: 30 steps")
-        expect(colours).to_contain_text("new: 15 steps")
-        expect(submit).to_contain_text("15 steps are new, 30 shared with what")
-        self.assert_drawn(page)
-        self.assert_accessible(page)
-        submit.get_by_label("without other studies").check()
-        expect(colours).not_to_contain_text("of other studies alone")
-        self.assert_drawn(page)
-        self.assertEqual([], page.troubles)
-
-    def stored_text(self):
-        """The study file of the study that was run, with its code."""
-        base = sqlite3.connect(self.folder / "state/hippo.db")
-        (text,) = base.execute("SELECT text FROM studies").fetchone()
-        base.close()
-        return text
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_news_take_nothing_from_who_reads(self):
-        self.run_study()
-        service = self.serve()
-        page = self.open(service, "#/study/1")
-        trials = page.get_by_role("region", name="Trials", exact=True)
-        expect(trials.get_by_role("row")).to_have_count(10)
-        link = trials.get_by_role("link", name="4", exact=True)
-        link.focus()
-        page.evaluate("""() => getSelection().selectAllChildren(
-            document.querySelector("h1").nextSibling)""")
-        marked = page.evaluate("String(getSelection())")
-        self.assertIn("study 1", marked)
-        self.change("UPDATE trials SET best_value = 77 WHERE trial = 0;")
-        expect(trials.get_by_role("cell", name="77", exact=True)
-               ).to_be_visible()
-        expect(link).to_be_focused()
-        self.assertEqual(marked, page.evaluate("String(getSelection())"))
-        # Nor does a row that goes to another place.
-        trials.get_by_role("button", name="best value").click()
-        link.focus()
-        self.change("UPDATE trials SET best_value = 99 WHERE trial = 4;")
-        expect(trials.get_by_role("cell", name="99", exact=True)
-               ).to_be_visible()
-        expect(link).to_be_focused()
-        page.goto(service.url + "#/")
-        name = page.get_by_role("link", name="small")
-        name.focus()
-        self.change("UPDATE studies SET weight = 77;")
-        expect(page.get_by_role("cell", name="77", exact=True)
-               ).to_be_visible()
-        expect(name).to_be_focused()
-        self.assertEqual([], page.troubles)
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_errors_of_trainers_are_counted(self):
-        write_study(self.folder, "train.py", CODE, "study.yaml", STUDY)
-        service = self.serve()
-        trainer = subprocess.Popen(
-            [TRAINER, "--connect", service.door("trainers")],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(trainer.wait)
-        self.addCleanup(trainer.kill)
-        subprocess.run([HIPPO, "submit", "study.yaml", "--server",
-                        service.door("clients")], cwd=self.folder, check=True,
-                       capture_output=True)
-        page = self.open(service, "#/trainers")
-        does = page.get_by_role("region", name="Trainers")
-        expect(does).to_contain_text("width 3 is one too many")
-        errors = does.locator("tbody tr").nth(1).locator("td:nth-last-child(2)")
-        expect(errors).to_have_text(re.compile(r"^[1-9]\d*$"))
-        self.assert_accessible(page)
-        self.assertEqual([], page.troubles)
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_three_hundred_trials_and_one(self):
-        self.run_study()
-        left = "UPDATE trials SET state = 'PRUNED', steps = 3 WHERE trial > 99;"
-        for many, change in ((300, multiplied(300) + left), (1, """
-                DELETE FROM trials WHERE trial > 0;
-                DELETE FROM events WHERE trial > 0;""")):
-            self.change(change)
-            service = self.serve()
-            page = self.open(service)
-            for view, title in (("", "Studies"), ("study/1", "small"),
-                                ("study/1/trial/0", "Trial 0"),
-                                ("trainers", "Trainers")):
-                page.goto(f"{service.url}#/{view}")
-                expect(page).to_have_title(f"{title} · Hippo")
-                if title == "small":
-                    expect(page.get_by_text(f"{many} of {many} trials",
-                                            exact=True)).to_be_visible()
-                if title == "small" and many == 300:
-                    # Where trials were left there is a rung to look at.
-                    rung = page.locator("select").filter(has_text="at step 3")
-                    rung.select_option(label="the 297 at step 3")
-                    expect(page.get_by_text("297 of 300 trials")
-                           ).to_be_visible()
-                for width, scheme in (1280, "light"), (390, "dark"):
-                    page.set_viewport_size({"width": width, "height": 900})
-                    page.emulate_media(color_scheme=scheme)
-                    self.assert_drawn(page, may_be_empty=many == 1)
-                    self.assert_readable(page)
-                    self.assert_accessible(page)
-            self.assertEqual([], page.troubles)
-            page.close()
-            service.end()
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_while_it_trains(self):
-        service = self.serve()
-        for name in "one", "two":
-            write_study(self.folder, "slow.py", SLOW_CODE, f"{name}.yaml",
-                        SLOW.replace("NAME", name))
-            subprocess.run([HIPPO, "submit", f"{name}.yaml", "--server",
-                            service.door("clients")], cwd=self.folder,
-                           check=True, capture_output=True)
-        page = self.open(service)
-        expect(page.get_by_text("no trainer is connected").first
-               ).to_be_visible()
-        trainer = subprocess.Popen(
-            [TRAINER, "--connect", service.door("trainers")],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.addCleanup(trainer.wait)
-        self.addCleanup(trainer.kill)
-        # Both wait for the same training.
-        studies = page.get_by_role("region", name="Studies")
-        expect(studies).to_contain_text("1 trainer, also for one")
-        expect(studies).to_contain_text("1 trainer, also for two")
-        expect(page.get_by_text("q = 2.00")).to_be_visible()
-        page.get_by_role("link", name="Trainers").click()
-        does = page.get_by_role("region", name="Trainers")
-        expect(does).to_contain_text("trains")
-        expect(does).to_contain_text(re.compile("one, two|two, one"))
-        expect(does).to_contain_text(re.compile(r"\d %"))
-        expect(page.get_by_text("being trained", exact=True)).to_be_visible()
-        self.assert_drawn(page)
-        self.assert_accessible(page)
-        page.goto(service.url + "#/study/1")
-        expect(page.get_by_text("1 trainer, also for two")).to_be_visible()
-        self.assert_drawn(page, may_be_empty=True)
-        # What runs says so, and by whom.
-        expect(page.locator("[data-part=tree]")).to_contain_text("1 stage")
-        page.get_by_role("img", name="Stage tree of the study").press("n")
-        expect(page.locator("#said")).to_contain_text(re.compile(
-            r"being trained by .+ \(at step \d"))
-        trainer.send_signal(signal.SIGTERM)
-        page.get_by_role("link", name="Trainers").click()
-        expect(does).to_contain_text("gone")
-        expect(does).to_contain_text("has left")
-        self.assertEqual([], page.troubles)
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_ten_thousand_trials(self):
-        self.run_study()
-        self.change(multiplied(LARGE))
-        service = self.serve()
-        for path, most in ("table", 1_000_000), ("curves", 2_000_000):
-            with urllib.request.urlopen(
-                    f"{service.url}api/studies/1/{path}") as answer:
-                text = answer.read()
-            self.assertLess(len(text), most)
-            self.assertGreaterEqual(len(set(json.loads(text)["trial"])),
-                                    LARGE)
-        page = self.open(service, "#/study/1",
-                         viewport={"width": 700, "height": 900},
-                         color_scheme="dark")
-        expect(page.get_by_text(f"{LARGE:,} of {LARGE:,} trials")
-               ).to_be_visible()
-        search = page.get_by_label("filter")
-        search.fill("part<=0.3")
-        expect(page.get_by_text(f"6,001 of {LARGE:,} trials")).to_be_visible()
-        search.fill("")
-        self.assert_drawn(page)
-        # Only what is seen of the table is made.
-        region = page.get_by_role("region", name="Trials", exact=True)
-        self.assertLess(region.get_by_role("row").count(), 100)
-        region.evaluate("x => x.scrollTo(0, x.scrollHeight)")
-        expect(region.get_by_role("link", name=str(LARGE - 1), exact=True)
-               ).to_be_visible()
-        for width, scheme in (1280, "light"), (390, "dark"):
-            page.set_viewport_size({"width": width, "height": 900})
-            page.emulate_media(color_scheme=scheme)
-            self.assert_drawn(page)
-            self.assert_readable(page)
-            self.assert_accessible(page)
-        # And in every other view.
-        for view, title in (("study/1/trial/9", "Trial 9"),
-                            ("trainers", "Trainers"), ("", "Studies")):
-            page.goto(f"{service.url}#/{view}")
-            expect(page).to_have_title(f"{title} · Hippo")
-            self.assert_drawn(page, may_be_empty=True)
-        self.assertEqual([], page.troubles)
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_what_nobody_sees_is_not_asked_for(self):
-        self.run_study()
-        service = self.serve()
-        page = self.open(service, "#/study/1",
-                         viewport={"width": 700, "height": 500})
-        trials = page.get_by_role("region", name="Trials", exact=True)
-        # Once everything is there.
-        expect(trials.get_by_role("row")).to_have_count(10)
-        expect(page.locator("[data-part=tree]")).to_contain_text(
-            re.compile(r"\d stages"))
-        asked = []
-        page.on("request", lambda x: asked.append(x.url.split("/")[-1]))
-        for value in 77, 88:
-            with page.expect_response(lambda x: "/table?" in x.url
-                                      and x.status == 200):
-                self.change(f"UPDATE trials SET best_value = {value} "
-                            "WHERE trial = 0;")
-        self.assertFalse({"tree", "schedules"}.intersection(asked), asked)
-        # It is up to date once it is seen.
-        with page.expect_request(lambda x: x.url.endswith("/tree")):
-            page.get_by_role("button", name="Stage tree").click()
-        trials.scroll_into_view_if_needed()
-        expect(trials.get_by_role("cell", name="88", exact=True)
-               ).to_be_visible()
-        self.assertEqual([], page.troubles)
-
-    def test_a_view_says_that_it_loads_and_why_it_cannot(self):
-        service = self.serve()
-        page = self.open(service, "#/none")  # which asks nothing itself
-        held = []
-        page.route("**/api/trainers", lambda x: held.append(x))
-        page.get_by_role("link", name="Trainers").click()
-        loading = page.locator("main > p.quiet")
-        expect(loading).to_have_text("Loading …")
-        # Playwright hands requests over while it is asked something.
-        wait_for("the question", lambda: page.evaluate("1") and held)
-        held[0].fulfill(status=503, json={"error": "too much at a time"})
-        expect(page.get_by_role("alert")).to_have_text("too much at a time")
-        expect(loading).to_have_count(0)
-        page.unroute_all()
-        page.get_by_role("link", name="Studies").click()
-        expect(page.get_by_text("There is no study yet")).to_be_visible()
-        self.assertEqual([], page.troubles)
-
-    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
-    def test_a_service_that_dies(self):
-        self.run_study()
-        service = self.serve()
-        page = self.open(service, "#/study/1")
-        service.end(signal.SIGKILL)
-        link = page.locator("#link")
-        expect(link).to_have_class("lost")
-        expect(link).to_have_text("no connection to the service")
-        service.start()
-        expect(link).to_have_class("live")
-        expect(page.get_by_role("heading", name="small")).to_be_visible()
-        self.assertEqual([], page.troubles)
 
 
 class Answers(unittest.TestCase):
