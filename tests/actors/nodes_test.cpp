@@ -70,9 +70,9 @@ struct NodesTest : test::service_test {
       for (auto t = s.begin; t < std::min(s.end, at); ++t)
         state.train(s.config, t, t + 1);
     result.values = state.evaluate();
-    const auto* where = stage_reaching(x, at);
-    result.node = where->node;
-    result.identity = where->identity;
+    const auto* stage = stage_reaching(x, at);
+    result.node = stage->node;
+    result.identity = stage->identity;
     return result;
   }
 

@@ -1181,7 +1181,8 @@ TEST(StudyCore, AChoiceThatIsStoredWinsOverComputation) {
   for (auto& event : options.history)
     if (auto* y = std::get_if<trial_chosen>(&event.what); y && y->trial == 3)
       y->what = {{"model", 0.75, 5}, {0, 1, space_leaf::high_end / 2}};
-  const study_core again{options, x.now_};
+  study_core again{options, x.now_};
+  again.catch_up();
   const auto trial = again.record().trials.at(3);
   EXPECT_EQ(trial.params["weight_decay"], 0.5);
   EXPECT_EQ(trial.params["momentum"], 0.9);

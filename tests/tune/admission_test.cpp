@@ -20,13 +20,11 @@ workload_descriptor command_workload() {
 study_admission admit(std::uint64_t leaves, const std::string& algorithm,
                       admission how = {}) {
   std::string space;
-  for (std::uint64_t i = 0; i < leaves / 2; ++i)
-    space += (i == 0 ? "h" : ", h") + std::to_string(i)
-             + ": {piecewise: [[0, {uniform: [0, 1]}], [1, {uniform: [0, "
-               "1]}]]}";
+  for (std::uint64_t i = 0; i < leaves; ++i)
+    space += (i == 0 ? "h" : ", h") + std::to_string(i) + ": {uniform: [0, 1]}";
   return admit_study("study: s\nworkload: {command: [x], packages: {x: v1}}\n"
                      "objective: {metric: m, direction: minimize}\n"
-                     "steps: {max: 2}\nspace: {"
+                     "steps: {max: 1}\nspace: {"
                        + space + "}\nalgorithm: " + algorithm
                        + "\nbudget: {trials: 9}\n",
                      "s.yaml", {command_workload()}, std::move(how));
@@ -54,19 +52,12 @@ TEST(Admission, ASuggestionMayDrawSoManyValues) {
 }
 
 TEST(Admission, OneThatWasLetInBeforeGoesOn) {
-  EXPECT_FALSE(admit(2000, tpe(10000)).study);
-  EXPECT_TRUE(admit(2000, tpe(10000), as_before("", true)).study);
+  EXPECT_FALSE(admit(20, tpe(10000)).study);
+  EXPECT_TRUE(admit(20, tpe(10000), as_before("", true)).study);
 }
 
-TEST(Admission, WithoutCandidatesManyRangesAreNoMatter) {
-  EXPECT_TRUE(admit(5000, "random").study);
-  EXPECT_FALSE(admit(5000, "{tpe: {}}").study);
-}
-
-TEST(Admission, WhatIsChosenForAStudyKeepsToIt) {
-  const auto found = admit(5000, "auto");
-  ASSERT_TRUE(found.study) << to_text(found.errors.at(0));
-  EXPECT_EQ(found.study->chosen(), R"({"tpe":{"candidates":20.0}})");
+TEST(Admission, WhatDrawsNoCandidatesIsNoMatter) {
+  EXPECT_TRUE(admit(20, "random").study);
 }
 
 } // namespace

@@ -49,11 +49,6 @@ void check_budget(const study_spec& x, const admission& how,
                                              "ended, or how long it may take"));
 }
 
-/// So many candidates a sampler of a space may draw for each trial.
-std::uint64_t candidates_within(const study_spec& x) {
-  return std::max<std::uint64_t>(draws_per_trial_max / x.space.leaves(), 1);
-}
-
 /// Refuses a sampler that would think too long for each trial.
 void check_draws(const study_spec& x, std::vector<diagnostic>& errors) {
   const auto settings = read_settings(x);
@@ -67,7 +62,8 @@ void check_draws(const study_spec& x, std::vector<diagnostic>& errors) {
       + std::to_string(leaves) + " choices and ranges are "
       + std::to_string(draws) + " draws for each trial, and at most "
       + std::to_string(draws_per_trial_max) + " may be: say candidates: "
-      + std::to_string(candidates_within(x)) + ", or fewer"));
+      + std::to_string(std::max<std::uint64_t>(draws_per_trial_max / leaves, 1))
+      + ", or fewer"));
 }
 
 /// How many hyper-parameters a study does not mention.
@@ -151,10 +147,6 @@ study_admission admit_study(const std::string& text, const std::string& name,
   } else if (is_left_open(spec) && spec.algorithm.options.empty()) {
     auto [algorithm, why] = choose_algorithm(spec, how.trainers);
     spec.algorithm = std::move(algorithm);
-    if (draws_per_trial(read_settings(spec), spec.space.leaves())
-        > draws_per_trial_max)
-      spec.algorithm.options["candidates"]
-        = static_cast<double>(candidates_within(spec));
     study.chosen_ = to_json_text(spec.algorithm);
     result.notes.push_back(
       locate(spec, "algorithm", study.chosen_ + ", since " + why));
