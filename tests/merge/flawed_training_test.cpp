@@ -99,6 +99,9 @@ struct flawed_world : test::merge_world {
         return;
       }
       case flaw::way::silent:
+        // What its other lanes have is not what stands still.
+        while (const auto other = other_lease(id, number))
+          step(id, *other);
         // Ten times as long as the first step of the slowest has taken.
         for (int i = 0; i < 2000 && trainers.at(id).jobs.count(number) > 0;
              ++i) {
@@ -107,6 +110,15 @@ struct flawed_world : test::merge_world {
         }
         EXPECT_FALSE(trainers.at(id).granted) << "it stands still for ever";
     }
+  }
+
+  /// A lease that a trainer has beside one.
+  [[nodiscard]] std::optional<lease_id> other_lease(trainer_id id,
+                                                    lease_id number) const {
+    for (const auto& kvp : trainers.at(id).jobs)
+      if (kvp.first != number)
+        return kvp.first;
+    return std::nullopt;
   }
 
   /// Trains a lease up to its next stop, or to where it fails.

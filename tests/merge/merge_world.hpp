@@ -275,9 +275,16 @@ public:
     apply(merge_event::lease_ended{std::move(x)});
   }
 
+  /// A trainer says how far all its leases are, that one last.
   void heartbeat(trainer_id id, lease_id number) {
-    apply(merge_event::heartbeat{id, number,
-                                 trainers.at(id).jobs.at(number).at});
+    std::vector<lease_id> all;
+    for (const auto& kvp : trainers.at(id).jobs)
+      if (kvp.first != number)
+        all.push_back(kvp.first);
+    all.push_back(number);
+    for (const auto x : all)
+      if (trainers.at(id).jobs.count(x) > 0)
+        apply(merge_event::heartbeat{id, x, trainers.at(id).jobs.at(x).at});
   }
 
   /// Grants a trainer that is not, if the merger could use one.

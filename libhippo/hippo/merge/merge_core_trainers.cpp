@@ -29,6 +29,9 @@ constexpr double heartbeat_gap_max = 10;
 /// once, however slow what it trains is. A large lease comes over a slow line
 /// first.
 constexpr double missed_seconds_max = 4;
+/// The time between two such heartbeats counts as that at most: who has many
+/// leases names one after the other, and heartbeats come late.
+constexpr double missed_gap_max = 1.5;
 constexpr double lease_bytes_per_second_min = 64 << 10;
 
 double seconds(std::uint64_t ns) { return static_cast<double>(ns) * 1e-9; }
@@ -255,7 +258,7 @@ void merge_core::miss_others(trainer_id trainer, lease_id at) {
     if (!before)
       continue;
     progress.missed_seconds
-      += std::min(seconds_between(*before, now_), heartbeat_gap_max);
+      += std::min(seconds_between(*before, now_), missed_gap_max);
     const auto most
       = missed_seconds_max
         + (progress.taken_up ? 0
