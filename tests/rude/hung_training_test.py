@@ -336,7 +336,7 @@ print("next", time.monotonic() - begin, done.state, done.best_value)
         # The time it was given, the start of a service, and some.
         self.assertLess(float(said["ended"].split()[0]), 3 + 30)
         self.assertLess(float(said["next"].split()[0]), 30)
-        self.assertEqual(said["next"].split()[1:], ["COMPLETE", "3.0"])
+        self.assertEqual(said["next"].split()[1:], ["COMPLETE", "1.0"])
 
 
 if __name__ == "__main__":
