@@ -210,8 +210,10 @@ void connect(trainer_self self, registrar_actor pool) {
   auto& st = self->state;
   if (st.number != trainer_id{} && st.pool == pool)
     return;
-  if (st.pool)
+  if (st.pool) { // its end has not been heard of yet
     self->demonitor(st.pool.address());
+    be_away(self);
+  }
   st.pool = std::move(pool);
   self->monitor(st.pool);
   greet(self);

@@ -206,7 +206,7 @@ struct TrainingEngineTest : testing::Test {
     x.name = "summing";
     result.add(x, [this, in_use, while_made](const workload_spec&) {
       auto work = std::make_unique<summing_workload>();
-      const auto hang = [this, in_use, once = true]() mutable {
+      auto hang = [this, in_use, once = true]() mutable {
         if (!std::exchange(once, false))
           return;
         started.set_value();

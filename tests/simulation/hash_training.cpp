@@ -15,6 +15,18 @@ namespace hippo::simulation {
 
 using namespace std::chrono_literals;
 
+namespace {
+
+/// As the service's limits of a stall are here, not six hours.
+call_limits limits_here() {
+  call_limits result;
+  result.usual_min = 40s;
+  result.unknown_max = 80s;
+  return result;
+}
+
+} // namespace
+
 hash_state hash_state::initial(const std::string& workload_key) {
   return {hash_bytes(workload_key.data(), workload_key.size()), 0};
 }
@@ -69,6 +81,7 @@ void hash_engine::start(const lease& x, engine_sink sink) {
   next.since = where_.timeline->now() + 50ms;
   next.step = where_.step * (sick.is_slow ? 10 : 1);
   next.state = hash_state::initial(key_of(x.workload));
+  next.calls = call_watch{limits_here()};
   const auto [i, is_new] = jobs_.emplace(x.number, std::move(next));
   if (!is_new)
     where_.complain("a lease starts twice");
@@ -82,6 +95,10 @@ void hash_engine::add_stop(lease_id lease, const stop_point& stop) {
   auto& x = found->second;
   if (stop.last)
     x.calls.wind_down(where_.timeline->now());
+  if (x.hangs_until) {
+    schedule(x); // whether or not it would ever come there
+    return;
+  }
   auto point = stop;
   const auto passed = reached(x) + 1;
   if (point.last)

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace hippo {
@@ -146,7 +147,8 @@ TEST_P(CallWatches, DoWhatFollowsFromAllThatHasHappened) {
   };
   std::map<call_kind, duration> longest; // of a unit
   std::optional<known_call> running;
-  std::optional<duration> cancelled, wound_down;
+  bool is_cancelled = false, is_wound_down = false;
+  duration cancelled{}, wound_down{};
   std::vector<effect> done; // about the one that runs
   std::vector<duration> done_at;
   watch.start_lease(true);
@@ -157,13 +159,13 @@ TEST_P(CallWatches, DoWhatFollowsFromAllThatHasHappened) {
     if (running) {
       const auto i = longest.find(running->what);
       const auto usual = i == longest.end() ? 0s : i->second * running->units;
-      if (!cancelled && wound_down) {
-        const auto from = std::max(wound_down.value_or(0s), running->begun);
+      if (!is_cancelled && is_wound_down) {
+        const auto from = std::max(wound_down, running->begun);
         if (now >= from + (usual > 0s ? std::max<duration>(3 * usual, 5s)
                                       : duration{12s}))
-          cancelled = now;
-      } else if (cancelled) {
-        const auto since = std::max(cancelled.value_or(0s), running->begun);
+          is_cancelled = true, cancelled = now;
+      } else if (is_cancelled) {
+        const auto since = std::max(cancelled, running->begun);
         const auto late = running->begun + 2 * usual;
         const auto first
           = can_stop ? std::clamp(late,
@@ -184,7 +186,7 @@ TEST_P(CallWatches, DoWhatFollowsFromAllThatHasHappened) {
       done.push_back(x);
       done_at.push_back(now);
     }
-    ASSERT_EQ(watch.overdue(now) > 0s, running && cancelled);
+    ASSERT_EQ(watch.overdue(now) > 0s, running && is_cancelled);
     switch (below(8)) {
       case 0:
         if (!running) {
@@ -209,13 +211,15 @@ TEST_P(CallWatches, DoWhatFollowsFromAllThatHasHappened) {
       case 2:
         if (below(6) == 0) {
           watch.cancel(now);
-          cancelled = cancelled.value_or(now);
+          if (!std::exchange(is_cancelled, true))
+            cancelled = now;
         }
         break;
       case 3:
         if (below(4) == 0) {
           watch.wind_down(now);
-          wound_down = wound_down.value_or(now);
+          if (!std::exchange(is_wound_down, true))
+            wound_down = now;
         }
         break;
       case 4:
@@ -224,8 +228,7 @@ TEST_P(CallWatches, DoWhatFollowsFromAllThatHasHappened) {
           watch.start_lease(is_new);
           if (is_new)
             longest.clear();
-          cancelled.reset();
-          wound_down.reset();
+          is_cancelled = is_wound_down = false;
         }
         break;
       default:;
