@@ -1,10 +1,5 @@
 #include "journal.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
 #include <filesystem>
 #include <iterator>
 #include <string>
@@ -13,6 +8,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "hippo/core/whole_file.hpp"
 #include "hippo/plan/checkpoint_path.hpp"
 #include "hippo/train/checkpoint_file.hpp"
 #include "turn_watch.hpp"
@@ -46,21 +42,11 @@ constexpr std::chrono::seconds writable_for{1};
 /// @returns why that is not possible; empty if it is
 std::string try_to_write(const std::string& folder) {
   const auto path = folder + "/.writable";
-  const int file
-    = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  int failed = file < 0 ? errno : 0;
-  if (file >= 0) {
-    static constexpr std::array<char, 4096> page{};
-    const auto n = ::write(file, page.data(), page.size());
-    if (n != static_cast<ssize_t>(page.size()))
-      failed = n < 0 ? errno : ENOSPC;
-    ::close(file);
-    ::unlink(path.c_str());
-  }
-  return failed == 0
-           ? std::string{}
-           : "cannot write to " + folder + ": "
-               + std::error_code{failed, std::generic_category()}.message();
+  const auto why = write_whole(path, std::string(4096, '\0'), {0600, true,
+                                                               false});
+  std::error_code ignored;
+  std::filesystem::remove(path, ignored);
+  return why ? why->message : std::string{};
 }
 
 /// How the journal does. What was written lately can be written; else a little

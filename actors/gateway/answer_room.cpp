@@ -8,8 +8,8 @@ namespace hippo {
 
 namespace {
 
-/// What a connection holds that waits for its first answer, at most: its calls.
-constexpr std::uint64_t little = std::uint64_t{64} << 10;
+/// What a connection holds that waits for its first answer, about: its calls.
+constexpr std::uint64_t little = std::uint64_t{512} << 10;
 
 } // namespace
 
@@ -68,7 +68,8 @@ void answer_room::serve() {
     if (!x->asked_.empty())
       waiting.push_back(x);
   for (bool any = true; any && !waiting.empty();) {
-    std::ranges::stable_sort(waiting, {}, [](const line* x) { return x->had_; });
+    std::ranges::stable_sort(waiting, {},
+                             [](const line* x) { return x->had_; });
     any = false;
     for (auto* x : waiting)
       any = x->serve_first() || any;

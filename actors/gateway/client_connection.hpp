@@ -81,8 +81,8 @@ public:
     return setup_.number;
   }
   [[nodiscard]] const std::string& address() const { return setup_.address; }
-  /// Whether it takes nothing of an answer that is on its way.
-  [[nodiscard]] bool is_stuck() const { return clock_.is_stuck(); }
+  /// As of `connection_clock::is_behind`.
+  [[nodiscard]] bool is_behind() const { return clock_.is_behind(); }
 
 private:
   client_connection(setup x, connection_slots& slots, answer_room& room,

@@ -4,10 +4,32 @@
 
 namespace hippo {
 
+namespace {
+
+/// Beats for which somebody may be slower than the least rate before he makes
+/// room for others.
+constexpr unsigned slow_beats_max = 2;
+
+/// The beats that so many bytes give.
+std::uint64_t given(const phase_limit& limit, std::uint64_t bytes) noexcept {
+  return limit.bytes_per_beat == 0 ? 0 : bytes / limit.bytes_per_beat;
+}
+
+} // namespace
+
 bool connection_clock::meter::is_over(const phase_limit& limit) noexcept {
-  const auto given
-    = limit.bytes_per_beat == 0 ? 0 : bytes / limit.bytes_per_beat;
-  return ++beats > limit.beats + given;
+  return ++beats > limit.beats + given(limit, bytes);
+}
+
+bool connection_clock::meter::is_behind(
+  const phase_limit& limit) const noexcept {
+  return beats > slow_beats_max + given(limit, bytes);
+}
+
+bool connection_clock::is_behind() const noexcept {
+  return unwritten_ > 0 ? answer_.is_behind(times_.answer)
+                        : in_request_ && !is_paused_
+                            && request_.is_behind(times_.request);
 }
 
 void connection_clock::note_let_in() noexcept {
@@ -33,10 +55,8 @@ void connection_clock::note_request_begun() noexcept {
 }
 
 void connection_clock::note_unwritten(std::size_t bytes) noexcept {
-  if (unwritten_ == 0) {
+  if (unwritten_ == 0)
     answer_ = {};
-    still_ = 0;
-  }
   unwritten_ += bytes;
 }
 
@@ -44,7 +64,6 @@ void connection_clock::note_written(std::size_t bytes) noexcept {
   assert(bytes <= unwritten_);
   unwritten_ -= bytes;
   answer_.bytes += bytes;
-  still_ = 0;
 }
 
 connection_clock::verdict connection_clock::beat() noexcept {
@@ -52,7 +71,6 @@ connection_clock::verdict connection_clock::beat() noexcept {
     return opening_.is_over(times_.handshake) ? verdict::no_handshake
                                               : verdict::fine;
   if (unwritten_ > 0) {
-    ++still_;
     if (answer_.is_over(times_.answer))
       return verdict::slow_answer;
     return verdict::fine;

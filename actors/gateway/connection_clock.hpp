@@ -58,11 +58,10 @@ public:
   /// A beat has passed.
   verdict beat() noexcept;
 
-  /// Whether an answer is on its way of which nothing was taken in the last
-  /// whole beat.
-  [[nodiscard]] bool is_stuck() const noexcept {
-    return unwritten_ > 0 && still_ > 1;
-  }
+  /// Whether it sends a request or takes an answer more slowly than at the
+  /// least rate, for some beats. Others that need the memory need not wait
+  /// until its time is over.
+  [[nodiscard]] bool is_behind() const noexcept;
 
 private:
   /// What has passed of a phase.
@@ -72,6 +71,8 @@ private:
 
     /// Another beat has passed. @returns whether that is too much
     bool is_over(const phase_limit& limit) noexcept;
+    /// Whether it is slower than the least rate.
+    [[nodiscard]] bool is_behind(const phase_limit& limit) const noexcept;
   };
 
   connection_times times_;
@@ -83,7 +84,6 @@ private:
   meter opening_; ///< the handshake, then the greeting
   meter request_;
   meter answer_;
-  unsigned still_ = 0; ///< beats in which nothing of the answer was taken
 };
 
 } // namespace hippo

@@ -37,7 +37,8 @@ constexpr int keepalive_idle_seconds = 60;
 constexpr int keepalive_interval_seconds = 10;
 constexpr int keepalive_probes = 6;
 
-/// kj's own limit for an HTTP client's headers; `connection_clock` is before it.
+/// kj's own limit for an HTTP client's headers: `connection_clock` has a lower
+/// one.
 constexpr auto http_header_time = 1 * kj::HOURS;
 
 /// How long a client that has its answer has to hang up first.
@@ -277,9 +278,10 @@ private:
           whose.note_identity(y.who);
         return y;
       })
-      .exclusiveJoin(whose.gone().then([]() -> kj::Promise<admitted_connection> {
-        return kj::NEVER_DONE;
-      }));
+      .exclusiveJoin(
+        whose.gone().then([]() -> kj::Promise<admitted_connection> {
+          return kj::NEVER_DONE;
+        }));
   }
 
   // -- who has a connection ---------------------------------------------------
@@ -330,8 +332,8 @@ private:
       });
   }
 
-  /// Somebody finds no room who holds nothing. Of those who take nothing of
-  /// what they hold the one with the most has to go.
+  /// Somebody finds no room who holds nothing. Of those who are slow with what
+  /// they hold the one with the most has to go.
   void reclaim() {
     if (std::exchange(is_reclaiming_, true))
       return;
@@ -340,14 +342,14 @@ private:
                  if (room_.somebody_starves())
                    for (const auto& kvp : connections_)
                      if (auto& x = *kvp.second;
-                         x.is_stuck() && !x.has_to_go()
+                         x.is_behind() && !x.has_to_go()
                          && (most == nullptr || x.held() > most->held()))
                        most = &x;
                  if (most != nullptr)
                    most->let_go(
                      {errc::resource_exhausted,
-                      "others need the memory of the answers that it does not "
-                      "take"});
+                      "others need the memory of what it does not send or take "
+                      "in time"});
                })
                  .then([this] { return timer_.afterDelay(reclaim_interval); })
                  .then([this] { is_reclaiming_ = false; }));
@@ -523,8 +525,9 @@ private:
   kj::Timer& timer_;
   gateway_options& options_;
   kj::TimePoint begun_;
-  /// Who waits gets at most what a connection may have that is alone.
-  answer_room room_{{options_.held->room() / 4}, timer_};
+  /// Who waits gets at most half of what a connection may have that is alone
+  /// and holds nothing: so there is room for that once others have gone.
+  answer_room room_{{options_.held->room() / 8}, timer_};
   connection_slots::number last_ = 0;
   std::map<connection_slots::number, client_connection*> connections_;
   port_slots rpc_slots_{{options_.limits.clients,

@@ -91,7 +91,6 @@ private:
                               const kj::HttpHeaders& asked_with,
                               kj::AsyncInputStream& body,
                               Response& response) override {
-      whose_.note_greeted();
       whose_.begin_work();
       return all_.request(whose_, method, url, asked_with, body, response)
         .attach(kj::defer([&whose = whose_] { whose.end_work(); }));
@@ -106,8 +105,9 @@ private:
                             kj::StringPtr url,
                             const kj::HttpHeaders& asked_with,
                             kj::AsyncInputStream& body, Response& response) {
+    // With a body, it is there when that is.
     if (method != kj::HttpMethod::POST)
-      whose.note_request_ended();
+      note_there(whose);
     auto read = read_http_target({url.begin(), url.size()});
     if (!read)
       return send(response, failure(to_exception(read.failure())),
@@ -183,6 +183,12 @@ private:
       });
   }
 
+  /// A request is there as a whole.
+  static void note_there(client_connection& whose) {
+    whose.note_request_ended();
+    whose.note_greeted();
+  }
+
   /// Whether an answer may be long.
   static bool asked_for_much(kj::StringPtr url) {
     return url.startsWith("/api");
@@ -232,7 +238,7 @@ private:
         return body.readAllText(sent_bytes_max)
           .then(
             [=, this, &whose, target = std::move(target)](kj::String text) {
-              whose.note_request_ended();
+              note_there(whose);
               return act_on(queries_, target, {text.begin(), text.size()})
                 .then(
                   [](std::optional<std::string> done) {
@@ -243,7 +249,7 @@ private:
                   [](kj::Exception&& why) { return failure(why); });
             },
             [&whose](kj::Exception&&) -> kj::Promise<reply> {
-              whose.note_request_ended();
+              note_there(whose);
               return failure(413, "what is sent is more than "
                                     + std::to_string(sent_bytes_max)
                                     + " bytes");
@@ -573,57 +579,6 @@ private:
   kept_answers kept_{queries_.timer(), kept_answers_bytes};
 };
 
-class closed_http_answers final : public http_answers {
-public:
-  explicit closed_http_answers(const kj::HttpHeaderTable& headers)
-    : headers_(headers) {}
-
-  kj::Own<kj::HttpService> serve(client_connection& whose) override {
-    return kj::heap<refusing>(headers_, whose);
-  }
-
-private:
-  class refusing final : public kj::HttpService {
-  public:
-    refusing(const kj::HttpHeaderTable& headers, client_connection& whose)
-      : headers_(headers), whose_(whose) {}
-
-    kj::Promise<void> request(kj::HttpMethod, kj::StringPtr,
-                              const kj::HttpHeaders&, kj::AsyncInputStream&,
-                              Response& response) override {
-      whose_.note_greeted();
-      whose_.note_request_ended();
-      return send(response,
-                  failure(403, "not_allowed: a trainer's certificate lets "
-                               "nobody ask about studies"),
-                  kj::HttpHeaders{headers_});
-    }
-
-  private:
-    const kj::HttpHeaderTable& headers_;
-    client_connection& whose_;
-  };
-
-  const kj::HttpHeaderTable& headers_;
-};
-
-/// Answers what is no HTTP request.
-class http_errors final : public kj::HttpServerErrorHandler {
-public:
-  explicit http_errors(const kj::HttpHeaderTable& headers)
-    : headers_(headers) {}
-
-  kj::Promise<void>
-  handleClientProtocolError(kj::HttpHeaders::ProtocolError why,
-                            kj::HttpService::Response& response) override {
-    return send(response, failure(why.statusCode, why.description.cStr()),
-                kj::HttpHeaders{headers_});
-  }
-
-private:
-  const kj::HttpHeaderTable& headers_;
-};
-
 } // namespace
 
 http_headers::http_headers() {
@@ -639,20 +594,10 @@ http_headers::http_headers() {
   table = builder.build();
 }
 
-kj::Own<kj::HttpServerErrorHandler>
-make_http_errors(const kj::HttpHeaderTable& headers) {
-  return kj::heap<http_errors>(headers);
-}
-
 kj::Own<http_answers> make_http_answers(query_service& answers,
                                                 const http_headers& headers,
                                                 http_service_options options) {
   return kj::heap<http_service>(answers, headers, std::move(options));
-}
-
-kj::Own<http_answers>
-make_closed_http_answers(const kj::HttpHeaderTable& headers) {
-  return kj::heap<closed_http_answers>(headers);
 }
 
 } // namespace hippo

@@ -7,6 +7,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "gateway/client_books.hpp"
 #include "gateway/http_json.hpp"
 #include "gateway/rpc_answers.hpp"
 #include "hippo/core/number.hpp"
@@ -29,123 +30,6 @@ kj::Exception too_long(const char* what, std::size_t bytes, std::size_t most) {
   return refuse(std::string{what} + " may have at most " + std::to_string(most)
                 + " bytes, not " + std::to_string(bytes));
 }
-
-/// What one client makes a service keep: calls that are being answered, and
-/// studies that it holds.
-class client_books : public kj::Refcounted {
-public:
-  client_books(const gateway_limits& limits, kj::Own<client_connection> whose,
-               kj::Own<client_work> work)
-    : calls_max_(limits.calls),
-      studies_max_(limits.studies),
-      whose_(kj::mv(whose)),
-      work_(kj::mv(work)) {}
-
-  /// Where what the client asks for is worked out.
-  [[nodiscard]] client_work& work() { return *work_; }
-
-  /// Makes a call, unless there are too many, or they take too much.
-  /// @param f makes the promise of its answer
-  template <class Context, class F>
-  kj::Promise<void> admit(Context& context, F&& f) {
-    if (calls_ >= calls_max_)
-      return to_exception({errc::resource_exhausted,
-                           "a client may make at most "
-                             + std::to_string(calls_max_)
-                             + " calls at a time: wait for some to end"});
-    const auto words = context.getParams().totalSize().wordCount;
-    auto room
-      = whose_->line().take_now(call_bytes + words * sizeof(capnp::word));
-    if (!room)
-      return to_exception(room.failure());
-    ++calls_;
-    whose_->begin_work();
-    auto done = kj::defer([self = kj::addRef(*this)]() mutable {
-      --self->calls_;
-      self->whose_->end_work();
-    });
-    return kj::Promise<void>{f()}.attach(kj::mv(*room), kj::mv(done));
-  }
-
-  /// The same for an answer that may be long: it is made when there is room.
-  /// @param bytes how long it is taken to be
-  /// @param f makes the promise of its answer
-  template <class Context, class F>
-  kj::Promise<void> admit(std::size_t bytes, Context context, F f) {
-    return admit(context, [&] {
-      return whose_->line().take(bytes, making).then(
-        [this, context, f = kj::mv(f)](held_room room) mutable {
-          return f().then([this, context, room = kj::mv(room)]() mutable {
-            return post(context, kj::mv(room));
-          });
-        });
-    });
-  }
-
-  /// The same of an answer that may have to be waited for. Nothing is held
-  /// while there is nothing to answer.
-  /// @param look makes a promise of whether there is an answer; it is made then
-  /// @param next makes a promise of the time to look again
-  template <class Context, class Look, class Next>
-  kj::Promise<void> admit_waiting(std::size_t bytes, Context context, Look look,
-                                  Next next) {
-    return admit(context, [&] {
-      return look_until(bytes, context, kj::mv(look), kj::mv(next));
-    });
-  }
-
-  /// Why the client gets no further study; nothing: it does. One counts until
-  /// the client lets go of it.
-  [[nodiscard]] std::optional<error> refusal_of_study() const {
-    if (studies_ < studies_max_)
-      return std::nullopt;
-    return error{errc::resource_exhausted,
-                 "a client may hold at most " + std::to_string(studies_max_)
-                   + " studies at a time: let go of some, or make another "
-                     "connection"};
-  }
-  void add_study() { ++studies_; }
-  void remove_study() { --studies_; }
-
-private:
-  static constexpr auto making = answer_room::line::purpose::make;
-
-  /// An answer is made: it has as much room as it is long.
-  template <class Context>
-  kj::Promise<void> post(Context context, held_room room) {
-    const auto bytes = context.getResults().asReader().totalSize().wordCount
-                       * sizeof(capnp::word);
-    room.end_turn();
-    if (auto why = room.resize(bytes))
-      return to_exception(std::move(*why));
-    whose_->post(kj::mv(room), bytes);
-    return kj::READY_NOW;
-  }
-
-  template <class Context, class Look, class Next>
-  kj::Promise<void> look_until(std::size_t bytes, Context context, Look look,
-                               Next next) {
-    return whose_->line().take(bytes, making).then(
-      [=, this](held_room room) mutable {
-        return look().then(
-          [=, this, room = kj::mv(room)](bool is_there) mutable {
-            if (is_there)
-              return post(context, kj::mv(room));
-            room = {};
-            return next().then([=, this]() mutable {
-              return look_until(bytes, context, look, next);
-            });
-          });
-      });
-  }
-
-  std::size_t calls_max_;
-  std::size_t calls_ = 0;
-  std::size_t studies_max_;
-  std::size_t studies_ = 0;
-  kj::Own<client_connection> whose_;
-  kj::Own<client_work> work_;
-};
 
 // -- a study ------------------------------------------------------------------
 
@@ -438,11 +322,9 @@ public:
                                           answers.enter())) {}
 
   kj::Promise<void> submit(SubmitContext context) override {
-    const auto params = context.getParams();
     if (auto why = calls_->refusal_of_study())
       return to_exception(std::move(*why));
-    return with_text(context, params.getText(), params.getName(),
-                     [&](auto... xs) {
+    return with_text(context, [&](auto... xs) {
       return queries_.submit(calls_->work(), std::move(xs)...)
         .then([this, context](query_service::submitted x) mutable {
           auto to = context.getResults();
@@ -458,8 +340,9 @@ public:
     context.allowCancellation();
     if (auto why = calls_->refusal_of_study())
       return to_exception(std::move(*why));
-    return calls_->admit(small_bytes_guess, context, [this, context]() mutable {
-      return queries_.find(to_string(context.getParams().getIdOrName()))
+    auto name = to_string(context.getParams().getIdOrName());
+    return calls_->admit(small_bytes_guess, context, [=, this]() mutable {
+      return queries_.find(name)
         .then([this, context](stored_study x) mutable {
           auto to = context.getResults();
           to.setStudy(study_of(x.id));
@@ -494,9 +377,7 @@ public:
 
   kj::Promise<void> preview(PreviewContext context) override {
     context.allowCancellation();
-    const auto params = context.getParams();
-    return with_text(context, params.getText(), params.getName(),
-                     [&](auto... xs) {
+    return with_text(context, [&](auto... xs) {
       return queries_.preview(calls_->work(), std::move(xs)..., 0)
         .then([context](std::string x) mutable {
           context.getResults().setJson(to_text(x));
@@ -543,8 +424,9 @@ public:
 private:
   /// Calls `f` with the text of a study and its name, unless they are too long.
   template <class Context, class F>
-  kj::Promise<void> with_text(Context& context, capnp::Text::Reader text,
-                              capnp::Text::Reader name, F&& f) {
+  kj::Promise<void> with_text(Context& context, F&& f) {
+    const auto text = context.getParams().getText();
+    const auto name = context.getParams().getName();
     if (text.size() > study_text_bytes_max)
       return too_long("a study file", text.size(), study_text_bytes_max);
     if (name.size() > client_name_bytes_max)

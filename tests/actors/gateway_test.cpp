@@ -792,7 +792,7 @@ TEST_F(RudeClientTest, WhoDoesNotReadIsLetGoWhenOthersNeedTheRoom) {
   options.http_port = 0;
   options.held = std::make_shared<byte_ledger>("clients", 32 << 20);
   options.limits.beat = std::chrono::milliseconds{20};
-  options.limits.times.answer = {100'000, 1}; // by that none is let go
+  options.limits.times.answer = {100'000, 1 << 20}; // none is let go by that
   open();
   auto me = enter();
   const auto text = client_text + "# " + std::string(1'000'000, 'x') + '\n';

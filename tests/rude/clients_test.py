@@ -18,8 +18,8 @@ SERVICE = _parser.load(
     os.path.join(os.environ["HIPPO_SCHEMAS"], "service.capnp"),
     imports=[os.path.dirname(os.path.dirname(capnp.__file__))])
 
-# What is asserted of an answer beside a flood, in seconds. The machine of a test
-# does more than one thing at a time: what was measured is printed.
+# What is asserted of an answer beside a flood, in seconds. The machine of a
+# test does more than one thing at a time: what was measured is printed.
 ANSWER_MAX = 10
 
 

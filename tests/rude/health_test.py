@@ -65,7 +65,7 @@ class Health(RudeCase):
         # Nothing is in anybody's cache of what is damaged from here on.
         self.end_service(self.service)
         self.serve()
-        self.assertEqual(self.get("/healthz"), (200, '{\n  "status": "ok"\n}\n'))
+        self.assertEqual(self.get("/healthz")[0], 200)
         database = sqlite3.connect(self.path("state/hippo.db"))
         database.execute("ALTER TABLE studies RENAME TO elsewhere")
         database.commit()
@@ -88,7 +88,7 @@ class Health(RudeCase):
         while (said := self.get("/healthz"))[0] == 200:
             self.assertLess(time.monotonic(), end)
             time.sleep(0.1)
-        self.assertIn("cannot write to", said[1])
+        self.assertIn("cannot write", said[1])
 
 
 if __name__ == "__main__":
