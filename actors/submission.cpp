@@ -335,7 +335,9 @@ std::optional<error> make_study(coordinator_self self, study_submission& x,
 void start(coordinator_self self, study_submission x,
            submission_promise promise) {
   std::optional<error> why;
-  const auto row = *x.stored;
+  stored_study row; // the store has the rest
+  row.id = x.stored->id;
+  row.name = x.stored->name;
   try {
     why = make_study(self, x, promise);
   } catch (...) {
@@ -413,14 +415,16 @@ void submit(coordinator_self self, study_submission x,
   records.emplace_back(lease_epoch_begun{st.last_lease_epoch + 1});
   const auto id = x.stored->id;
   count_study(st, id, *x.study);
+  // What takes memory is taken before anything is stored.
+  const auto kept = std::make_shared<study_submission>(std::move(x));
   ++st.submissions_under_way;
   self
     ->request(st.journal, caf::infinite, commit_atom::value,
               journal_entry{std::move(records), {}})
     .then(
-      [self, x = std::move(x), promise](std::uint64_t) mutable {
+      [self, kept, promise](std::uint64_t) {
         --self->state.submissions_under_way;
-        start(self, std::move(x), promise);
+        start(self, std::move(*kept), promise);
       },
       [self, id, promise](caf::error& err) mutable {
         --self->state.submissions_under_way;

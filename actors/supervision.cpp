@@ -160,13 +160,17 @@ void note_merger_down(coordinator_self self, const std::string& key,
     self->quit(reason);
     return;
   }
-  // Who has asked for what cannot be carried out fails, and nobody else.
+  // Memory may have been short for what another one has asked for. Who asks for
+  // what cannot be carried out the next time fails, and nobody else.
   const auto known = fault_in(reason).value_or(fault{});
-  const bool again = known.study == 0 && has_died_again(self, key);
+  const bool again = has_died_again(self, key);
   spdlog::critical("coordinator: the merger of {} has died of a fault of the "
-                   "service itself: {}; its studies {}",
+                   "service itself: {}; {}",
                    key, text_of(self, reason),
-                   again ? "have failed" : "go on from what is stored");
+                   !again              ? "its studies go on from what is stored"
+                   : known.study == 0 ? "its studies have failed"
+                                       : "study " + std::to_string(known.study)
+                                           + " has failed, others go on");
   std::vector<study_id> ids;
   for (auto& [id, x] : st.studies)
     if (x.workload_key == key && !x.ended)
@@ -174,18 +178,49 @@ void note_merger_down(coordinator_self self, const std::string& key,
   for (const auto id : ids) {
     auto& x = st.studies.at(id);
     self->send_exit(x.handle, caf::exit_reason::user_shutdown);
-    if (known.is_of(id))
+    if (again && known.is_of(id))
       fail_study(self, row_of(id, x),
                  (x.submitter ? "it could not be started: "
                               : "what it asked for could not be carried out: ")
                    + known.what);
-    else if (again)
+    else if (again && known.study == 0)
       fail_study(self, row_of(id, x),
                  "the merger of its workload has died twice: "
                    + text_of(self, reason));
     else
       x.restarting = true;
   }
+}
+
+/// Stores that a study has failed, and tells whoever waits for it.
+void store_failure(
+  coordinator_self self, stored_study stored, const std::string& why,
+  std::optional<caf::typed_response_promise<study_id>> submitter) {
+  auto& st = self->state;
+  const auto id = stored.id;
+  if (auto* known = st.options.known.get())
+    if (auto row = known->load_study(id))
+      stored = std::move(*row);
+  stored.state = study_phase::failed;
+  stored.reason = why;
+  stored.text.clear(); // has not changed
+  const study_end end{id, stored.name, study_phase::failed};
+  auto records = ends_of_trials(st.options.known.get(), id, why);
+  records.emplace_back(study_saved{std::move(stored)});
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value,
+              journal_entry{std::move(records), {}})
+    .then(
+      [self, end, submitter = std::move(submitter),
+       why](std::uint64_t) mutable {
+        self->send(self->state.observer, notify_atom::value, end);
+        if (submitter)
+          submitter->deliver(caf::make_error(
+            errc::invalid_study,
+            "study " + to_string(end.id) + " (" + end.name + ") has failed: "
+              + why));
+      },
+      [self](caf::error& err) { self->quit(std::move(err)); });
 }
 
 } // namespace
@@ -196,30 +231,17 @@ void fail_study(coordinator_self self, stored_study stored,
   const auto id = stored.id;
   spdlog::error("coordinator: study {} ({}) has failed: {}", number_of(id),
                 stored.name, why);
-  if (auto* known = st.options.known.get())
-    if (auto row = known->load_study(id))
-      stored = std::move(*row);
-  stored.state = study_phase::failed;
-  stored.reason = why;
-  stored.text.clear(); // has not changed
-  const study_end end{id, stored.name, study_phase::failed};
-  auto records = ends_of_trials(st.options.known.get(), id, why);
-  records.emplace_back(study_saved{std::move(stored)});
   std::optional<caf::typed_response_promise<study_id>> submitter;
   if (const auto i = st.studies.find(id); i != st.studies.end())
     submitter = std::move(i->second.submitter);
   forget(self, id);
+  // What its actor has given the journal comes first.
   self
-    ->request(st.journal, caf::infinite, commit_atom::value,
-              journal_entry{std::move(records), {}})
+    ->request(st.journal, caf::infinite, commit_atom::value, journal_entry{})
     .then(
-      [self, end, submitter, why](std::uint64_t) mutable {
-        self->send(self->state.observer, notify_atom::value, end);
-        if (submitter)
-          submitter->deliver(caf::make_error(
-            errc::invalid_study,
-            "study " + to_string(end.id) + " (" + end.name + ") has failed: "
-              + why));
+      [self, stored = std::move(stored), why,
+       submitter = std::move(submitter)](std::uint64_t) mutable {
+        store_failure(self, std::move(stored), why, std::move(submitter));
       },
       [self](caf::error& err) { self->quit(std::move(err)); });
 }

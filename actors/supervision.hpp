@@ -17,7 +17,8 @@ void fail_study(coordinator_self self, stored_study stored,
 
 /// An actor that the coordinator watches has ended. A study has failed then. A
 /// merger that dies for the first time for a while is made again with its
-/// studies, which go on from the store; if it dies again, they have failed. If
+/// studies, which go on from the store; if it dies again, the one has failed
+/// whose orders it was carrying out, or all if there was none. If
 /// nothing can be stored any more, the coordinator ends.
 void note_down(coordinator_self self, const caf::down_msg& msg);
 

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 using test::resident_kb;
 
 constexpr std::uint64_t mib = 1 << 20;
-constexpr std::uint64_t limit = 384 * mib;
+constexpr std::uint64_t limit = 96 * mib;
 
 /// A study of trials with so many pieces each, no two alike.
 std::string wide_study(const std::string& name, const std::string& workload,
@@ -102,7 +102,7 @@ TEST_F(WidePlan, AllTogetherStayWithinTheLimitAndGiveBackWhatTheyTook) {
               static_cast<unsigned long long>(limit / mib));
   EXPECT_GE(accepted, 3);
   EXPECT_NE(refused.find("--memory-limit"), std::string::npos) << refused;
-  EXPECT_LE(taken("VmHWM"), static_cast<long>(limit / mib) + 300);
+  EXPECT_LE(taken("VmHWM"), static_cast<long>(limit / mib) + 100);
   EXPECT_LE(taken("VmRSS"), static_cast<long>(limit / mib));
   for (std::uint64_t i = 1; i <= static_cast<std::uint64_t>(accepted); ++i) {
     const auto study = ask<study_actor>(boss, find_atom::value, study_id{i});

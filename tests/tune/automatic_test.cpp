@@ -212,9 +212,9 @@ TEST(Automatic, AStudyThatIsRestoredKeepsWhatWasChosen) {
   EXPECT_EQ(of(admit("algorithm: sha\n", {false, ""})), R"({"sha":{}})");
   EXPECT_FALSE(admit("", {false, "nothing"}).study);
   auto x = admit("");
-  EXPECT_FALSE(x.study->restore(other));
+  EXPECT_FALSE(x.study->restore(other, 9));
   EXPECT_EQ(of(x), other);
-  EXPECT_TRUE(x.study->restore("nothing"));
+  EXPECT_TRUE(x.study->restore("nothing", 9));
 }
 
 } // namespace
