@@ -40,7 +40,7 @@ class Health(RudeCase):
 
     def listed(self):
         return {x["name"]: (x["state"], x["reason"])
-                for x in json.loads(self.ask("ls", "-f", "json").stdout)}
+                for x in json.loads(self.get("/api/studies")[1])}
 
     def test_a_damaged_page_of_studies_hides_no_others(self):
         self.submit_some()
