@@ -56,9 +56,10 @@ inline run_record sample_run() {
               {3, 1, 2, 6, "lr=0.01;momentum=0.9", {1}, 2, "mlp"}};
   x.timeline = {{1, 0.5, 6, 1, 0, 2, 0.1, 4, 1, 0.2, 0},
                 {2, 6, 12, 3, 2, 6, 0.1, 5, 0.5, 0.2, 0}};
-  x.trainers = {{1, "host:1", "cpu avx2", "", false, "", "", 0, "", 0, "", ""},
-                {2, "host:2", "cuda H100", "killed by signal 9", false, "", "",
-                 0, "", 1ull << 36, "13.0", "9.0"}};
+  x.trainers
+    = {{1, "host:1", "cpu avx2", "", false, "", "", "", 0, "", 0, "", ""},
+       {2, "host:2", "cuda H100", "killed by signal 9", false, "", "", "", 0,
+        "", 1ull << 36, "13.0", "9.0"}};
   x.load_seconds = 0.2;
   x.train_seconds = 9;
   x.evaluate_seconds = 1.5;
