@@ -11,6 +11,10 @@ namespace {
 /// What a connection holds that waits for its first answer, about: its calls.
 constexpr std::uint64_t little = std::uint64_t{512} << 10;
 
+/// Requests that are half there leave room for answers: there must be so many
+/// times as much for one.
+constexpr std::uint64_t left_for_answers = 4;
+
 } // namespace
 
 // -- held_room ----------------------------------------------------------------
@@ -68,8 +72,11 @@ void answer_room::serve() {
     if (!x->asked_.empty())
       waiting.push_back(x);
   for (bool any = true; any && !waiting.empty();) {
-    std::ranges::stable_sort(waiting, {},
-                             [](const line* x) { return x->had_; });
+    // Answers come before requests that are half there: who sends those slowly
+    // must not keep others from what they have asked for.
+    std::ranges::stable_sort(waiting, {}, [](const line* x) {
+      return std::pair{x->asked_.front().what == line::purpose::hold, x->had_};
+    });
     any = false;
     for (auto* x : waiting)
       any = x->serve_first() || any;
@@ -124,6 +131,10 @@ std::optional<held_room> answer_room::line::find(std::uint64_t bytes,
   if (what == purpose::make && !room_.has_turn())
     return std::nullopt;
   if (!holds_nothing() && account_.held() + bytes > most_)
+    return std::nullopt;
+  if (what == purpose::hold
+      && account_.available() < std::min(left_for_answers * bytes,
+                                         room_.limits_.most))
     return std::nullopt;
   auto room = take_now(bytes);
   if (!room)

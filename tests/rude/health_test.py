@@ -31,7 +31,7 @@ class Health(RudeCase):
     def submit_some(self):
         """Studies whose rows fill several pages: the text of each does one."""
         for i in range(12):
-            text = victim(f"study-{i}", steps=1, algorithm="client")
+            text = victim(f"one-{i}", steps=1, algorithm="client")
             text["space"] = {"lr": {"uniform": [0.01, 0.1]}}
             file = self.write(f"text-{i}.yaml", text)
             with open(file, "a") as more:
