@@ -95,10 +95,15 @@ class HungCase(RudeCase):
         return [x for x in json.loads(self.get("/api/trainers")[1])
                 if not x["lost"]]
 
-    def await_hung(self, count=1):
-        """Waits until that many trainers have a lease, and are in it."""
+    def await_hung(self, count=1, marks=False):
+        """Waits until that many trainers have a lease, and are in it.
+
+        @param marks whether the code leaves what `strays` finds
+        """
         wait_for("the trainers to hang",
                  lambda: sum(bool(x["lease"]) for x in self.seen()) >= count)
+        if marks:
+            wait_for("the code to hang", lambda: len(strays()) >= count)
         time.sleep(1.5)
 
     def await_back(self, seconds):
@@ -125,7 +130,7 @@ class Cancelled(HungCase):
             with self.subTest(call):
                 self.submit(hung(self.of(call), f"hung-{call}",
                                  space={"lr": FORKS}))
-                self.await_hung()
+                self.await_hung(marks=True)
                 started = len(strays())
                 self.ask("cancel", f"hung-{call}")
                 self.await_back(self.bound)
@@ -199,7 +204,7 @@ class Told(HungCase):
 
     def test_everywhere(self):
         self.submit(hung(self.of("train")))
-        self.await_hung()
+        self.await_hung(marks=True)
         study = victim()
         self.submit(study)
         self.ask("cancel", "hung")
