@@ -261,9 +261,10 @@ study_handle::trials(std::uint64_t first) {
       });
     if (!page)
       return page.failure();
-    std::move(page->begin(), page->end(), std::back_inserter(result));
-    if (page->size() < trials_per_call)
+    // One may be shorter than was asked for: it has a limit in bytes, too.
+    if (page->empty())
       return result;
+    std::move(page->begin(), page->end(), std::back_inserter(result));
   }
 }
 
