@@ -49,9 +49,11 @@ void note_end(coordinator_self self, study_id id) {
   st.memory.remove_study(id);
   auto& x = i->second;
   const auto key = x.workload_key;
-  auto& entry = st.mergers.at(key);
-  --entry.live_studies;
-  entry.idle_since = self->clock().now();
+  // There is none if it has died meanwhile.
+  if (const auto merger = st.mergers.find(key); merger != st.mergers.end()) {
+    --merger->second.live_studies;
+    merger->second.idle_since = self->clock().now();
+  }
   if (st.options.keep_ended)
     return;
   st.studies.erase(id);

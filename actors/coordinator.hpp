@@ -74,6 +74,7 @@ struct coordinator_state {
     std::optional<study_no> no{};
     bool ended = false;
     bool restarting = false; ///< it ends, and is submitted again then
+    std::string failing;     ///< it ends, and has failed then, for this reason
     bool is_full = false; ///< no new trials of it begin: see `memory_shares`
     bool is_room_told = false; ///< whether it knows that they may
   };

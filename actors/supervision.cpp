@@ -95,6 +95,9 @@ void submit_again(coordinator_self self, study_id id) {
     return;
   }
   if (has_ended(stored->state)) {
+    // Its actor has died before it could say so.
+    self->send(st.observer, notify_atom::value,
+               study_end{id, stored->name, stored->state});
     if (submitter)
       submitter->deliver(id);
     return;
@@ -123,6 +126,11 @@ void note_study_down(coordinator_self self, study_id id,
   }
   if (x.ended)
     return;
+  if (!x.failing.empty()) {
+    const auto why = x.failing;
+    fail_study(self, row_of(id, x), why);
+    return;
+  }
   if (is_of_journal(reason)) {
     self->quit(reason);
     return;
@@ -178,15 +186,15 @@ void note_merger_down(coordinator_self self, const std::string& key,
   for (const auto id : ids) {
     auto& x = st.studies.at(id);
     self->send_exit(x.handle, caf::exit_reason::user_shutdown);
+    // Once its actor is down, so that nothing of it is stored after that.
     if (again && known.is_of(id))
-      fail_study(self, row_of(id, x),
-                 (x.submitter ? "it could not be started: "
-                              : "what it asked for could not be carried out: ")
-                   + known.what);
+      x.failing = (x.submitter
+                     ? "it could not be started: "
+                     : "what it asked for could not be carried out: ")
+                  + known.what;
     else if (again && known.study == 0)
-      fail_study(self, row_of(id, x),
-                 "the merger of its workload has died twice: "
-                   + text_of(self, reason));
+      x.failing = "the merger of its workload has died twice: "
+                  + text_of(self, reason);
     else
       x.restarting = true;
   }

@@ -14,7 +14,7 @@ from ._source import Source
 _PRINTED = "\nprinted before that:\n"
 _LOG = re.compile(r"\nlog of trainer \d+:\n")
 _WHERE = re.compile(r"((?:in|at|before) step \d+): ")
-_FRAME = re.compile(r'  File "(?P<path>[^"]*?/hippo-code-[^/"]+/'
+_FRAME = re.compile(r'  File "(?P<path>[^"]*?/hippo-code\.[^/"]+/'
                     r'(?P<name>[^"]+))", line (?P<line>\d+)')
 
 # How many lines of what was printed are shown.

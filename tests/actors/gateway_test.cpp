@@ -547,7 +547,7 @@ TEST_F(GatewayTest, AClientHoldsSoManyStudiesAndLetsGoOfThem) {
 
 TEST_F(GatewayTest, ManyLongAnswersComeOneAfterTheOther) {
   options.limits.held_bytes = 1;
-  options.held = std::make_shared<byte_ledger>("clients", 64 << 10);
+  options.held = std::make_shared<byte_ledger>("clients", 4 << 20);
   options.http_port = 0;
   open();
   auto me = enter();

@@ -99,7 +99,7 @@ TEST_F(LiveStudyTest, HowLongItTakesFollowsFromItsTrainers) {
   EXPECT_EQ(seen().seconds_left, 200);
   now.pool.trainers[3].lost = "silent";
   EXPECT_EQ(seen().seconds_left, 250);
-  now.pool.trainers[4].stalled = "it makes no step";
+  now.pool.trainers[4].held_up = "does not return since 40 s";
   EXPECT_EQ(seen().seconds_left, 1000.0 / 3);
 }
 

@@ -38,6 +38,7 @@ COMMANDS = {
     "sequence": "sequence 0.1",
     "keys": "keys init --keys keys-{n}",
     "token": "token new --name ann-{n} --role viewer --state DIR",
+    "completion": "completion bash",
     "deploy": "deploy ssh machines.yaml",
     "submit": "submit c{n}.yaml",
     "ls": "ls --state DIR",

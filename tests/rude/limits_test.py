@@ -37,8 +37,7 @@ class Names(RudeCase):
     def trials_of(self, name, seconds=120):
         wait_for(f"{name} to end", lambda: self.state_of(name) not in
                  ("WAITING", "RUNNING"), seconds)
-        listed = json.loads(self.ask("trials", name, "-f", "json").stdout)
-        return listed["trials"] if isinstance(listed, dict) else listed
+        return json.loads(self.ask("export", name, "--json").stdout)["trials"]
 
     def test_names_of_one_result_are_bounded_in_bytes(self):
         self.program(4000, 1000)

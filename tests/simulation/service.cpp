@@ -214,7 +214,8 @@ void world::kill(bool power) {
       frozen_.insert(x.handle.id());
   actors_ = {};
   store_.reset();
-  thinking_.reset();
+  if (const auto gone = std::exchange(thinking_, nullptr))
+    gone->end();
   for (auto& [number, x] : nodes_)
     if (x.link) {
       x.link->lose(0s, seconds_below(3));
@@ -297,7 +298,8 @@ void world::check_kept(state_reader& store) {
     const auto study = store.load_study(id);
     if (!study)
       return fail("study " + to_string(id)
-                  + " was accepted and is not there");
+                  + " was accepted and is not there: "
+                  + study.failure().message);
     if (study->text != text)
       return fail("study " + to_string(id) + " has another text");
     if (ended_.count(id) > 0 && !has_ended(study->state))

@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "hippo/think/thinking.hpp"
 
@@ -37,6 +38,10 @@ public:
   [[nodiscard]] std::size_t waiting(party_no party) const override {
     return turns_.waiting(party);
   }
+
+  /// The process ends: no job runs any more, and what they hold goes now. They
+  /// hold this, too.
+  void end() { std::exchange(jobs_, {}).clear(); }
 
   [[nodiscard]] bool is_idle() const {
     return turns_.running() == 0 && !turns_.has_waiting();

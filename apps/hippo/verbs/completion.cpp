@@ -156,7 +156,7 @@ void add_completion(verb_table& verbs) {
   const auto x = std::make_shared<completion_verb>();
   auto* verb = verbs.add(local_group, "completion",
                          "Print a script that completes verbs and options",
-                         "source <(hippo completion bash)",
+                         "hippo completion bash > ~/.hippo-completion",
                          [x] { return x->run(); });
   x->app = verb->get_parent();
   verb->add_option("shell", x->shell, "Which shell is to read it")
