@@ -172,9 +172,12 @@ state_reader::load_study(const std::string& id_or_name) {
         return study;
       });
   };
-  for (const auto* where :
-       {" WHERE id = CAST(?1 AS INTEGER) AND CAST(id AS TEXT) = ?1",
-        " WHERE name = ?1 ORDER BY id DESC LIMIT 1"}) {
+  std::vector<const char*> places{" WHERE name = ?1 ORDER BY id DESC LIMIT 1"};
+  // A name would be looked for as number 0, on the page of the first studies.
+  if (id_or_name.find_first_not_of("0123456789") == std::string::npos)
+    places.insert(places.begin(), " WHERE id = CAST(?1 AS INTEGER) AND "
+                                  "CAST(id AS TEXT) = ?1");
+  for (const auto* where : places) {
     auto found = find(where);
     if (!found)
       return found.failure();
