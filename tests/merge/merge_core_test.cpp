@@ -1400,7 +1400,8 @@ TEST(MergeCore, OfAStudyThatIsGoneNothingIsTrainedAndOthersGoOn) {
     x.run_all();
     EXPECT_EQ(x.studies[0].received, told);
     EXPECT_EQ(x.studies[0].quiesced, 0u);
-    EXPECT_LT(x.trained, 9u + 9u) << "it was trained on";
+    // What is in training goes on to its next stop, and nothing else.
+    EXPECT_LE(x.trained, 9u + 9u) << "it was trained on";
     EXPECT_TRUE(x.studies[other].failed.empty());
     EXPECT_EQ(x.studies[other].trials.at(0).delivered.size(), 3u);
   }

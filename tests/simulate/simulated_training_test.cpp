@@ -378,7 +378,7 @@ TEST_F(SimulatedTrainingTest, TheLastStopEndsTheLeaseEvenIfCancelled) {
   EXPECT_FALSE(told.end.failure);
 }
 
-TEST_F(SimulatedTrainingTest, AStepThatFailsFailsEvenIfCancelled) {
+TEST_F(SimulatedTrainingTest, AStepThatFailsIsToldAsCancelledIfItIs) {
   profile.failure_rate = 1;
   auto x = make({{node_id{1}, 0, 1, config()}}, {{1, true, false}});
   auto training = begin(x);
@@ -387,7 +387,7 @@ TEST_F(SimulatedTrainingTest, AStepThatFailsFailsEvenIfCancelled) {
   const auto told = finish(training);
   EXPECT_EQ(told.ended, 11s);
   EXPECT_EQ(told.end.at, 0u);
-  EXPECT_EQ(told.end.failure->code, errc::training_failed);
+  EXPECT_EQ(told.end.failure->code, errc::cancelled);
   EXPECT_EQ(training.reached(20s), 0u);
 }
 

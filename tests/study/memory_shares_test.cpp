@@ -186,7 +186,8 @@ TEST_P(MemorySharesProperties, TotalAndSharesAreThoseOfAListOfAll) {
     for (const auto& [no, share] : shares) {
       ASSERT_EQ(x.share_of(no), share);
       ASSERT_EQ(x.refusal_of_trial(no).has_value(),
-                total >= limit || share >= limit / 2);
+                share >= limit / 2
+                  || (total >= limit && share * shares.size() >= limit));
       ASSERT_EQ(x.reason_to_rest(no, false).has_value(),
                 share >= limit / 2
                   || (total >= limit && share * shares.size() >= limit));

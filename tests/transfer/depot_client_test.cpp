@@ -137,7 +137,8 @@ TEST_F(DepotClient, NoSuchHost) {
   address.host = "no-such-host.invalid";
   depot_client client{address};
   fails(client.store("w", file_a, "x"), errc::io_failed,
-        "cannot store checkpoint w/a: no-such-host.invalid:1: ");
+        std::string{"cannot store checkpoint w/"} + file_a
+          + ": no-such-host.invalid:1: ");
 }
 
 TEST_F(DepotClient, LayersAndFinders) {

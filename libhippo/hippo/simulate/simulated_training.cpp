@@ -286,8 +286,10 @@ void simulated_training::cancel(duration now) {
   const auto present = std::upper_bound(ends.begin(), ends.end(), now);
   if (present == ends.end())
     return; // it evaluates or saves, which it brings to an end
-  if (now_.last_step_fails && present + 1 == ends.end())
+  if (now_.last_step_fails && present + 1 == ends.end()) {
+    now_.failure->code = errc::cancelled; // as whatever fails after that
     return;
+  }
   ends.erase(present + 1, ends.end());
   now_.last_step_fails = false;
   end_with(cancelled(at_ + ends.size()), ends.back());

@@ -152,7 +152,8 @@ std::optional<error>
 memory_shares::refusal_of_trial(study_id study) const {
   if (!limit_)
     return std::nullopt;
-  if (is_full())
+  // Whoever takes no more than an equal part is never refused.
+  if (is_full() && share_of(study) * studies_.size() >= *limit_)
     return error{errc::resource_exhausted,
                  "no new trial: the studies in work take "
                    + mebibytes(total()) + " of memory of "
