@@ -373,13 +373,12 @@ private:
   // -- RPC --------------------------------------------------------------------
 
   kj::Promise<void> serve_rpc(kj::AuthenticatedStream x) {
-    auto host = peer_address(*x.peerIdentity);
+    const auto host = peer_address(*x.peerIdentity);
     auto me = take_in(x, rpc_slots_);
     clients_.store(rpc_slots_.size());
     auto served
       = let_in(kj::mv(x), authenticator_, *me)
-          .then([this, me = kj::addRef(*me),
-                 host = std::move(host)](admitted_connection peer) mutable {
+          .then([this, host, me = kj::addRef(*me)](auto peer) mutable {
             auto first = me->is_spare()
                            ? make_closed_entrance(
                              {errc::resource_exhausted,
@@ -391,9 +390,8 @@ private:
                                            options_.limits, kj::addRef(*me),
                                            depot_->for_connection(host));
             const bool is_spare = me->is_spare();
-            auto connection
-              = kj::heap<rpc_connection>(kj::mv(peer.stream), kj::mv(me),
-                                         options_.limits, kj::mv(first));
+            auto connection = kj::heap<rpc_connection>(
+              kj::mv(peer.stream), kj::mv(me), options_.limits, kj::mv(first));
             auto ended = connection->network.onDisconnect();
             if (is_spare)
               ended = ended.exclusiveJoin(

@@ -555,11 +555,10 @@ private:
 
   kj::Promise<reply> metrics() {
     return queries_.count().then([this](archive::totals stored) {
-      return queries_.live().then(
-        [this, stored = std::move(stored)](live_view now) {
-          return reply{200, metrics_text(stored, now, options_.figures()),
-                       metrics_type};
-        });
+      return queries_.live().then([this, stored = std::move(stored)](auto now) {
+        return reply{200, metrics_text(stored, now, options_.figures()),
+                     metrics_type};
+      });
     });
   }
 
@@ -568,13 +567,11 @@ private:
   const kj::HttpHeaderTable& headers_;
   const http_service_options options_;
   const http_door door_;
-  /// Tells what pages have heard of this service from what they have heard of
-  /// one before it.
+  /// Tells what pages have heard of this service from that of one before it.
   const std::string life_
-    = std::to_string(
-        std::chrono::duration_cast<std::chrono::milliseconds>(
-          std::chrono::system_clock::now().time_since_epoch())
-          .count())
+    = std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count())
       + '.';
   kept_answers kept_{queries_.timer(), kept_answers_bytes};
 };
@@ -594,9 +591,9 @@ http_headers::http_headers() {
   table = builder.build();
 }
 
-kj::Own<http_answers> make_http_answers(query_service& answers,
-                                                const http_headers& headers,
-                                                http_service_options options) {
+kj::Own<http_answers>
+make_http_answers(query_service& answers, const http_headers& headers,
+                  http_service_options options) {
   return kj::heap<http_service>(answers, headers, std::move(options));
 }
 

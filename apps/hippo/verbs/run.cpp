@@ -584,8 +584,7 @@ void add_run(verb_table& verbs) {
     ->needs("--resume")
     ->allow_extra_args(false);
   verb->add_option("--report", x->run.report,
-                   "Folder for the report (default: one of its own in report/ "
-                   "of the state folder)");
+                   "Folder for the report (default: in the state folder)");
   x->machines.add_to(*verb);
   x->schedule.add_to(*verb);
   add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");

@@ -118,8 +118,7 @@ service_options options_of(const serve_options& x,
   return result;
 }
 
-/// Reads the studies that have not ended. One that this program cannot read any
-/// more has failed.
+/// Reads the studies that have not ended. What cannot be read has failed.
 /// @param priced whether it is known what trainers cost
 expected<std::vector<study_submission>>
 load_unended(state_writer& folder, const workload_catalogue& catalogue,
@@ -586,9 +585,9 @@ void add_serve(verb_table& verbs) {
   verb
     ->add_option("--memory-limit", x->serve.memory_bytes_max,
                  "What the service may hold in memory, e.g. 2GiB: a quarter, "
-                 "256 MiB at most, on behalf of those who are connected, and "
-                 "the rest for studies and their plans; beyond it new studies "
-                 "are refused, and those that take more than their part rest")
+                 "256 MiB at most, for those who are connected, the rest for "
+                 "studies and plans; beyond it new studies are refused, and "
+                 "those that take more than their part rest")
     ->transform(CLI::AsSizeValue(false))
     ->check(CLI::PositiveNumber)
     ->default_str("no limit");

@@ -21,8 +21,6 @@ using verb = study_command::verb;
 
 constexpr auto stopped_text = "the study was stopped";
 
-/// So begins why a study rests that has no more memory.
-constexpr auto rest_text = "memory is short: ";
 
 /// Of the time for which it has been worked on, what may be lost if the service
 /// is killed.
@@ -211,27 +209,6 @@ study_core::effects study_core::quiesced(moment now) {
   if (options_.stored.state != study_phase::stopping)
     return {};
   return finish_for(stopped_text);
-}
-
-study_core::effects study_core::set_full(std::string why, moment now) {
-  now_ = now;
-  full_ = std::move(why);
-  const auto& stored = options_.stored;
-  if (options_.spec.algorithm.name == "client" || is_steered_)
-    return {};
-  study_command x;
-  if (!full_.empty() && stored.state == study_phase::running) {
-    x.what = verb::pause;
-    x.text = rest_text + full_;
-  } else if (full_.empty() && stored.state == study_phase::paused
-             && stored.reason.starts_with(rest_text)) {
-    x.what = verb::resume;
-  } else {
-    return {};
-  }
-  is_steered_ = true;
-  store(std::move(x));
-  return std::exchange(effects_, {});
 }
 
 study_core::effects study_core::command(study_command x, study_token from,

@@ -17,6 +17,9 @@ namespace {
 /// So many failures of one kind are no accident.
 constexpr std::uint64_t alike_failures_max = 3;
 
+/// So begins why a study rests that has no more memory.
+constexpr auto rest_text = "memory is short: ";
+
 std::string names_of(const metrics& xs) {
   std::string result;
   for (const auto& [name, value] : xs)
@@ -194,6 +197,27 @@ void study_core::note_failure(const error& why) {
           said
             + "; mend the cause, then retry and resume it, or give the study "
               "anew if its code has changed (on_error: continue goes on)");
+}
+
+study_core::effects study_core::set_full(std::string why, moment now) {
+  now_ = now;
+  full_ = std::move(why);
+  const auto& stored = options_.stored;
+  if (options_.spec.algorithm.name == "client" || is_steered_)
+    return {};
+  study_command x;
+  if (!full_.empty() && stored.state == study_phase::running) {
+    x.what = study_command::verb::pause;
+    x.text = rest_text + full_;
+  } else if (full_.empty() && stored.state == study_phase::paused
+             && stored.reason.starts_with(rest_text)) {
+    x.what = study_command::verb::resume;
+  } else {
+    return {};
+  }
+  is_steered_ = true;
+  store(std::move(x));
+  return std::exchange(effects_, {});
 }
 
 } // namespace hippo
