@@ -278,7 +278,8 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
     [self](register_atom, const study_registration& x,
            const trial_owner_actor& owner) {
       const auto result = self->state.studies.add(owner);
-      self->monitor(owner);
+      if (owner)
+        self->monitor(owner);
       dispatch_for(self, x.id, merge_event::study_added{x});
       return result;
     },
