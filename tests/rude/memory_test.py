@@ -52,20 +52,6 @@ class PlanBomb(RudeCase):
         self.submit(one)
         self.assert_unharmed(one)
         self.watch(5)
-        # Each has its window: those for which there is no room are refused.
-        said = [self.submit(self.bomb(f"plan{i}"), code=None)
-                for i in range(6)]
-        refused = [x for x in said if x.returncode != 0]
-        self.assertTrue(refused)
-        self.assertIn("--memory-limit", refused[0].stderr)
-        self.watch(10)
-        # What is gone gives back what it took.
-        for name in ["plan"] + [f"plan{i}" for i in range(6)]:
-            self.ask("cancel", name, code=None)
-        wait_for("memory to be given back",
-                 lambda: self.memory() < self.limit // 2, 60)
-        self.submit(victim("later"))
-        self.assert_unharmed(victim("later"))
 
     def test_beside_a_victim_of_the_same_key(self):
         one = victim()
