@@ -68,7 +68,7 @@ struct coordinator_state {
     std::string workload_key;
     study_actor handle;
     std::shared_ptr<const accepted_study> study; ///< to start it again
-    /// Who waits to hear that it has started, until then.
+    /// The client that submitted it, until it has been answered.
     std::optional<caf::typed_response_promise<study_id>> submitter;
     /// Its merger's number of it, once it has one.
     std::optional<study_no> no{};
@@ -86,7 +86,7 @@ struct coordinator_state {
     std::vector<std::function<void()>> waiting; ///< until it is gone
   };
 
-  /// Whoever waits for a plan that is being read.
+  /// A submission that continues once its plan has been read.
   struct plan_waiter {
     std::function<void()> go_on;
     std::function<void(const error& why)> refuse;

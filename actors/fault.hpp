@@ -12,7 +12,7 @@
 
 namespace hippo {
 
-/// What was thrown, for people.
+/// Returns the text of an exception, for people.
 inline std::string text_of(const std::exception_ptr& x) {
   try {
     std::rethrow_exception(x);
@@ -35,8 +35,8 @@ struct fault {
   [[nodiscard]] bool is_of(study_id x) const { return number_of(x) == study; }
 };
 
-/// Ends an actor in which something was thrown: whoever watches it is told what
-/// (`fault_in`).
+/// Returns the exit reason of an actor in which an exception was thrown. Actors
+/// that monitor it read the exception with `fault_in`.
 /// @param study whose orders it was carrying out
 inline caf::error fault_of(const std::exception_ptr& x,
                            std::optional<study_id> study = {}) {
@@ -44,7 +44,7 @@ inline caf::error fault_of(const std::exception_ptr& x,
                          study ? number_of(*study) : std::uint64_t{0});
 }
 
-/// What `fault_of` has put into an error, if it has made it.
+/// Returns the fault in an error that `fault_of` has made, or nothing.
 inline std::optional<fault> fault_in(const caf::error& x) {
   if (x != caf::sec::runtime_error
       || !x.context().match_elements<std::string, std::uint64_t>())

@@ -232,10 +232,7 @@ double seconds_now() {
 void give_up(coordinator_self self, study_id id, const std::string& why) {
   const auto& entry = self->state.studies.at(id);
   const auto handle = entry.handle;
-  stored_study known;
-  known.id = id;
-  known.name = entry.name;
-  fail_study(self, std::move(known), why);
+  fail_study(self, row_of(id, entry), why);
   self->send_exit(handle, caf::exit_reason::user_shutdown);
 }
 

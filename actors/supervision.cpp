@@ -70,15 +70,6 @@ void forget(coordinator_self self, study_id id) {
   merger->second.idle_since = self->clock().now();
 }
 
-/// What is known of a study without the store.
-stored_study row_of(study_id id,
-                    const coordinator_state::study_entry& x) {
-  stored_study result;
-  result.id = id;
-  result.name = x.name;
-  return result;
-}
-
 /// Submits a study again, as the store has it by now.
 void submit_again(coordinator_self self, study_id id) {
   auto& st = self->state;
@@ -252,6 +243,13 @@ void fail_study(coordinator_self self, stored_study stored,
         store_failure(self, std::move(stored), why, std::move(submitter));
       },
       [self](caf::error& err) { self->quit(std::move(err)); });
+}
+
+stored_study row_of(study_id id, const coordinator_state::study_entry& x) {
+  stored_study result;
+  result.id = id;
+  result.name = x.name;
+  return result;
 }
 
 void note_down(coordinator_self self, const caf::down_msg& msg) {

@@ -8,6 +8,9 @@
 
 namespace hippo {
 
+/// The little that is known of a study without the store.
+stored_study row_of(study_id id, const coordinator_state::study_entry& x);
+
 /// A study cannot start, or its actor has died: it has failed, and that is
 /// stored. Nothing new of it is trained. Others do not notice.
 /// @param stored the study; what the store has of it counts where there is one

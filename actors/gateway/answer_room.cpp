@@ -8,7 +8,7 @@ namespace hippo {
 
 namespace {
 
-/// What a connection holds that waits for its first answer, about: its calls.
+/// The calls of a connection that waits for its first answer take about this.
 constexpr std::uint64_t little = std::uint64_t{512} << 10;
 
 /// Requests that are half there leave room for answers: there must be so many

@@ -25,7 +25,7 @@ public:
   class line;
 
   struct limits {
-    /// What one that waits gets at most, in bytes.
+    /// The most that a waiting connection gets, in bytes.
     std::uint64_t most = 0;
     /// Answers that are made at a time. One that takes longer than
     /// `making_time` counts no more: it waits for something else than the turns

@@ -287,8 +287,7 @@ def _run(client: Client, written: _Written, text: str, options: Options,
     said: list[str] = []
     notes: list[str] = []
     study = _same(client, name, text, rerun)
-    info = study.info() if study is not None else None
-    if study is not None and info is not None and info.ended:
+    if study is not None and (info := study.info()).ended:
         if progress and is_plain:
             say(f"{name}: study {info.id} of the same call has finished; "
                 "rerun=True runs a new one")

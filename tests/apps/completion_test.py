@@ -3,10 +3,9 @@
 
 import shutil
 import subprocess
-import unittest
 
 import programs
-from programs import HIPPO, Case
+from programs import Case
 
 
 class Completion(Case):

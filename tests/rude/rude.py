@@ -21,7 +21,7 @@ import urllib.request
 import capnp
 
 from nodes_test import NodeCase
-from programs import HIPPO, results, send, study, trainers, wait_for
+from programs import HIPPO, results, study, trainers, wait_for
 
 # How long a victim may take for the same: its time alone, and so many seconds.
 SLOWER = 1.5

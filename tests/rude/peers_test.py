@@ -12,18 +12,12 @@ import time
 import programs
 from programs import SHA, study, wait_for
 from nodes_test import TRAIN, NodeCase
+from rude import GREETING, KINDS, frame, header
 
-GREETING = b"Hippo: trainers connect here. 1\n"
-HELLO, LEASE, REPORT, ENDED, RESENT, HEARTBEAT = 2, 4, 7, 8, 10, 11
+HELLO, LEASE, REPORT, ENDED, RESENT, HEARTBEAT = (
+    KINDS[x] for x in ("hello", "lease", "report", "ended", "resent",
+                       "heartbeat"))
 MIB = 1 << 20
-
-
-def header(words, kind):
-    return struct.pack("<IBBBB", words, kind, 0, 0, 0)
-
-
-def frame(kind, message=b""):
-    return header(len(message) // 8, kind) + message
 
 
 def a_hello(device=b"cpu rude"):
