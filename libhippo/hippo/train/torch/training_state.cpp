@@ -97,6 +97,19 @@ public:
     return to_bytes(state_);
   }
 
+  /// Lets the present stream, of whichever workload, read the copies: they are
+  /// there by then, and their memory is used again only after that.
+  void be_read() const {
+    if (!copied_)
+      return;
+    const auto device = copied_->device();
+    const c10::impl::VirtualGuardImpl streams{device.type()};
+    const auto stream = streams.getStream(device);
+    copied_->block(stream);
+    for (const auto& [name, x] : state_.tensors)
+      streams.recordDataPtrOnStream(x.storage().data_ptr(), stream);
+  }
+
   [[nodiscard]] std::uint64_t size() const override { return size_; }
 
 private:
@@ -198,10 +211,12 @@ training_state::snapshot(std::size_t lane) const {
 }
 
 void training_state::restore(std::size_t lane, const workload_state& x) {
-  if (const auto* copied = dynamic_cast<const copied_state*>(&x))
+  if (const auto* copied = dynamic_cast<const copied_state*>(&x)) {
+    copied->be_read();
     assign(lane, copied->state());
-  else
+  } else {
     load(lane, x.bytes());
+  }
 }
 
 void training_state::assign(std::size_t lane, const lane_state& x) {
