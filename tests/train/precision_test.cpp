@@ -22,7 +22,9 @@ std::unique_ptr<workload> make(const std::string& name,
 
 /// Trains for the given epochs.
 void train(workload& work, const std::string& name, step_t from, step_t to) {
-  work.train(default_configuration(name), from, to);
+  auto config = default_configuration(name);
+  config["batch_size"] = form::constant(8);
+  work.train(config, from, to);
 }
 
 double loss_of(workload& work) {

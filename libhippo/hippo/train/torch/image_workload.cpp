@@ -73,18 +73,18 @@ loaded(const workload_spec& spec, at::Device device, device_stream& stream) {
   });
 }
 
-/// Writes into a lane's row what its epoch needs beside its update.
-void put_values(const configuration& config, step_t at, hippo_cuda_lane& row) {
+/// Writes what an epoch needs beside its update.
+void put_values(const configuration& config, step_t at, step_values& to) {
   const auto number = [&](const char* name) {
     return number_at(config, name, at);
   };
-  row.smoothing = static_cast<float>(number("label_smoothing"));
+  to->smoothing = static_cast<float>(number("label_smoothing"));
   if (config.contains("crop")) {
-    row.crop = static_cast<std::int32_t>(number("crop"));
-    row.flip = number("flip");
+    to->crop = static_cast<std::int32_t>(number("crop"));
+    to->flip = number("flip");
   }
   if (config.contains("cutout"))
-    row.cutout = static_cast<std::int32_t>(number("cutout"));
+    to->cutout = static_cast<std::int32_t>(number("cutout"));
 }
 
 update_rule rule_at(const configuration& config, step_t at) {
@@ -102,9 +102,9 @@ public:
       device_(device), precision_(precision_of(spec, device)),
       images_(std::move(images)), training_(images_->training, device),
       validation_(images_->validation, device),
-      model_(make_network(network_of(spec.name), images_->data.form, device, 1)),
-      state_(spec.name, model_->parameters(), model_->buffers(), 1),
-      rows_(device, 1), plain_(device, 1),
+      model_(make_network(network_of(spec.name), images_->data.form, device)),
+      state_(spec.name, model_->parameters(), model_->buffers()),
+      values_(device), plain_(device),
       sums_(at::zeros({2}, at::TensorOptions(device).dtype(at::kDouble))),
       read_sums_(at::zeros({2}, at::TensorOptions()
                                   .dtype(at::kDouble)
@@ -114,7 +114,6 @@ public:
     std::vector<std::uint32_t> order(images_->data.validation.labels.size());
     std::iota(order.begin(), order.end(), 0U);
     validation_.set(order);
-    plain_.activate(0, {});
   }
 
   [[nodiscard]] workload_size size() const override {
@@ -137,14 +136,14 @@ public:
     each_batch(size, evaluation_batch, [this](std::int64_t first,
                                               std::int64_t n) {
       const c10::InferenceMode guard;
-      plain_[0].first = first;
+      plain_->first = first;
       plain_.publish();
       steps_.run({n, measuring}, [this, n] { measure_batch(n); });
     });
     const auto [loss, right] = read_sums();
     return {{"val_accuracy", right / static_cast<double>(size)},
             {"val_loss", loss / static_cast<double>(size)},
-            {"train_loss", state_.train_loss[0]}};
+            {"train_loss", state_.train_loss}};
   }
 
 private:
@@ -154,9 +153,8 @@ private:
   training_state& state() override { return state_; }
 
   void reset() {
-    model_->init(0, seed_);
-    state_.restart(
-      0, std::log(static_cast<double>(images_->data.form.classes)));
+    model_->init(seed_);
+    state_.restart(std::log(static_cast<double>(images_->data.form.classes)));
   }
 
   void train_epoch(const configuration& config, step_t step) {
@@ -168,21 +166,20 @@ private:
       seed_, step, static_cast<std::size_t>(training_.size()));
     std::uint64_t iteration = 0;
     stream_.run([&] {
-      rows_.clear();
-      put_values(config, step, rows_[0]);
-      rows_.activate(0, {seed_, step, 0, number_at(config, "dropout", step)});
+      values_.reset({seed_, step, 0, number_at(config, "dropout", step)});
+      put_values(config, step, values_);
       training_.set(order);
     });
     each_batch(training_.size(), batch_size, [&](std::int64_t first,
                                                  std::int64_t n) {
-      rows_[0].iteration = iteration++;
-      rows_[0].first = first;
-      state_.plan({rule}, rows_);
-      rows_.publish();
-      steps_.run({n, rows_.drops(), state_.moments()},
+      values_->iteration = iteration++;
+      values_->first = first;
+      state_.plan(rule, values_);
+      values_.publish();
+      steps_.run({n, values_.drops(), state_.moments()},
                  [this, n] { train_batch(n); });
     });
-    state_.train_loss[0]
+    state_.train_loss
       = read_sums().first / static_cast<double>(training_.size());
   }
 
@@ -211,10 +208,10 @@ private:
 
   /// Trains by the next `n` images.
   void train_batch(std::int64_t n) {
-    const auto [images, targets] = batch(training_, rows_, n);
-    const auto mean = losses(scores_of(images, &rows_), targets).mean();
+    const auto [images, targets] = batch(training_, values_, n);
+    const auto mean = losses(scores_of(images, &values_), targets).mean();
     state_.go_back(mean, loss_scale(precision_));
-    state_.apply(rows_);
+    state_.apply(values_);
     sums_[0].add_(mean.detach().to(at::kDouble).mul_(static_cast<double>(n)));
   }
 
@@ -222,42 +219,38 @@ private:
   void measure_batch(std::int64_t n) {
     const auto [images, targets] = batch(validation_, plain_, n);
     const auto scores = scores_of(images, nullptr);
-    const auto labels = targets.argmax(2);
-    sums_[0].add_(
-      at::cross_entropy_loss(scores.flatten(0, 1), labels.flatten(0, 1), {},
-                             at::Reduction::None)
-        .sum(at::kDouble));
-    sums_[1].add_(scores.argmax(2).eq(labels).sum());
+    const auto labels = targets.argmax(1);
+    sums_[0].add_(losses(scores, labels).sum(at::kDouble));
+    sums_[1].add_(scores.argmax(1).eq(labels).sum());
   }
 
   /// Returns the scores of images as `batch` gives them.
-  /// @param rows as for `model::forward`
-  at::Tensor scores_of(const at::Tensor& images, const lane_table* rows) {
+  /// @param values as for `model::forward`
+  at::Tensor scores_of(const at::Tensor& images, const step_values* values) {
     const autocast_scope numbers{precision_, device_};
     // Channels-last, in which pooling is many times faster.
-    return model_->forward(images.permute({0, 3, 1, 2}), rows).to(at::kFloat);
+    return model_->forward(images.permute({0, 3, 1, 2}), values).to(at::kFloat);
   }
 
   /// Returns the next `n` images (images x height x width x channels) and what is
-  /// to be said of them: shares of the classes (1 x images x classes).
+  /// to be said of them: shares of the classes (images x classes).
   std::pair<at::Tensor, at::Tensor> batch(const image_order& from,
-                                          const lane_table& rows,
+                                          const step_values& values,
                                           std::int64_t n) const {
     const auto& set = from.arrays();
     const auto options = at::TensorOptions(device_).dtype(at::kFloat);
     auto images =
       at::empty({n, set.height, set.width, set.channels}, options);
-    auto targets = at::empty({1, n, set.classes}, options);
-    step_kernels::of(device_).put_batch(set, rows, images, targets);
+    auto targets = at::empty({n, set.classes}, options);
+    step_kernels::of(device_).put_batch(set, values, images, targets);
     return {images, targets};
   }
 
-  /// Returns every image's loss (1 x images).
+  /// Returns every image's loss.
+  /// @param targets classes, or shares of all classes
   static at::Tensor losses(const at::Tensor& scores,
                            const at::Tensor& targets) {
-    return at::cross_entropy_loss(scores.flatten(0, 1), targets.flatten(0, 1),
-                                  {}, at::Reduction::None)
-      .view({scores.size(0), scores.size(1)});
+    return at::cross_entropy_loss(scores, targets, {}, at::Reduction::None);
   }
 
   std::uint64_t seed_;
@@ -268,8 +261,8 @@ private:
   image_order validation_;
   std::unique_ptr<model> model_;
   training_state state_;
-  lane_table rows_;
-  lane_table plain_; ///< images as they are
+  step_values values_;
+  step_values plain_; ///< images as they are
   at::Tensor sums_; ///< over the images so far: of losses, of right answers
   at::Tensor read_sums_; ///< a copy on the machine
   step_recorder steps_;

@@ -29,11 +29,11 @@ constexpr std::size_t evaluation_batch = 32;
 constexpr std::size_t longest_answer = 30;
 
 /// The hyper-parameters of one step.
-struct step_values : epoch_values {
+struct span_values : epoch_values {
   double clip = 0;
 };
 
-step_values values_at(const configuration& config, step_t at) {
+span_values values_at(const configuration& config, step_t at) {
   return {epoch_values_at(config, at), number_at(config, "clip", at)};
 }
 
@@ -123,7 +123,7 @@ public:
       weights_path_(std::get<std::string>(spec.options.at("weights"))),
       device_(device), precision_(precision_of(spec, device)),
       data_(std::move(data)), network_(sizes_of(spec), device),
-      state_(spec.name, network_.parameters(), {}, 1, decays), rows_(device, 1),
+      state_(spec.name, network_.parameters(), {}, decays), values_(device),
       loss_(at::zeros({}, at::TensorOptions(device).dtype(at::kDouble))),
       steps_(device), pretrained_(std::move(pretrained)) {
     reset();
@@ -178,7 +178,7 @@ public:
     return {metrics{{"val_exact", sum.exact / questions},
                     {"val_f1", sum.f1 / questions},
                     {"val_loss", loss / static_cast<double>(windows.size())},
-                    {"train_loss", state_.train_loss.front()}}};
+                    {"train_loss", state_.train_loss}}};
   }
 
 private:
@@ -188,7 +188,7 @@ private:
     network_.init(seed_);
     if (!weights_path_.empty())
       copy_pretrained(network_.parameters(), pretrained_, weights_path_);
-    state_.restart(0, std::log(static_cast<double>(length_)));
+    state_.restart(std::log(static_cast<double>(length_)));
   }
 
   void train_epoch(const configuration& config, step_t step) {
@@ -202,27 +202,26 @@ private:
     stream_.run_each([&] {
       const tf32_scope products{precision_};
       if (first == 0) {
-        rows_.clear();
-        rows_.activate(0, {seed_, step, 0, values.dropout});
+        values_.reset({seed_, step, 0, values.dropout});
         if (clips)
-          rows_[0].clip = static_cast<float>(values.clip);
+          values_->clip = static_cast<float>(values.clip);
         loss_.zero_();
       }
       const auto n =
         std::min<std::size_t>(values.batch_size, windows.size() - first);
       const auto& batch = put_batch(set, windows.data() + first, n);
-      rows_[0].iteration = iteration++;
-      state_.plan({values.rule}, rows_);
-      rows_.publish();
-      network_.seed(rows_[0]);
+      values_->iteration = iteration++;
+      state_.plan(values.rule, values_);
+      values_.publish();
+      network_.seed(*values_);
       // LibTorch's attention is given the share of dropout when it is launched.
-      steps_.run({static_cast<std::int64_t>(n), rows_[0].dropout_limit, clips,
+      steps_.run({static_cast<std::int64_t>(n), values_->dropout_limit, clips,
                   state_.moments()},
                  [&] { train_batch(batch, clips); });
       first += values.batch_size;
       return first < windows.size();
     });
-    state_.train_loss[0]
+    state_.train_loss
       = read(loss_).item<double>() / static_cast<double>(windows.size());
   }
 
@@ -257,20 +256,21 @@ private:
     return {read(there.starts), read(there.ends), read(there.loss)};
   }
 
-  /// @param rows as for `bert::forward`
-  span_scores scores_of(const span_batch& batch, const lane_table* rows) const {
+  /// @param values as for `bert::forward`
+  span_scores scores_of(const span_batch& batch,
+                        const step_values* values) const {
     const autocast_scope numbers{precision_, device_};
-    const auto scores = network_.forward(batch.inputs, rows);
+    const auto scores = network_.forward(batch.inputs, values);
     return {scores.start.to(at::kFloat), scores.end.to(at::kFloat)};
   }
 
   void train_batch(const span_batch& batch, bool clips) {
-    const auto mean = span_loss(scores_of(batch, &rows_), batch.starts,
+    const auto mean = span_loss(scores_of(batch, &values_), batch.starts,
                                 batch.ends, at::Reduction::Mean);
     state_.go_back(mean, loss_scale(precision_));
     if (clips)
-      state_.clip_gradients(rows_);
-    state_.apply(rows_);
+      state_.clip_gradients(values_);
+    state_.apply(values_);
     loss_.add_(mean.detach(), static_cast<double>(batch.starts.size(0)));
   }
 
@@ -328,7 +328,7 @@ private:
   std::shared_ptr<const span_data> data_;
   bert network_;
   training_state state_;
-  lane_table rows_;
+  step_values values_;
   at::Tensor loss_; ///< sum over the windows of an epoch so far
   std::map<std::size_t, span_batch> batches_; ///< by size
   step_recorder steps_;

@@ -16,23 +16,23 @@ namespace hippo {
 class stateful_workload : public workload {
 public:
   std::string save() final {
-    return stream_.run([this] { return state().save(0); });
+    return stream_.run([this] { return state().save(); });
   }
 
   void load(const std::string& bytes) final {
-    stream_.run([&] { state().load(0, bytes); });
+    stream_.run([&] { state().load(bytes); });
   }
 
   std::shared_ptr<const workload_state> snapshot() final {
-    return stream_.run([this] { return state().snapshot(0); });
+    return stream_.run([this] { return state().snapshot(); });
   }
 
   void restore(const workload_state& x) final {
-    stream_.run([&] { state().restore(0, x); });
+    stream_.run([&] { state().restore(x); });
   }
 
   void export_weights(const std::string& path) final {
-    stream_.run([&] { state().export_weights(0, path); });
+    stream_.run([&] { state().export_weights(path); });
   }
 
 protected:
