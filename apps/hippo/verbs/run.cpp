@@ -572,12 +572,12 @@ void add_run(verb_table& verbs) {
                    "of results, as the kind of device does")
     ->check(CLI::Range(1u, trainers_max))
     ->capture_default_str();
+  add_at_once(*verb, x->run.trainers.at_once);
   verb->add_option("--state", x->run.state,
                    "Folder for results and checkpoints")
     ->capture_default_str();
   verb->add_option("--resume", x->resume,
-                   "Go on with the studies of this state folder")
-    ->excludes("--lanes");
+                   "Go on with the studies of this state folder");
   verb->add_option("--study", x->resumed,
                    "With --resume: go on with this one, a number or a name "
                    "(repeatable; default: the last of each name)")

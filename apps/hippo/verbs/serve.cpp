@@ -572,6 +572,7 @@ void add_serve(verb_table& verbs) {
                    "of results, as the kind of device does")
     ->check(CLI::Range(1u, trainers_max))
     ->capture_default_str();
+  add_at_once(*verb, x->serve.local.at_once);
   verb->add_option("--linger", x->linger,
                    "End when no client has been connected for so many seconds; "
                    "the next service on the folder goes on")

@@ -308,7 +308,7 @@ std::unique_ptr<laned_workload> make_image_workload(const workload_spec& spec,
                                                     const std::string& device) {
   auto data = read_data(spec);
   return std::make_unique<image_workload>(spec, std::move(data),
-                                          at::Device{device}, lanes_of(spec));
+                                          at::Device{device}, 1);
 }
 
 } // namespace hippo
