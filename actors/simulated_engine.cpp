@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <chrono>
+#include <cmath>
 #include <utility>
 
 namespace hippo {
@@ -63,12 +63,12 @@ void simulated_engine::change(lease_id lease, const F& change) {
 virtual_timeline::duration
 simulated_engine::own_time(const task& x) const {
   const auto passed = timeline_->now() - x.as_of;
+  if (slowdown_ == 1)
+    return x.own + passed;
+  const auto part = static_cast<double>(passed.count()) / slowdown_;
   return x.own
-         + (slowdown_ == 1
-              ? passed
-              : std::chrono::floor<virtual_timeline::duration>(
-                  std::chrono::duration<double, virtual_timeline::duration::period>(
-                    static_cast<double>(passed.count()) / slowdown_)));
+         + virtual_timeline::duration{
+           static_cast<std::int64_t>(std::floor(part))};
 }
 
 /// Follows how many leases share the device.
@@ -94,13 +94,11 @@ void simulated_engine::divide_time() {
 void simulated_engine::schedule(task& x) {
   const auto lease = x.training.work().number;
   const auto left = x.training.next_time() - x.own;
-  const auto takes
-    = slowdown_ == 1
-        ? left
-        : std::chrono::ceil<virtual_timeline::duration>(
-            std::chrono::duration<double, virtual_timeline::duration::period>(
-              static_cast<double>(left.count()) * slowdown_));
-  x.next = timeline_->schedule_at(x.as_of + takes,
+  auto takes = left;
+  if (slowdown_ != 1)
+    takes = virtual_timeline::duration{static_cast<std::int64_t>(
+      std::ceil(static_cast<double>(left.count()) * slowdown_))};
+  x.next = timeline_->schedule_at(std::max(x.as_of + takes, timeline_->now()),
                                   [this, lease] { tell_next(lease); });
 }
 

@@ -36,6 +36,7 @@ public:
     profile.curve.metrics.resize(1);
     profile.curve.metrics[0].name = "loss";
     profile.curve.momentum = {"", 0};
+    profile.curve.batch_size = {"", 32};
     profile.at_once_gain = 2.5;
     device.emplace(timeline,
                    std::make_shared<simulation_profiles>(

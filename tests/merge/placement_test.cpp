@@ -186,11 +186,9 @@ TEST(Place, OfEqualTrainersTheEmptiestIsChosen) {
 /// and four twice as long.
 struct crowded_world : world {
   explicit crowded_world(std::uint32_t lanes) : world(lanes) {
-    for (int i = 0; i < 5; ++i) {
-      estimates.learn_step("", 10, 10, "gpu", 1);
-      estimates.learn_step("", 10, 15, "gpu", 2);
-      estimates.learn_step("", 10, 20, "gpu", 4);
-    }
+    for (const auto& [leases, seconds] : {std::pair{1, 10}, {2, 15}, {4, 20}})
+      for (int i = 0; i < 5; ++i)
+        estimates.learn_step("", 10, seconds, "gpu", leases);
     add_gpu(first_trainer);
   }
 
@@ -418,14 +416,14 @@ TEST(DivideCapacity, FreeLanesAreDividedByWeight) {
 }
 
 TEST(DivideCapacity, LanesThatAreWorthNothingAreNotDivided) {
-  capacity_world x{4, {1, 3}, {true, true}};
+  capacity_world x{4, {1, 1}, {true, true}};
   for (int i = 0; i < 3; ++i)
     for (std::uint32_t leases : {1u, 2u, 3u})
       x.estimates.learn_step("", 1, std::max(2u, leases), "gpu", leases);
   x.join(first_trainer);
   x.kinds.add_trainer(first_trainer, "gpu");
   x.leases.add(second_trainer, 6);
-  EXPECT_EQ(divided(x), (std::vector<std::uint64_t>{2, 6}));
+  EXPECT_EQ(divided(x), (std::vector<std::uint64_t>{4, 4}));
 }
 
 TEST(DivideCapacity, LaneCountsAsAPartOfADevice) {

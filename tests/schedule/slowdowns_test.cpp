@@ -35,6 +35,18 @@ TEST(Slowdowns, NothingIsKnownAtFirst) {
   EXPECT_EQ(x.at("other", 4), 1);
 }
 
+TEST(Slowdowns, CoverWhatWasMeasured) {
+  slowdowns x;
+  EXPECT_TRUE(x.covers("gpu", 5));
+  measure(x, 1, 1);
+  EXPECT_TRUE(x.covers("gpu", 1.4));
+  EXPECT_FALSE(x.covers("gpu", 2));
+  measure(x, 4, 2);
+  EXPECT_TRUE(x.covers("gpu", 2));
+  EXPECT_TRUE(x.covers("gpu", 4));
+  EXPECT_FALSE(x.covers("gpu", 5));
+}
+
 TEST(Slowdowns, AreInterpolatedAndKeptBeyondWhatWasMeasured) {
   slowdowns x;
   measure(x, 1, 1);
@@ -77,7 +89,7 @@ TEST(Slowdowns, AreFoundAgainByBruteForce) {
     const auto lanes = static_cast<std::uint32_t>(2 + rng() % 12);
     std::vector<double> truth{1, 1}; // by the number of leases
     while (truth.size() <= lanes)
-      truth.push_back(truth.back() * (1 + part(rng) / truth.size()));
+      truth.push_back(truth.back() * (1 + part(rng) / static_cast<double>(truth.size())));
     std::map<std::string, double> alone;
     for (int i = 0; i < 3; ++i)
       alone["key" + std::to_string(i)] = std::exp(6 * part(rng) - 3);

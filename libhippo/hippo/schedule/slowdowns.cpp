@@ -101,6 +101,12 @@ std::uint32_t slowdowns::worth(const device& x, std::uint32_t lanes) {
   return result == most ? lanes : result;
 }
 
+bool slowdowns::covers(const std::string& kind, double leases) const {
+  const auto i = kinds_.find(kind);
+  return i == kinds_.end() || i->second.fitted.empty()
+         || leases < i->second.fitted.rbegin()->first + 0.5;
+}
+
 double slowdowns::at(const std::string& kind, double leases) const {
   const auto i = kinds_.find(kind);
   return i == kinds_.end() ? 1 : at(i->second, leases);

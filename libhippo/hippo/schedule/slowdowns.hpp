@@ -37,6 +37,10 @@ public:
              const std::string& speed_key, double steps, double seconds,
              std::uint64_t measurements = 1);
 
+  /// Whether so many leases are no more than were measured, or nothing was
+  /// measured at all: else `at` is too low, as far as anybody knows.
+  [[nodiscard]] bool covers(const std::string& kind, double leases) const;
+
   /// Returns how many times as long as alone a step takes; at least 1.
   /// @param leases that the trainer has, it included; the mean over a time
   [[nodiscard]] double at(const std::string& kind, double leases) const;

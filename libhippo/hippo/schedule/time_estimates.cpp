@@ -137,6 +137,10 @@ void time_estimates::learn_step(const std::string& speed_key,
     if (std::abs(leases - near) < nearly_whole)
       slowdowns_.learn(kind, static_cast<std::uint32_t>(near), speed_key,
                        count, seconds);
+    // Nor of the time alone of what is known, if the slowdown is not.
+    if (!slowdowns_.covers(kind, leases)
+        && kinds_[kind].steps.contains(speed_key))
+      return;
     seconds /= slowdowns_.at(kind, leases);
   }
   bool moved = pool_.learn_step(speed_key, count, seconds);
