@@ -97,6 +97,17 @@ inline void add_format(CLI::App& verb, std::string& format) {
     ->capture_default_str();
 }
 
+/// Adds `--threads` of trainers that are started here.
+/// REQUIRES: `threads` lives longer than `verb`.
+inline void add_threads(CLI::App& verb, unsigned& threads) {
+  verb
+    .add_option("--threads", threads,
+                "Threads of each trainer on the CPU: they decide the bits of "
+                "results, as the kind of device does")
+    ->check(CLI::Range(1u, trainers_max))
+    ->capture_default_str();
+}
+
 /// Adds `--at-once` of trainers that are started here.
 /// REQUIRES: `leases` lives longer than `verb`.
 inline void add_at_once(CLI::App& verb, std::optional<std::uint32_t>& leases) {

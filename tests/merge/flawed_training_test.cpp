@@ -32,7 +32,9 @@ struct flaw {
 
 struct flawed_world : test::merge_world {
   explicit flawed_world(std::uint32_t seed)
-    : merge_world(options_for(seed), 1 + seed % 5 / 4), rng(seed), number_of_seed(seed) {}
+    : merge_world(options_for(seed), 1 + seed % 5 / 4),
+      rng(seed),
+      number_of_seed(seed) {}
 
   static merger_options options_for(std::uint32_t seed) {
     merger_options result;

@@ -239,8 +239,8 @@ TEST(FullTrainers, TrainerIsFilledUntilTheSumOfRatesStopsGrowing) {
     // As many as are useful do not slow each other down; more take turns.
     for (std::uint32_t leases = 1; leases <= lanes; ++leases)
       for (int i = 0; i < 3; ++i)
-        x.estimates.learn_step("", 10, 10 * std::max(1.0, 1.0 * leases / useful),
-                               "gpu", leases);
+        x.estimates.learn_step(
+          "", 10, 10 * std::max(1.0, 1.0 * leases / useful), "gpu", leases);
     const auto study = x.add_study(100);
     std::uint32_t given = 0;
     while (full_trainers(x.view()).empty() && given < lanes)

@@ -89,7 +89,9 @@ TEST(Slowdowns, AreFoundAgainByBruteForce) {
     const auto lanes = static_cast<std::uint32_t>(2 + rng() % 12);
     std::vector<double> truth{1, 1}; // by the number of leases
     while (truth.size() <= lanes)
-      truth.push_back(truth.back() * (1 + part(rng) / static_cast<double>(truth.size())));
+      truth.push_back(
+        truth.back()
+        * (1 + part(rng) / static_cast<double>(truth.size())));
     std::map<std::string, double> alone;
     for (int i = 0; i < 3; ++i)
       alone["key" + std::to_string(i)] = std::exp(6 * part(rng) - 3);

@@ -24,9 +24,9 @@ devices_of_trainers(const std::vector<std::string>& names,
                     std::optional<unsigned> trainers, unsigned cores);
 
 /// Returns how many leases a trainer trains at once unless it is told: one on a
-/// CPU, which is no faster with more, and 16 on a GPU, which a small model leaves
-/// idle. Memory limits the number: each lease has weights, optimiser state,
-/// activations and a CUDA graph of its own.
+/// CPU, which is no faster with more, and 16 on a GPU, which a small model
+/// leaves idle. Memory limits the number: each lease has weights, optimiser
+/// state, activations and a CUDA graph of its own.
 std::uint32_t default_at_once(const std::string& device);
 
 } // namespace hippo

@@ -91,9 +91,9 @@ struct placed_path {
   std::optional<placement> where;
 };
 
-/// Chooses what to train next, and where. A path that may be trained nowhere, or
-/// only beside others while a trainer has no lease, gives way to one for which
-/// there is a better place: what else is there for that trainer?
+/// Chooses what to train next, and where. A path that may be trained nowhere,
+/// or only beside others while a trainer has no lease, gives way to one for
+/// which there is a better place: what else is there for that trainer?
 /// @returns nothing if nothing is runnable
 std::optional<placed_path> next_placement(const merge_view& view);
 
