@@ -121,9 +121,6 @@ std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
             "images to train on: " + x.training_part),
     integer("data.validation", x.validation, 1, x.count,
             "images to measure on: " + x.validation_part),
-    integer("lanes", 1, 1, lanes_max,
-            "copies of the model that one launch trains, each for a trial of "
-            "its own; part of what decides the bits"),
     numerics_option(),
     precision("tf32"),
     integer("seed", 1, 0, 999999999999,
