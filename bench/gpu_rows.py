@@ -39,7 +39,7 @@ class GpuBench(Bench):
     def ours(self, workload, batch, examples, *flags, leases=1):
         """Examples per second of our trainer, of so many leases at once."""
         return self.json([self.program("trainer"), workload, batch, examples,
-                          self.seconds, self.device, "--at-once", leases,
+                          self.seconds, self.device, leases,
                           *flags])["examples_per_second"]
 
     def theirs(self, script, workload, batch, examples, *flags):
@@ -80,7 +80,7 @@ def networks(bench):
     """
     rows = []
     batch = 8 if bench.quick else 128
-    sizes = batch, (2 if bench.quick else 100) * batch
+    sizes = batch, (2 if bench.quick else 25) * batch
     for workload in ("cifar-resnet20", "cifar-resnet56"):
         peers = {}
         for precision in bench.precisions:

@@ -114,7 +114,7 @@ with open(os.environ["CALLS"], "a") as calls:
     calls.write(json.dumps(sys.argv) + "\\n")
 """
 TRAINER = NOTE + """
-several = sys.argv[sys.argv.index("--at-once") + 1] == "16"
+several = sys.argv[6] == "16"
 print(json.dumps({"examples_per_second": 500 if several else 200}))
 """
 PEER = NOTE + """
@@ -203,8 +203,9 @@ class Gpu(unittest.TestCase):
         self.assertEqual(len(rows), 12)
         self.assertEqual(rows[0][0],
                          "cifar-resnet20, batch 128, bfloat16, 8 at once")
-        self.assertEqual(len(self.calls_of("cifar-resnet56", "--at-once", "8",
-                                           "precision=tf32")), 1)
+        self.assertEqual([x[5] for x in self.calls_of("cifar-resnet56",
+                                                      "precision=tf32")],
+                         ["1", "8"])
         self.assertEqual(len(self.calls_of("--precision", "bfloat16")), 4)
 
     def test_bert(self):
@@ -244,6 +245,42 @@ class Gpu(unittest.TestCase):
             '"step": 1', '"step": len(sys.argv)'))
         out, _ = self.gpu("studies", code=1)
         self.assertIn("failed: studies", out)
+
+    def test_measured_profiles(self):
+        self.program("apps/hippo/hippo", NOTE + """
+print('''device: "H100"
+workload: "x"
+step_seconds:
+  - {by: "batch_size", values: {32: 9, 64: 0.5, 128: 0.25, 256: 0.2, 512: 0.2}}
+  - {by: "optimizer", values: {"adamw": 1.5, "sgd": 1}}
+load_seconds: 0.001
+save_seconds: 0.002
+evaluate_seconds: 0.5
+checkpoint_bytes: 2000000''')
+""")
+        self.program("bench/trainer", NOTE + """
+count = int(sys.argv[6])
+if count > 8:
+    sys.exit("out of memory")
+print(json.dumps({"examples_per_second": 100 * min(count, 3)}))
+""")
+        out = self.build / "profiles"
+        subprocess.run(
+            [sys.executable, "-B", os.path.join(ROOT, "bench",
+                                                "measured_profiles.py"),
+             "resnet56-cifar10", "--build", self.build, "--out", out],
+            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env={**os.environ, "CALLS": str(self.calls)})
+        text = (out / "resnet56-cifar10-h100.yaml").read_text()
+        for line in ("device: H100",
+                     # Of 5,120 of 40,000 images.
+                     "step_seconds: {by: batch_size, values: {64: 3.906, "
+                     "128: 1.953, 256: 1.562, 512: 1.562}}",
+                     "at_once_gain: 3", "load_seconds: 0.001",
+                     "checkpoint_bytes: 2000000", "  sharpness: 0.15 "):
+            self.assertIn("\n" + line, text)
+        self.assertNotIn("been measured", text)
+        self.assertIn("1: 1.00, 2: 2.00, 4: 3.00, 8: 3.00.", text)
 
     def test_without_pytorch(self):
         self.program("python", NO_PEER)
