@@ -125,10 +125,12 @@ def measure(bench, name, x, device, seconds):
     gains = {count: rate / found[1] for count, rate in found.items()}
     evaluate = number("evaluate_seconds") * x.of_validation / x.validation
     precision = x.options.get("precision", "float32")
+    several = ", ".join(f"{count}: {gain:.2f}" for count, gain in
+                        gains.items())
     times = f"""\
 # Measured in {precision} by `bench/measured_profiles.py`; a step and an
-# evaluation in proportion, of {x.train} and {x.validation} examples. Times as fast with
-# several trials at once: {", ".join(f"{k}: {gain:.2f}" for k, gain in gains.items())}.
+# evaluation in proportion, of {x.train} and {x.validation} examples.
+# Times as fast with several trials at once: {several}.
 step_seconds: {{by: batch_size, values: {{{", ".join(
     f"{size}: {four_digits(took)}" for size, took in step.items())}}}}}
 at_once_gain: {four_digits(max(1, *gains.values()))}
