@@ -11,7 +11,6 @@ so each way of choosing has a process of its own.
 import argparse
 import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -334,13 +333,13 @@ def start(args, mode):
         [sys.executable, __file__, "--mode", mode, "--device", args.device,
          "--batch-size", str(args.batch_size), *flags], text=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        start_new_session=True, env={**os.environ, **MODES[mode][0],
+        env={**os.environ, **MODES[mode][0],
              "CUBLAS_WORKSPACE_CONFIG": ":4096:8"})
 
 
 def lines_of(process, limit):
     """What a process says once it has its turn, until its time is over."""
-    timer = threading.Timer(limit, os.killpg, (process.pid, signal.SIGKILL))
+    timer = threading.Timer(limit, process.kill)
     timer.start()
     try:
         process.stdin.write("go\n")
