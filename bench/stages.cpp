@@ -7,9 +7,8 @@
 //          [--option NAME=VALUE]... [--set NAME=VALUE]...
 //
 // Trains on `cpu` with a batch of 64 from 1024 examples and measures eleven
-// times, unless told otherwise. Prints medians in ms as JSON. The workload has
-// one lane. A GPU may still be copying a state that is kept when the time of a
-// fork has been taken.
+// times, unless told otherwise. Prints medians in ms as JSON. A GPU may still be
+// copying a state that is kept when the time of a fork has been taken.
 
 #include <algorithm>
 #include <chrono>

@@ -115,46 +115,59 @@ class MergedEqualsAlone(Case):
 
 
 class OnAGpu(Case):
-    """The same on a GPU, alone and in lanes."""
+    """The same on a GPU, one lease at a time and several at once."""
 
     gpu = ("--device", "cuda:0")
 
-    def prepare(self, name, **workload):
-        """Returns the files of a study, unless there is no GPU."""
-        x = study("sha", SHA, every=2, train=512)
-        x["workload"].update(workload, name=name)
-        files = self.studies(x)
+    def prepare(self, **workload):
+        """Returns the files of two studies, unless there is no GPU."""
         probe = subprocess.run(
-            [programs.TRAINER, *self.gpu, "--check", *files], text=True,
-            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+            [programs.TRAINER, *self.gpu, "--describe"], text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE)
         if probe.returncode == 2:
             self.skipTest(probe.stderr.splitlines()[-1])
-        return files
+        those = [study("sha", SHA, every=2, train=512),
+                 study("grid", "grid", every=3, train=512)]
+        for x in those:
+            x["workload"].update(workload, name="fashion-cnn")
+        return self.studies(*those)
 
-    def check(self, name, **workload):
-        files = self.prepare(name, **workload)
-        merged = self.run_studies(files, "merged", *self.gpu)
-        alone = self.run_studies(files, "alone", *self.gpu, "--merge", "off")
+    def check(self, leases, **workload):
+        """Whether merged training, of so many leases at once, gives what
+        training alone gives, one after another."""
+        files = self.prepare(**workload)
+        merged = self.run_studies(files, "merged", *self.gpu, "--at-once",
+                                  leases)
+        alone = self.run_studies(files, "alone", *self.gpu, "--at-once", 1,
+                                 "--merge", "off")
         self.assertEqual(results(alone), results(merged))
         self.assertLess(merged["trained_steps"], alone["trained_steps"])
 
-    def test_merged_equals_alone(self):
-        self.check("fashion-cnn")
+    def test_one_at_a_time(self):
+        self.check(1)
 
-    def test_in_lanes(self):
-        self.check("fashion-cnn", lanes=4)
+    def test_at_once(self):
+        self.check(16)
 
-    def test_in_bfloat16(self):
-        self.check("fashion-cnn", lanes=4, precision="bfloat16")
+    def test_at_once_in_bfloat16(self):
+        self.check(16, precision="bfloat16")
+
+    def test_at_once_unmerged(self):
+        files = self.prepare()
+        runs = [self.run_studies(files, f"at-once-{x}", *self.gpu, "--at-once",
+                                 x, "--merge", "off") for x in (1, 16)]
+        self.assertEqual(*map(results, runs))
 
     def test_one_of_two_trainers_dies(self):
-        files = self.prepare("fashion-cnn")
+        files = self.prepare()
         process = self.start("run", *files, "--state", self.path("killed"),
                              *self.gpu, *self.gpu)
         self.first_trial(process)
         os.kill(trainers(process.pid)[0], signal.SIGKILL)
         self.finish(process, 0)
-        alone = self.run_studies(files, "alone", *self.gpu, "--merge", "off")
+        alone = self.run_studies(files, "alone", *self.gpu, "--at-once", 1,
+                                 "--merge", "off")
         self.assertEqual(results(self.report("killed")), results(alone))
 
 
