@@ -2,11 +2,15 @@
 #include <zlib.h>
 
 #include <cmath>
+#include <limits>
 #include <sstream>
+#include <stdexcept>
+#include <tuple>
 
 #include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
+#include "hippo/train/torch/tensor_piece.hpp"
 #include "hippo/train/torch/training_state.hpp"
 #include "train/training_steps.hpp"
 #include "train/training_process.hpp"
@@ -57,11 +61,11 @@ TEST(Optimizer, SgdByHand) {
   update(o, rule);
   // Gradient 2 + 0.2 * 1, which is also the first buffer.
   EXPECT_NEAR(x.item<double>(), 1 - 0.1 * 2.2, 1e-6);
-  EXPECT_NEAR(o.first()[0].item<double>(), 2.2, 1e-6);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), 2.2, 1e-6);
   set_gradient(x, 1);
   update(o, rule);
   const auto buffer = 0.5 * 2.2 + 1 + 0.2 * 0.78;
-  EXPECT_NEAR(o.first()[0].item<double>(), buffer, 1e-6);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), buffer, 1e-6);
   EXPECT_NEAR(x.item<double>(), 0.78 - 0.1 * buffer, 1e-6);
   EXPECT_EQ(o.present().count, 2);
 }
@@ -75,7 +79,7 @@ TEST(Optimizer, NesterovByHand) {
   optimizer o{{x}};
   update(o, rule);
   EXPECT_NEAR(x.item<double>(), 1 - 0.1 * (2 + 0.5 * 2), 1e-6);
-  EXPECT_NEAR(o.first()[0].item<double>(), 2, 1e-6);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), 2, 1e-6);
 }
 
 TEST(Optimizer, AdamwByHand) {
@@ -112,10 +116,10 @@ TEST(Optimizer, AnotherKindBeginsAfresh) {
   EXPECT_TRUE(o.second().empty());
   update(o, adamw);
   EXPECT_EQ(o.present().count, 1);
-  EXPECT_NEAR(o.first()[0].item<double>(), 0.1 * 2, 1e-6);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), 0.1 * 2, 1e-6);
   update(o, sgd);
   EXPECT_EQ(o.present().count, 1);
-  EXPECT_NEAR(o.first()[0].item<double>(), 2, 1e-6);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), 2, 1e-6);
 }
 
 TEST(Optimizer, WeightsThatDoNotDecay) {
@@ -165,6 +169,51 @@ TEST(TrainingState, GradientsAreClipped) {
     EXPECT_NEAR(x.grad().item<double>(), after.first, 1e-6);
     EXPECT_NEAR(y.grad().item<double>(), after.second, 1e-6);
   }
+}
+
+TEST(TensorPiece, TensorsStayWhatTheyAreForWhoeverHasThem) {
+  auto x = at::arange(6, at::kFloat).view({2, 3}).set_requires_grad(true);
+  const auto held = x; // as a network has it
+  auto y = at::arange(24, at::kFloat)
+             .view({1, 2, 3, 4})
+             .contiguous(at::MemoryFormat::ChannelsLast);
+  const auto before = y.clone();
+  const auto strides = y.strides().vec();
+  const tensor_piece piece{{x, y}};
+  EXPECT_TRUE(held.detach().equal(at::arange(6, at::kFloat).view({2, 3})));
+  EXPECT_TRUE(held.requires_grad());
+  EXPECT_TRUE(y.equal(before));
+  EXPECT_EQ(y.strides().vec(), strides);
+  // A change by any way is one of all.
+  piece.all().mul_(2);
+  EXPECT_TRUE(y.equal(before * 2));
+  {
+    const at::NoGradGuard no_grad;
+    held.fill_(7);
+  }
+  EXPECT_TRUE(piece.places()[0].of(piece.all()).equal(at::full({2, 3}, 7.0F)));
+  (held * held).sum().backward();
+  EXPECT_TRUE(x.grad().equal(at::full({2, 3}, 14.0F)));
+  // Each begins where vectors of any width may.
+  for (const auto& place : piece.places())
+    EXPECT_EQ(place.offset % 128, 0);
+  EXPECT_LT(piece.places()[0].offset + 6, piece.places()[1].offset + 1);
+}
+
+TEST(TensorPiece, ZerosAreLikeTheTensors) {
+  const auto x = at::ones({2, 3}), y = at::ones({5}).mul_(2);
+  const auto zeros = tensor_piece::zeros_like({x, y});
+  ASSERT_EQ(zeros.tensors().size(), 2);
+  EXPECT_TRUE(zeros.tensors()[0].equal(at::zeros({2, 3})));
+  EXPECT_TRUE(zeros.tensors()[1].equal(at::zeros({5})));
+  EXPECT_TRUE(x.equal(at::ones({2, 3})));
+  EXPECT_TRUE(tensor_piece{}.empty());
+  EXPECT_TRUE(tensor_piece::zeros_like({}).empty());
+}
+
+TEST(TensorPiece, OtherNumbersAreRefused) {
+  EXPECT_THROW((tensor_piece{{at::ones({2}), at::ones({2}, at::kDouble)}}),
+               std::invalid_argument);
 }
 
 TEST(TensorFile, RoundTrip) {

@@ -93,7 +93,7 @@ public:
   /// returns whether there are more. Between every few of them others have
   /// their turn, and no more than so many are launched ahead of the device.
   template <class F>
-  void run_each(const F& next) {
+  void run_each(F&& next) {
     for (bool more = true; more;) {
       run([&] {
         for (std::size_t i = 0; i < pieces_a_turn && more; ++i)
