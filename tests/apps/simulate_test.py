@@ -263,7 +263,7 @@ class Simulations(Simulating):
                     evaluate_seconds="evaluate_seconds: 4")
                 x = self.simulated(f"r-{gain}-{leases}", *self.studies(study(
                     "four", "grid", every=4,
-                    space={"lr": {"choice": [0.1, 0.2, 0.3, 0.4]}})),
+                    space={"lr": {"choice": [0.05, 0.1, 0.15, 0.2]}})),
                     "--at-once", leases, profile=profile, trainers=1)
                 self.assertAlmostEqual(x["wall_seconds"], seconds, places=3)
                 self.assertAlmostEqual(x["device_seconds"], seconds, places=3)
