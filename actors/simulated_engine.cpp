@@ -24,7 +24,7 @@ void simulated_engine::start(const lease& x, engine_sink sink) {
   const auto [i, is_new] = tasks_.try_emplace(
     x.number,
     task{simulated_training{profile, *store_, seed_, x}, std::move(sink),
-         profile.at_once_gain, {}, timeline_->now()});
+         profile.at_once_gain, {}, timeline_->now(), {}, timeline_->now()});
   assert(is_new);
   schedule(i->second);
   divide_time();
@@ -102,10 +102,28 @@ void simulated_engine::schedule(task& x) {
                                   [this, lease] { tell_next(lease); });
 }
 
+/// Lets what is told take as long as it has taken beside others.
+void simulated_engine::stretch(task& x, virtual_timeline::duration own,
+                               simulated_event& what) {
+  const auto passed = timeline_->now() - std::exchange(x.told_at,
+                                                       timeline_->now());
+  const auto needed = own - std::exchange(x.told_own, own);
+  auto* report = std::get_if<stop_report>(&what);
+  if (report == nullptr || passed == needed || needed.count() <= 0)
+    return;
+  const auto factor = static_cast<double>(passed.count())
+                      / static_cast<double>(needed.count());
+  for (auto* ns : {&report->load_ns, &report->train_ns, &report->evaluate_ns,
+                   &report->save_ns})
+    *ns = static_cast<std::uint64_t>(static_cast<double>(*ns) * factor);
+}
+
 void simulated_engine::tell_next(lease_id lease) {
   const auto i = tasks_.find(lease);
   auto& x = i->second;
-  const auto event = x.training.take();
+  const auto own = x.training.next_time();
+  auto event = x.training.take();
+  stretch(x, own, event);
   const auto sink = x.sink;
   if (x.training.ended())
     tasks_.erase(i); // the sink may start the next lease

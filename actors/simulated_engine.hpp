@@ -49,12 +49,16 @@ private:
     double gain = 1; ///< as its profile has it
     virtual_timeline::duration own{}; ///< its time at `as_of`
     virtual_timeline::duration as_of{};
+    // The same when it has told of something last, or has begun.
+    virtual_timeline::duration told_own{};
+    virtual_timeline::duration told_at{};
     virtual_timeline::entry next{};
   };
 
   [[nodiscard]] virtual_timeline::duration own_time(const task& x) const;
   void divide_time();
   void schedule(task& x);
+  void stretch(task& x, virtual_timeline::duration own, simulated_event& what);
   void tell_next(lease_id lease);
 
   /// Calls `change` with a lease's training and its own time, if it runs.

@@ -161,6 +161,9 @@ TEST_F(SimulatedEngineTest, BeyondTheGainAllLeasesAreSlowerAlike) {
   EXPECT_EQ(heard[0].when, 151s + 2 * 31s);
   EXPECT_EQ(report(1).lease, lease_id{3});
   EXPECT_EQ(heard[1].when, 151s + 2 * 51s);
+  // Of 102 s of its own 100 s were training: that has taken 1.5 times as long.
+  EXPECT_EQ(report(1).train_ns, 150'000'000'000u);
+  EXPECT_EQ(report(1).evaluate_ns, 1'500'000'000u);
   EXPECT_EQ(report(3).lease, lease_id{4});
   EXPECT_EQ(heard[3].when, 151s + 2 * 51s);
   // They have had half of 102 s by then, and three are 1.2 times as slow.

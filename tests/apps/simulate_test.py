@@ -250,6 +250,23 @@ class Simulations(Simulating):
         self.assertEqual(x["lower_bound_seconds"], 16 * 10 + 4 * 4)
         self.assertEqual(x["device_kinds"], ["V100-like (assumed)"])
 
+    def test_leases_at_once_take_as_long_as_the_profile_says(self):
+        """Four trials without a step in common on one trainer."""
+        for gain, leases, seconds in [(1, 4, 4 * 177), (2, 4, 2 * 177),
+                                      (4, 4, 177), (64, 2, 2 * 177)]:
+            with self.subTest(gain=gain, leases=leases):
+                profile = self.profile(
+                    step_seconds=f"step_seconds: 10\nat_once_gain: {gain}",
+                    spread="spread: 0", dispatch_seconds="dispatch_seconds: 1",
+                    save_seconds="save_seconds: 0",
+                    evaluate_seconds="evaluate_seconds: 4")
+                x = self.simulated(f"r-{gain}-{leases}", *self.studies(study(
+                    "four", "grid", every=4,
+                    space={"lr": {"choice": [0.05, 0.1, 0.15, 0.2]}})),
+                    "--at-once", leases, profile=profile, trainers=1)
+                self.assertAlmostEqual(x["wall_seconds"], seconds, places=3)
+                self.assertAlmostEqual(x["device_seconds"], seconds, places=3)
+
     def test_trains_again_what_fails(self):
         profile = self.profile(failure_rate="failure_rate: 0.1")
         for seed in range(5):
@@ -280,6 +297,7 @@ class Simulations(Simulating):
         reports = [self.simulated(f"{name}", *files, *args, trainers=trainers)
                    for name, trainers, args in [
                        ("1", 1, []), ("3", 3, []), ("40", 40, []),
+                       ("crowded", 2, ["--at-once", "4"]),
                        ("off", 3, ["--merge", "off"]),
                        ("breadth", 3, ["--scheduler", "breadth-first"]),
                        ("trial", 3, ["--scheduler", "trial"]),

@@ -186,9 +186,9 @@ TEST(Place, OfEqualTrainersTheEmptiestIsChosen) {
 /// and four twice as long.
 struct crowded_world : world {
   explicit crowded_world(std::uint32_t lanes) : world(lanes) {
-    for (const auto& [leases, seconds] : {std::pair{1, 10}, {2, 15}, {4, 20}})
+    for (const auto& [crowd, seconds] : {std::pair{1, 10}, {2, 15}, {4, 20}})
       for (int i = 0; i < 5; ++i)
-        estimates.learn_step("", 10, seconds, "gpu", leases);
+        estimates.learn_step("", 10, seconds, "gpu", crowd);
     add_gpu(first_trainer);
   }
 
