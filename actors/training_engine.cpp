@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -52,18 +55,20 @@ private:
 
 } // namespace
 
-/// What the threads share: the workload of the last lease, and the way to
-/// checkpoints. Thread-safe.
-class training_engine::workload_cache {
+/// What the threads share: the way to checkpoints, the states that were saved
+/// last, and the workload that each lane has kept. Thread-safe.
+class training_engine::shared_state {
 public:
-  /// A lane of a workload.
-  struct lane {
+  /// What a lane trains.
+  struct entry {
+    // The code is gone after what runs it.
+    std::optional<unpacked_code> code;
     std::unique_ptr<workload> work;
-    std::optional<checkpoint> present; ///< the state that it is in
+    std::optional<checkpoint> present{}; ///< the state that it is in
   };
 
-  workload_cache(workload_registry registry, checkpoint_store_factory stores,
-         std::uint64_t kept_bytes_max)
+  shared_state(workload_registry registry, checkpoint_store_factory stores,
+               std::uint64_t kept_bytes_max)
     : registry_(std::move(registry)), stores_(std::move(stores)),
       kept_(kept_bytes_max) {}
 
@@ -72,39 +77,82 @@ public:
     return std::make_unique<locked_store>(reads_, writes_, stores_(x));
   }
 
-  /// Returns the lane of a lease, for its thread alone until the lease has
-  /// ended. Makes the workload if the one before was another.
-  /// @returns as `make_workload`, or `errc::training_failed` if the workload has
-  ///          no such lane
+  /// Returns what trains a lease, for its thread alone until the lease has
+  /// ended. Makes it if its lane has trained something else before.
+  /// @returns as `make_workload`
   /// REQUIRES: leases of other workloads have ended.
-  expected<lane*> lane_of(const lease& x, checkpoint_store& store) {
-    const std::lock_guard guard{mutex_};
-    if (lanes_.empty() || x.workload != spec_) {
-      kept_.clear();
-      lanes_.clear(); // two workloads at a time may not fit
-      code_.reset();
-      auto made = make_workload(registry_, x, store);
-      if (!made)
-        return made.failure();
-      auto others = made->work->take_other_lanes();
-      code_ = std::move(made->code);
-      lanes_.push_back({std::move(made->work), std::nullopt});
-      for (auto& work : others)
-        lanes_.push_back({std::move(work), std::nullopt});
-      spec_ = x.workload;
+  expected<entry*> entry_of(const lease& x, checkpoint_store& store) {
+    entry* result = nullptr;
+    {
+      const std::lock_guard guard{mutex_};
+      if (x.workload != spec_) {
+        kept_.clear();
+        entries_.clear(); // two workloads at a time may not fit
+        spec_ = x.workload;
+      }
+      result = &entries_[x.lane];
     }
-    if (x.lane >= lanes_.size())
-      return error{errc::training_failed,
-                   "there is no lane " + std::to_string(x.lane) + ": "
-                     + x.workload.name + " has "
-                     + std::to_string(lanes_.size())};
-    return &lanes_[x.lane];
+    if (result->work)
+      return result;
+    auto made = make_workload(registry_, x, store);
+    if (!made)
+      return made.failure();
+    result->code = std::move(made->code);
+    result->work = std::move(made->work);
+    return result;
   }
 
-  /// Of the lanes.
+  /// Of all lanes.
   recent_states& kept() { return kept_; }
 
+  /// Lets go of what lanes keep that train nothing.
+  void release_idle() {
+    const std::lock_guard guard{mutex_};
+    kept_.clear();
+    std::erase_if(entries_, [this](const auto& x) {
+      return busy_.count(x.first) == 0;
+    });
+  }
+
+  /// Counts a lease among those that train, from when there is room for one
+  /// more, or it was cancelled.
+  class seat {
+  public:
+    seat(shared_state& where, std::uint32_t lane, const lease_control& control)
+      : where_(where), lane_(lane) {
+      std::unique_lock guard{where_.mutex_};
+      while (where_.busy_.size() >= where_.at_once_max_ && !control.cancelled())
+        where_.left_.wait_for(guard, cancel_interval);
+      where_.busy_.insert(lane_);
+    }
+    seat(const seat&) = delete;
+    seat& operator=(const seat&) = delete;
+    ~seat() {
+      const std::lock_guard guard{where_.mutex_};
+      where_.busy_.erase(lane_);
+      where_.left_.notify_all();
+    }
+
+  private:
+    shared_state& where_;
+    const std::uint32_t lane_;
+  };
+
+  /// A lease has failed for want of memory: of those that trained beside each
+  /// other there is to be one less from now on.
+  /// @returns whether it has been alone, so that it needs more than there is
+  bool note_no_room() {
+    const std::lock_guard guard{mutex_};
+    if (busy_.size() <= 1)
+      return true;
+    at_once_max_ = std::min(at_once_max_, busy_.size() - 1);
+    return false;
+  }
+
 private:
+  /// How often who waits for a seat looks whether it was cancelled.
+  static constexpr std::chrono::milliseconds cancel_interval{100};
+
   const workload_registry registry_;
   const checkpoint_store_factory stores_;
   std::mutex choice_; ///< of a store
@@ -112,11 +160,13 @@ private:
   std::mutex writes_;
 
   std::mutex mutex_; ///< guards what follows
-  std::optional<unpacked_code> code_; ///< what the lanes run: gone after them
-  std::vector<lane> lanes_;
-  workload_spec spec_; ///< of the lanes, if there are any
+  std::condition_variable left_;
+  std::map<std::uint32_t, entry> entries_; ///< by lane, of `spec_`
+  workload_spec spec_;
+  std::set<std::uint32_t> busy_; ///< lanes that train
+  std::size_t at_once_max_ = std::numeric_limits<std::size_t>::max();
 
-  recent_states kept_; ///< what leases of these lanes have saved
+  recent_states kept_; ///< what leases of that workload have saved
 };
 
 /// Trains the leases of one lane, one after the other, on one thread.
@@ -124,9 +174,9 @@ private:
 /// engine.
 class training_engine::lane {
 public:
-  lane(std::shared_ptr<workload_cache> where, std::string device,
+  lane(std::shared_ptr<shared_state> where, std::string device,
        call_limits limits, std::function<void()> on_stuck)
-    : cache_(std::move(where)),
+    : shared_(std::move(where)),
       device_(std::move(device)),
       on_stuck_(std::move(on_stuck)),
       progress_(limits) {}
@@ -280,20 +330,51 @@ private:
     return true;
   }
 
+  /// Trains a lease; once more where that has failed for want of memory, beside
+  /// fewer others. What was reported stays reported.
   lease_end train(const job& x) {
-    const auto store = cache_->store_of(x.work);
+    for (;;) {
+      bool is_alone = false;
+      lease_end end{x.work.number, x.work.stages.front().begin, {}};
+      {
+        const shared_state::seat mine{*shared_, x.work.lane, *x.control};
+        end = train_once(x);
+        if (!end.failure || end.failure->code != errc::resource_exhausted)
+          return end;
+        is_alone = shared_->note_no_room();
+      }
+      if (is_alone) {
+        end.failure->code = errc::training_failed;
+        return end;
+      }
+      spdlog::warn("trainer: lease {} has no room beside others: {}; fewer are "
+                   "trained at once from now on",
+                   number_of(x.work.number), end.failure->message);
+      shared_->release_idle();
+    }
+  }
+
+  lease_end train_once(const job& x) {
+    const auto cancelled = [&] {
+      return lease_end{
+        x.work.number, x.work.stages.front().begin,
+        error{errc::cancelled, "cancelled before it had begun"}};
+    };
+    if (x.control->cancelled())
+      return cancelled();
+    const auto store = shared_->store_of(x.work);
     const auto mine = [&] {
       const watched_calls::scope call{progress_.calls, call_kind::starting};
-      return cache_->lane_of(x.work, *store);
+      return shared_->entry_of(x.work, *store);
     }();
     if (!mine)
-      return {x.work.number, x.work.stages.front().begin,
-              x.control->cancelled()
-                ? error{errc::cancelled, "cancelled before it had begun"}
-                : mine.failure()};
-    auto& [work, present] = **mine;
+      return x.control->cancelled()
+               ? cancelled()
+               : lease_end{x.work.number, x.work.stages.front().begin,
+                           mine.failure()};
+    auto& [code, work, present] = **mine;
     set_work(work.get());
-    auto end = run(*work, present, cache_->kept(), x.work, *store, device_,
+    auto end = run(*work, present, shared_->kept(), x.work, *store, device_,
                    *x.control, progress_, now_ns,
                    [&](const stop_report& report) { x.sink(report); });
     set_work(nullptr);
@@ -325,7 +406,7 @@ private:
                  number_of(running_), seconds, done);
   }
 
-  const std::shared_ptr<workload_cache> cache_;
+  const std::shared_ptr<shared_state> shared_;
   const std::string device_;
   const std::function<void()> on_stuck_;
   lease_progress progress_;
@@ -439,7 +520,7 @@ training_engine::training_engine(workload_registry registry, std::string device,
                                  std::uint64_t kept_bytes_max,
                                  call_limits limits,
                                  std::function<void()> on_stuck)
-  : cache_(std::make_shared<workload_cache>(std::move(registry),
+  : shared_(std::make_shared<shared_state>(std::move(registry),
                                             std::move(stores),
                                             kept_bytes_max)),
     device_(std::move(device)),
@@ -457,7 +538,7 @@ training_engine::~training_engine() {
 void training_engine::start(const lease& x, engine_sink sink) {
   auto& thread = threads_[x.lane];
   if (!thread) {
-    auto fresh = std::make_shared<lane>(cache_, device_, limits_,
+    auto fresh = std::make_shared<lane>(shared_, device_, limits_,
                                         on_stuck_);
     watcher_->add(fresh);
     thread = std::make_unique<lane_thread>(std::move(fresh));

@@ -14,10 +14,15 @@
 
 namespace hippo {
 
-/// An engine with a thread for each lane of the workload, so that the actor in
-/// front of it always answers. Keeps the workload of the last lease: its data
-/// stay in memory, and a lease that goes on where the one before in its lane has
-/// ended loads nothing.
+/// An engine that trains as many leases at once as there are lanes in use, each
+/// on a thread of its own, with a workload of its own, so that the actor in front
+/// of it always answers. A lane keeps its workload: a lease that goes on where the
+/// one before in its lane has ended loads nothing. What one lane has saved the
+/// others start from without reading.
+///
+/// Where memory is too short for so many, fewer are trained at once: a lease that
+/// has found no room starts again once another one has ended. It fails if it
+/// finds none alone.
 ///
 /// A call of training that does not return once its lease is to end is ended
 /// (`call_watch`): with the process that trains, or, if it trains in this one,
@@ -52,12 +57,12 @@ public:
   overdue(lease_id lease) const override;
 
 private:
-  class workload_cache;
+  class shared_state;
   class lane;
   class lane_thread;
   class watcher;
 
-  const std::shared_ptr<workload_cache> cache_;
+  const std::shared_ptr<shared_state> shared_;
   const std::string device_;
   const call_limits limits_;
   const std::function<void()> on_stuck_;

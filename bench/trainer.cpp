@@ -1,17 +1,22 @@
 // How fast the built-in workloads train on one device.
 //
-//   trainer WORKLOAD BATCH_SIZE EXAMPLES [SECONDS [DEVICE]]
+//   trainer WORKLOAD BATCH_SIZE EXAMPLES [SECONDS [DEVICE [AT_ONCE]]]
 //           [--option NAME=VALUE]... [--set NAME=VALUE]...
 //
 // Trains epochs of so many examples (images, or windows of text) for about as
 // long as said (default: 2), after one that does not count, on a device
-// (default: cpu) and in all lanes that the option `lanes` asks for. There is no
+// (default: cpu), as many trials at once as said (default: 1). There is no
 // dropout and no augmentation unless --set gives these hyper-parameters. Prints
-// a line of JSON: iterations of a lane, and examples of all lanes, per second.
+// a line of JSON: iterations of one trial, and examples of all, per second.
 
 #include <atomic>
+#include <barrier>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
+#include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,44 +27,46 @@ int main(int argc, char** argv) {
   using clock = std::chrono::steady_clock;
   const hippo::arguments args{
     argc, argv, 3,
-    "trainer WORKLOAD BATCH_SIZE EXAMPLES [SECONDS [DEVICE]] "
+    "trainer WORKLOAD BATCH_SIZE EXAMPLES [SECONDS [DEVICE [AT_ONCE]]] "
     "[--option NAME=VALUE]... [--set NAME=VALUE]..."};
   const auto& name = args.words[0];
   const double batch_size = args.number(1, 0);
   const double examples = args.number(2, 0);
   const double wanted = args.number(3, 2);
+  const auto count = static_cast<std::ptrdiff_t>(args.number(5, 1));
   const auto config = hippo::plain(name, batch_size, args.values);
   std::vector<std::unique_ptr<hippo::workload>> all;
-  all.push_back(
-    hippo::made(name, examples, args.word(4, "cpu"), args.options));
-  for (auto& x : all.front()->take_other_lanes())
-    all.push_back(std::move(x));
+  for (std::ptrdiff_t i = 0; i < count; ++i)
+    all.push_back(
+      hippo::made(name, examples, args.word(4, "cpu"), args.options));
 
-  // Lanes wait for each other at every epoch, so that all of them get as far.
-  std::atomic<hippo::step_t> last{1};
-  clock::time_point begin;
-  const auto train = [&](hippo::workload& lane, bool is_first) {
-    lane.init();
-    lane.train(config, 0, 1);
-    if (is_first)
-      begin = clock::now();
-    for (hippo::step_t step = 1; step <= last; ++step) {
-      lane.train(config, step, step + 1);
-      const std::chrono::duration<double> spent = clock::now() - begin;
-      if (is_first && spent.count() < wanted)
-        last = step + 1;
-    }
-    lane.rest();
+  // Each goes on until the time is over, so that all are there all the time.
+  std::atomic<std::int64_t> steps{0};
+  std::barrier begun{count + 1};
+  clock::time_point end;
+  const auto train = [&](hippo::workload& work) {
+    work.init();
+    work.train(config, 0, 1);
+    work.train(config, 1, 2); // the first one that may be recorded
+    begun.arrive_and_wait();
+    begun.arrive_and_wait();
+    for (hippo::step_t step = 2; clock::now() < end; ++step, ++steps)
+      work.train(config, step, step + 1);
   };
-  std::vector<std::thread> others;
-  for (std::size_t i = 1; i < all.size(); ++i)
-    others.emplace_back(train, std::ref(*all[i]), false);
-  train(*all.front(), true);
-  const std::chrono::duration<double> spent = clock::now() - begin;
-  for (auto& x : others)
+  std::vector<std::thread> threads;
+  for (const auto& x : all)
+    threads.emplace_back(train, std::ref(*x));
+  begun.arrive_and_wait();
+  const auto begin = clock::now();
+  end = begin
+        + std::chrono::duration_cast<clock::duration>(
+          std::chrono::duration<double>(wanted));
+  begun.arrive_and_wait();
+  for (auto& x : threads)
     x.join();
-  const auto rate = examples * static_cast<double>(last) / spent.count();
+  const std::chrono::duration<double> spent = clock::now() - begin;
+  const auto rate = examples * static_cast<double>(steps) / spent.count();
   std::printf("{\"iterations_per_second\": %.2f, "
               "\"examples_per_second\": %.2f}\n",
-              rate / batch_size, rate * static_cast<double>(all.size()));
+              rate / batch_size / static_cast<double>(count), rate);
 }

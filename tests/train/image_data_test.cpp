@@ -176,7 +176,7 @@ TEST(ReadFashion, ValuesAreWhatTheyWere) {
   EXPECT_EQ(data.validation.labels.back(), 5);
   // The formula of results that exist; every bit of it counts.
   std::vector<float> pixels(784);
-  const image_source source{data, data.training, at::kCPU, 1};
+  const resident_images source{data, data.training, at::kCPU};
   put_image(source.arrays(), 7, {}, pixels.data(), 1);
   for (std::size_t i = 0; i < 784; ++i)
     ASSERT_EQ(
@@ -338,7 +338,7 @@ TEST(PutImage, AgreesWithANaiveModel) {
   for (const image_form& form :
        {image_form{1, 28, 28, 10}, image_form{3, 12, 9, 10}}) {
     const auto data = make_images(form, 3, {5, 2});
-    const image_source source{data, data.training, at::kCPU, 1};
+    const resident_images source{data, data.training, at::kCPU};
     std::vector<float> pixels(form.size());
     for (std::uint64_t i = 0; i < 200; ++i) {
       // Those at first change nothing, and one thing each.

@@ -223,15 +223,15 @@ TEST(ImageFolder, IsTrainedOn) {
   spec.options["numerics"] = to_text(test_numerics());
   spec.options["data.side"] = 32.0;
   spec.options["data.train"] = spec.options["data.validation"] = 16.0;
-  const auto work = make_lanes(spec, test_device());
+  const auto work = make_built_in(spec);
   auto config = default_configuration(spec.name);
   config["batch_size"] = form::constant(4);
   config["lr"] = form::constant(0.02);
-  EXPECT_NEAR(work->evaluate({0}).front().at("train_loss"), std::log(2), 1e-6);
+  EXPECT_NEAR(work->evaluate().at("train_loss"), std::log(2), 1e-6);
   // One epoch, which is so few iterations that rounding makes no difference
   // yet: the first ones of a normalised network multiply it by a lot.
-  work->train({{0, &config, 0}});
-  const auto measured = work->evaluate({0}).front();
+  work->train(config, 0, 1);
+  const auto measured = work->evaluate();
   EXPECT_LT(measured.at("train_loss"), 0.65);
   EXPECT_LT(measured.at("val_loss"), 0.6);
   EXPECT_EQ(measured.at("val_accuracy"), 1);

@@ -196,7 +196,7 @@ TEST(MakeImages, AreLearnedButNotAtOnce) {
   const auto data = make_images(form, 1, {count, count});
   const auto tensors = [&](const image_set& set) {
     auto pixels = at::empty({count, 32, 32, 3}, at::kFloat);
-    const image_source source{data, set, at::kCPU, 1};
+    const resident_images source{data, set, at::kCPU};
     for (std::int64_t i = 0; i < count; ++i)
       put_image(source.arrays(), static_cast<std::size_t>(i), {},
                 pixels.mutable_data_ptr<float>() + i * pixels.stride(0), 3);

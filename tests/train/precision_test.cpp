@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cmath>
 #include <thread>
 
 #include "hippo/train/torch/training.hpp"
@@ -13,27 +12,23 @@ namespace hippo {
 
 namespace {
 
-std::unique_ptr<laned_workload> make(const std::string& name,
-                                     const std::string& precision,
-                                     double lanes = 1) {
-  EXPECT_TRUE(prepare_device(test_device()));
+std::unique_ptr<workload> make(const std::string& name,
+                               const std::string& precision) {
   auto spec = small_spec(name);
   spec.options["precision"] = precision;
-  if (!name.starts_with("squad-"))
-    spec.options["lanes"] = lanes;
-  return make_lanes(spec, test_device());
+  EXPECT_TRUE(prepare_device(test_device(), 1, test_numerics()));
+  return make_built_in_workload(spec, test_device());
 }
 
-/// Trains lane 0 for the given epochs.
-void train(laned_workload& work, const std::string& name, step_t from,
-           step_t to) {
-  const auto config = default_configuration(name);
-  for (auto step = from; step < to; ++step)
-    work.train({{0, &config, step}});
+/// Trains for the given epochs.
+void train(workload& work, const std::string& name, step_t from, step_t to) {
+  auto config = default_configuration(name);
+  config["batch_size"] = form::constant(8);
+  work.train(config, from, to);
 }
 
-double loss_of(laned_workload& work) {
-  return work.evaluate({0}).front().at("val_loss");
+double loss_of(workload& work) {
+  return work.evaluate().at("val_loss");
 }
 
 } // namespace
@@ -43,13 +38,13 @@ class Precision : public testing::TestWithParam<const char*> {};
 TEST_P(Precision, Bfloat16IsNearFloat32ButNotTheSame) {
   const auto exact = make(GetParam(), "float32"),
              coarse = make(GetParam(), "bfloat16");
-  EXPECT_EQ(exact->save(0), coarse->save(0)) << "weights are float32";
+  EXPECT_EQ(exact->save(), coarse->save()) << "weights are float32";
   const auto before = loss_of(*exact);
   EXPECT_NEAR(loss_of(*coarse), before, 0.02 * before);
   EXPECT_NE(loss_of(*coarse), before);
   train(*exact, GetParam(), 0, 1);
   train(*coarse, GetParam(), 0, 1);
-  EXPECT_NE(exact->save(0), coarse->save(0));
+  EXPECT_NE(exact->save(), coarse->save());
   EXPECT_NEAR(loss_of(*coarse), loss_of(*exact), 0.1 * before);
 }
 
@@ -60,13 +55,13 @@ TEST_P(Precision, Bfloat16GoesOnExactly) {
   {
     const auto first = make(GetParam(), "bfloat16");
     train(*first, GetParam(), 0, 1);
-    state = first->save(0);
+    state = first->save();
   }
   const auto second = make(GetParam(), "bfloat16");
-  second->load(0, state);
+  second->load(state);
   train(*second, GetParam(), 1, 2);
-  EXPECT_EQ(second->save(0), straight->save(0));
-  EXPECT_EQ(second->evaluate({0}), straight->evaluate({0}));
+  EXPECT_EQ(second->save(), straight->save());
+  EXPECT_EQ(second->evaluate(), straight->evaluate());
 }
 
 TEST_P(Precision, OfGpusGoesOnExactly) {
@@ -79,9 +74,9 @@ TEST_P(Precision, OfGpusGoesOnExactly) {
     EXPECT_LT(loss_of(*straight), before) << name;
     const auto first = make(GetParam(), name), second = make(GetParam(), name);
     train(*first, GetParam(), 0, 1);
-    second->load(0, first->save(0));
+    second->load(first->save());
     train(*second, GetParam(), 1, 2);
-    EXPECT_EQ(second->save(0), straight->save(0)) << name;
+    EXPECT_EQ(second->save(), straight->save()) << name;
   }
 }
 
@@ -93,30 +88,6 @@ INSTANTIATE_TEST_SUITE_P(Workloads, Precision,
                            std::erase(name, '-');
                            return name;
                          });
-
-/// A lane in which all is NaN may reach no other, whatever kernels a device has
-/// for networks side by side: those of tensor cores may compute zeros for parts
-/// of which there are too few, and zero times NaN is NaN.
-TEST(Precision, LanesDoNotCareForOthersThatDiverge) {
-  std::vector<const char*> names{"float32", "bfloat16"};
-  if (test_device() != "cpu")
-    names.insert(names.end(), {"tf32", "float16"});
-  constexpr auto* network = "fashion-cnn";
-  const auto config = default_configuration(network);
-  auto wild = config;
-  wild["lr"] = form::constant(1e30);
-  for (const auto* name : names) {
-    const auto alone = make(network, name, 3),
-               together = make(network, name, 3);
-    train(*alone, network, 0, 2);
-    together->train({{0, &wild, 5}, {1, &wild, 7}, {2, &config, 0}});
-    EXPECT_FALSE(std::isfinite(together->evaluate({0}).front().at("val_loss")))
-      << name;
-    together->train({{0, &wild, 6}, {2, &config, 1}});
-    EXPECT_EQ(together->save(2), alone->save(0)) << name;
-    EXPECT_EQ(together->evaluate({2}), alone->evaluate({0})) << name;
-  }
-}
 
 TEST(Precision, OnACpu) {
   if (test_device() != "cpu")

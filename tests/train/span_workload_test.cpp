@@ -240,12 +240,6 @@ TEST(Span, AModulesOwnStateIsNoDict) {
   }
 }
 
-TEST(Span, IsOneLane) {
-  ASSERT_TRUE(prepare_device(test_device()));
-  EXPECT_EQ(make_lanes(spec_of(9), test_device())->lanes(), 1);
-  EXPECT_TRUE(make_built_in(spec_of(9))->take_other_lanes().empty());
-}
-
 TEST(Span, BatchesAboveTheDataAreRefused) {
   const auto work = make_built_in(spec_of(9));
   EXPECT_THROW(work->train(config_of(10), 0, 1), std::invalid_argument);

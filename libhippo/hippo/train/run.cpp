@@ -50,6 +50,8 @@ std::optional<error> guarded(F&& f) {
     return std::nullopt;
   } catch (const missing_data_error& e) {
     return error{errc::missing_data, e.what()};
+  } catch (const std::bad_alloc& e) {
+    return error{errc::resource_exhausted, e.what()};
   } catch (const std::exception& e) {
     return error{errc::training_failed, e.what()};
   } catch (...) {
@@ -80,7 +82,6 @@ public:
     progress_.at = at_;
     progress_.lease = lease_.number;
     auto failure = run_stages();
-    static_cast<void>(guarded([this] { work_.rest(); }));
     lease_end result{lease_.number, at_, std::move(failure)};
     if (result.failure && result.failure->code != errc::cancelled) {
       add_last_words(*result.failure);
@@ -217,7 +218,6 @@ private:
       return cancelled();
     std::string bytes;
     std::optional<error> unreadable;
-    work_.rest(); // others need not wait for the disk
     auto failure = timed(next_.load_ns, [&] {
       auto read = store_.read(lease_.start);
       if (!read) {
@@ -282,7 +282,8 @@ private:
               [&] { work_.train(x.config, at_, to); }, to - at_);
     if (failure) {
       failed_in_long_call_
-        = to - at_ > 1 && failure->code != errc::cancelled;
+        = to - at_ > 1 && failure->code != errc::cancelled
+          && failure->code != errc::resource_exhausted;
       return failure;
     }
     const auto ns = next_.train_ns - before_ns;
@@ -437,7 +438,6 @@ private:
       }
       if (!control_.done())
         return;
-      work_.rest();
       to.report.device = next_.device;
       unwritten = write(to);
       next_.saved = present_ = to.report.saved;
@@ -462,7 +462,6 @@ private:
       if (untold_.try_add(x))
         return;
       const auto begin = now_ns_();
-      work_.rest();
       unwritten = untold_.add(x);
       next_.save_ns += now_ns_() - begin;
     });
@@ -481,7 +480,6 @@ private:
       return std::nullopt;
     std::optional<error> unwritten;
     auto failure = timed(next_.save_ns, [&] {
-      work_.rest();
       unwritten = untold_.finish();
     });
     return failure ? failure : unsaved(std::move(unwritten));

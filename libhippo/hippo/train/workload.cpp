@@ -25,10 +25,6 @@ std::vector<std::string> workload::differences(const std::string& x,
           + std::to_string(y.size()) + " bytes)"};
 }
 
-std::vector<std::unique_ptr<workload>> workload::take_other_lanes() {
-  return {};
-}
-
 void workload::export_weights(const std::string&) {
   throw std::runtime_error("this workload cannot export its weights");
 }
@@ -69,6 +65,8 @@ workload_registry::make(const workload_spec& spec) const {
     return i->second.factory(spec);
   } catch (const missing_data_error& e) {
     return {errc::missing_data, e.what()};
+  } catch (const std::bad_alloc& e) {
+    return {errc::resource_exhausted, e.what()};
   } catch (const std::exception& e) {
     return {errc::training_failed, e.what()};
   }

@@ -94,8 +94,8 @@ public:
   /// room for a copy; `save` may still work then.
   virtual std::shared_ptr<const workload_state> snapshot();
 
-  /// Restores a state that this workload, or another lane of the same launch,
-  /// is or was in: the same bits as `load(x.bytes())`, which is the default. If
+  /// Restores a state that this workload, or another one of the same spec and
+  /// device in this process, is or was in: the same bits as `load(x.bytes())`, which is the default. If
   /// it throws, `load` may still work.
   /// REQUIRES: `x` is a snapshot of such a one.
   virtual void restore(const workload_state& x);
@@ -107,14 +107,6 @@ public:
   /// Whether each call of `train` costs much beside its steps, so that as many
   /// of them as may be are to be trained in one.
   [[nodiscard]] virtual bool trains_in_one_go() const { return false; }
-
-  /// Returns the workloads beside this one that train in one launch with it
-  /// (`laned_workload`), each for a thread of its own; the second time none.
-  virtual std::vector<std::unique_ptr<workload>> take_other_lanes();
-
-  /// Says that nothing is asked of it for a while, the next call aside: nobody
-  /// is to wait for it until then.
-  virtual void rest() {}
 
   /// Returns what it has printed since the last call.
   virtual std::string take_output() { return {}; }
@@ -163,7 +155,7 @@ private:
 } // namespace hippo
 
 /// The version of everything above that a shared library compiles in.
-#define HIPPO_WORKLOAD_ABI 6
+#define HIPPO_WORKLOAD_ABI 7
 
 /// Defines the entry points of a workload library: `HIPPO_WORKLOADS(r) { ... }`
 /// adds to the registry `r`.

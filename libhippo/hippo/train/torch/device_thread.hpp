@@ -16,17 +16,12 @@
 
 namespace hippo {
 
-/// The one thread of this process that launches work on a GPU, on a stream of
-/// its own.
+/// The one thread of this process that launches work on a GPU, for all that use
+/// it (`device_stream`).
 ///
-/// cuBLAS and cuDNN keep handles, plans and workspaces by thread: what one
-/// thread has warmed up, another one could not record into a graph. Memory of
-/// one stream is used again in the order of that stream, so nothing that is
-/// still queued meets memory that was let go of. And LibTorch has one generator
-/// of random numbers for a GPU, which is recorded with a step.
-///
-/// Trainers of one process on one GPU therefore take turns; those that are to
-/// use it at the same time are processes of their own.
+/// cuBLAS and cuDNN keep handles and plans by thread: what one thread has warmed
+/// up, another one could not record into a graph. And LibTorch's generator of
+/// random numbers is one for a GPU, which whoever launches sets before.
 class device_thread {
 public:
   /// Has `f` called, on the thread of a GPU that is lost; null: nothing.

@@ -2,17 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <numeric>
-#include <optional>
+#include <string>
 #include <utility>
 
+#include "hippo/core/number.hpp"
 #include "hippo/train/torch/data/image_files.hpp"
 #include "hippo/train/torch/data/image_folder.hpp"
+#include "hippo/train/torch/data/shared_values.hpp"
 #include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/kernels/step_kernels.hpp"
 #include "hippo/train/torch/kernels/step_recorder.hpp"
-#include "hippo/train/torch/lane_of.hpp"
 #include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/precision.hpp"
 #include "hippo/train/torch/stateful_workload.hpp"
@@ -54,18 +54,37 @@ std::string network_of(const std::string& workload) {
   return workload.substr(workload.find('-') + 1);
 }
 
-/// Writes into a lane's row what its epoch needs beside its update.
-void put_values(const configuration& config, step_t at, hippo_cuda_lane& row) {
+/// Returns a workload's images on a device, which all workloads of the same ones
+/// share. To be called anywhere but on the device's thread, which reading files
+/// would keep from others.
+std::shared_ptr<const loaded_images>
+loaded(const workload_spec& spec, at::Device device, device_stream& stream) {
+  // Never destroyed, as what they hold belongs to whoever is there last.
+  static auto& all = *new shared_values<loaded_images>;
+  auto key = device.str() + (spec.name.starts_with("folder-") ? "folder" : "");
+  for (const auto& [name, x] : spec.options)
+    if (name.starts_with("data."))
+      key += '\n' + name + '=' + to_text(x);
+  return all.get(key, [&] {
+    auto data = read_data(spec);
+    return stream.run([&] {
+      return std::make_shared<const loaded_images>(std::move(data), device);
+    });
+  });
+}
+
+/// Writes what an epoch needs beside its update.
+void put_values(const configuration& config, step_t at, step_values& to) {
   const auto number = [&](const char* name) {
     return number_at(config, name, at);
   };
-  row.smoothing = static_cast<float>(number("label_smoothing"));
+  to->smoothing = static_cast<float>(number("label_smoothing"));
   if (config.contains("crop")) {
-    row.crop = static_cast<std::int32_t>(number("crop"));
-    row.flip = number("flip");
+    to->crop = static_cast<std::int32_t>(number("crop"));
+    to->flip = number("flip");
   }
   if (config.contains("cutout"))
-    row.cutout = static_cast<std::int32_t>(number("cutout"));
+    to->cutout = static_cast<std::int32_t>(number("cutout"));
 }
 
 update_rule rule_at(const configuration& config, step_t at) {
@@ -74,241 +93,191 @@ update_rule rule_at(const configuration& config, step_t at) {
   return rule;
 }
 
-/// Keeps what lanes have of some tensors as it is now, whatever happens to it
-/// until the end of its life. Both ways are few launches, however many tensors
-/// there are.
-class kept_lanes {
-public:
-  kept_lanes(const named_tensors& xs, const std::vector<std::size_t>& those,
-             std::size_t lanes) {
-    if (xs.empty() || those.empty())
-      return;
-    std::vector<at::Tensor> all, copies;
-    for (const auto& [name, x] : xs) {
-      all.push_back(x.detach());
-      copies.push_back(at::empty_like(all.back()));
-      for (auto i : those) {
-        parts_.push_back(lane_of(all.back(), i, lanes));
-        kept_.push_back(lane_of(copies.back(), i, lanes));
-      }
-    }
-    at::_foreach_copy_(copies, all);
-  }
-  kept_lanes(const kept_lanes&) = delete;
-  kept_lanes& operator=(const kept_lanes&) = delete;
-  ~kept_lanes() {
-    if (parts_.empty())
-      return;
-    try {
-      at::_foreach_copy_(parts_, kept_);
-    } catch (const std::exception& e) {
-      // A device that fails at this has failed at a step before, which is told.
-      TORCH_WARN("lanes that rest are not as they were: ", e.what());
-    }
-  }
-
-private:
-  std::vector<at::Tensor> parts_;
-  std::vector<at::Tensor> kept_;
-};
-
 class image_workload final : public stateful_workload {
 public:
-  image_workload(const workload_spec& spec, image_data data, at::Device device,
-                 std::size_t lanes)
-    : seed_(whole(spec.options.at("seed"))), device_(device),
-      precision_(precision_of(spec, device)),
-      data_(std::move(data)), training_(data_, data_.training, device, lanes),
-      validation_(data_, data_.validation, device, 1),
-      model_(make_network(network_of(spec.name), data_.form, device, lanes)),
-      state_(spec.name, model_->parameters(), model_->buffers(), lanes),
-      rows_(device, lanes), plain_(device, 1),
-      loss_(at::zeros({static_cast<std::int64_t>(lanes)},
-                      at::TensorOptions(device).dtype(at::kDouble))),
+  image_workload(const workload_spec& spec,
+                 std::shared_ptr<const loaded_images> images, at::Device device,
+                 device_stream& stream)
+    : stateful_workload(stream), seed_(whole(spec.options.at("seed"))),
+      device_(device), precision_(precision_of(spec, device)),
+      images_(std::move(images)), training_(images_->training, device),
+      validation_(images_->validation, device),
+      model_(make_network(network_of(spec.name), images_->data.form, device)),
+      state_(spec.name, model_->parameters(), model_->buffers()),
+      values_(device), plain_(device),
+      sums_(at::zeros({2}, at::TensorOptions(device).dtype(at::kDouble))),
+      read_sums_(at::zeros({2}, at::TensorOptions()
+                                  .dtype(at::kDouble)
+                                  .pinned_memory(!device.is_cpu()))),
       steps_(device) {
-    for (std::size_t i = 0; i < lanes; ++i)
-      image_workload::init(i);
-    std::vector<std::uint32_t> order(data_.validation.labels.size());
+    reset();
+    std::vector<std::uint32_t> order(images_->data.validation.labels.size());
     std::iota(order.begin(), order.end(), 0U);
-    validation_.set_order(0, order);
-    validation_.publish_orders();
+    validation_.set(order);
   }
-
-  [[nodiscard]] std::size_t lanes() const override { return model_->lanes(); }
 
   [[nodiscard]] workload_size size() const override {
     return {model_->operations(), model_->parameter_count(),
-            static_cast<double>(data_.training.labels.size())};
+            static_cast<double>(training_.size())};
   }
 
-  void check(const part& x) const override {
-    check_batch_size(*x.config, x.step, data_.training.labels.size());
+  void init() override {
+    stream_.run([this] { reset(); });
   }
 
-  [[nodiscard]] bool fit(const part& x, const part& y) const override {
-    return epoch_values_at(*x.config, x.step).batch_size
-           == epoch_values_at(*y.config, y.step).batch_size;
+  /// A step is one epoch; a last batch that is not full counts as any other.
+  void train(const configuration& config, step_t from, step_t to) override {
+    for (auto step = from; step < to; ++step)
+      train_epoch(config, step);
   }
 
-  /// Trains one epoch; a last batch that is not full counts as any other.
-  void train(const std::vector<part>& xs) override {
-    const tf32_scope products{precision_};
-    rows_.clear();
-    std::vector<std::optional<update_rule>> rules(lanes());
-    for (const auto& x : xs) {
-      put_values(*x.config, x.step, rows_[x.lane]);
-      rules[x.lane] = rule_at(*x.config, x.step);
-      rows_.activate(
-        x.lane, {seed_, x.step, 0, number_at(*x.config, "dropout", x.step)});
-      training_.set_order(
-        x.lane, epoch_order(seed_, x.step, data_.training.labels.size()));
-    }
-    training_.publish_orders();
-    const kept_lanes kept{model_->buffers(), resting(rules), lanes()};
-    const auto batch_size = static_cast<std::int64_t>(
-      whole(number_at(*xs.front().config, "batch_size", xs.front().step)));
-    loss_.zero_();
-    std::uint64_t iteration = 0;
-    for (std::int64_t first = 0; first < training_.size();
-         first += batch_size, ++iteration) {
-      const auto n = std::min(batch_size, training_.size() - first);
-      for (const auto& x : xs) {
-        rows_[x.lane].iteration = iteration;
-        rows_[x.lane].first = first;
-      }
-      state_.plan(rules, rows_);
-      rows_.publish();
-      steps_.run({n, rows_.drops(), state_.moments()},
-                 [this, n] { train_batch(n); });
-    }
-    const auto sums = loss_.to(at::kCPU);
-    for (const auto& x : xs)
-      state_.train_loss[x.lane] = sums.const_data_ptr<double>()[x.lane]
-                                  / static_cast<double>(training_.size());
-  }
-
-  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
-    const c10::InferenceMode guard;
-    const tf32_scope products{precision_};
+  metrics evaluate() override {
     const auto size = validation_.size();
-    auto loss = at::zeros_like(loss_);
-    auto right = at::zeros({count()}, loss.options().dtype(at::kLong));
-    plain_.activate(0, {});
-    for (std::int64_t first = 0; first < size; first += evaluation_batch) {
-      const auto n = std::min(evaluation_batch, size - first);
-      plain_[0].first = first;
+    each_batch(size, evaluation_batch, [this](std::int64_t first,
+                                              std::int64_t n) {
+      const c10::InferenceMode guard;
+      plain_->first = first;
       plain_.publish();
-      const auto images = batch(validation_, plain_, n).first;
-      const auto labels =
-        validation_.labels().narrow(0, first, n).expand({count(), n});
-      // The same for each lane; no copy for one.
-      const auto scores =
-        scores_of(images.unsqueeze(3)
-                    .expand({-1, -1, -1, count(), -1})
-                    .flatten(3),
-                  nullptr);
-      loss.add_(losses(scores, labels).sum(1, false, at::kDouble));
-      right.add_(scores.argmax(2).eq(labels).sum(1));
-    }
-    loss = loss.to(at::kCPU);
-    right = right.to(at::kCPU);
-    std::vector<metrics> result;
-    for (auto i : xs)
-      result.push_back(
-        {{"val_accuracy",
-          static_cast<double>(right.const_data_ptr<std::int64_t>()[i])
-            / static_cast<double>(size)},
-         {"val_loss",
-          loss.const_data_ptr<double>()[i] / static_cast<double>(size)},
-         {"train_loss", state_.train_loss[i]}});
-    return result;
-  }
-
-  void init(std::size_t lane) override {
-    model_->init(lane, seed_);
-    state_.restart(lane, std::log(static_cast<double>(data_.form.classes)));
+      steps_.run({n, measuring}, [this, n] { measure_batch(n); });
+    });
+    const auto [loss, right] = read_sums();
+    return {{"val_accuracy", right / static_cast<double>(size)},
+            {"val_loss", loss / static_cast<double>(size)},
+            {"train_loss", state_.train_loss}};
   }
 
 private:
+  /// In the place of a step's values where a batch is measured.
+  static constexpr std::int64_t measuring = -1;
+
   training_state& state() override { return state_; }
 
-  static std::vector<std::size_t>
-  resting(const std::vector<std::optional<update_rule>>& rules) {
-    std::vector<std::size_t> result;
-    for (std::size_t i = 0; i < rules.size(); ++i)
-      if (!rules[i])
-        result.push_back(i);
-    return result;
+  void reset() {
+    model_->init(seed_);
+    state_.restart(std::log(static_cast<double>(images_->data.form.classes)));
   }
 
-  /// Trains all lanes by their next `n` images.
+  void train_epoch(const configuration& config, step_t step) {
+    check_batch_size(config, step, static_cast<std::size_t>(training_.size()));
+    const auto rule = rule_at(config, step);
+    const auto batch_size
+      = static_cast<std::int64_t>(whole(number_at(config, "batch_size", step)));
+    const auto order = epoch_order(
+      seed_, step, static_cast<std::size_t>(training_.size()));
+    std::uint64_t iteration = 0;
+    stream_.run([&] {
+      values_.reset({seed_, step, 0, number_at(config, "dropout", step)});
+      put_values(config, step, values_);
+      training_.set(order);
+    });
+    each_batch(training_.size(), batch_size, [&](std::int64_t first,
+                                                 std::int64_t n) {
+      values_->iteration = iteration++;
+      values_->first = first;
+      state_.plan(rule, values_);
+      values_.publish();
+      steps_.run({n, values_.drops(), state_.moments()},
+                 [this, n] { train_batch(n); });
+    });
+    state_.train_loss
+      = read_sums().first / static_cast<double>(training_.size());
+  }
+
+  /// Launches `f` for each batch of `size` images, and begins the sums anew.
+  /// @param f takes the first image's place and how many there are
+  template <class F>
+  void each_batch(std::int64_t size, std::int64_t batch_size, const F& f) {
+    std::int64_t first = 0;
+    stream_.run_each([&] {
+      const tf32_scope products{precision_};
+      if (first == 0)
+        sums_.zero_();
+      f(first, std::min(batch_size, size - first));
+      first += batch_size;
+      return first < size;
+    });
+  }
+
+  /// The sums, once the device has them.
+  std::pair<double, double> read_sums() {
+    stream_.finish(
+      [this] { read_sums_.copy_(sums_, /*non_blocking=*/true); });
+    const auto* sums = read_sums_.const_data_ptr<double>();
+    return {sums[0], sums[1]};
+  }
+
+  /// Trains by the next `n` images.
   void train_batch(std::int64_t n) {
-    const auto [images, targets] = batch(training_, rows_, n);
-    const auto means = losses(scores_of(images, &rows_), targets).mean(1);
-    // Each lane's gradient is that of its own mean.
-    state_.go_back(means.sum(), loss_scale(precision_));
-    state_.apply(rows_);
-    loss_.add_(
-      means.detach().to(at::kDouble).mul_(static_cast<double>(n)));
+    const auto [images, targets] = batch(training_, values_, n);
+    const auto mean = losses(scores_of(images, &values_), targets).mean();
+    state_.go_back(mean, loss_scale(precision_));
+    state_.apply(values_);
+    sums_[0].add_(mean.detach().to(at::kDouble).mul_(static_cast<double>(n)));
+  }
+
+  /// Adds up the loss of the next `n` images, and how many are scored right.
+  void measure_batch(std::int64_t n) {
+    const auto [images, targets] = batch(validation_, plain_, n);
+    const auto scores = scores_of(images, nullptr);
+    const auto labels = targets.argmax(1);
+    sums_[0].add_(losses(scores, labels).sum(at::kDouble));
+    sums_[1].add_(scores.argmax(1).eq(labels).sum());
   }
 
   /// Returns the scores of images as `batch` gives them.
-  /// @param rows as for `model::forward`
-  at::Tensor scores_of(const at::Tensor& images, const lane_table* rows) {
+  /// @param values as for `model::forward`
+  at::Tensor scores_of(const at::Tensor& images, const step_values* values) {
     const autocast_scope numbers{precision_, device_};
     // Channels-last, in which pooling is many times faster.
-    return model_->forward(images.permute({0, 3, 1, 2}), rows).to(at::kFloat);
+    return model_->forward(images.permute({0, 3, 1, 2}), values).to(at::kFloat);
   }
 
-  /// Returns the next `n` images (images x height x width x (lanes * channels))
-  /// and what is to be said of them: shares of the classes (lanes x images x
-  /// classes).
-  static std::pair<at::Tensor, at::Tensor>
-  batch(const image_source& from, const lane_table& rows, std::int64_t n) {
+  /// Returns the next `n` images (images x height x width x channels) and what is
+  /// to be said of them: shares of the classes (images x classes).
+  std::pair<at::Tensor, at::Tensor> batch(const image_order& from,
+                                          const step_values& values,
+                                          std::int64_t n) const {
     const auto& set = from.arrays();
-    const auto lanes = static_cast<std::int64_t>(rows.lanes());
-    const auto options = from.labels().options().dtype(at::kFloat);
+    const auto options = at::TensorOptions(device_).dtype(at::kFloat);
     auto images =
-      at::empty({n, set.height, set.width, lanes * set.channels}, options);
-    auto targets = at::empty({lanes, n, set.classes}, options);
-    step_kernels::of(images.device()).put_batch(set, rows, images, targets);
+      at::empty({n, set.height, set.width, set.channels}, options);
+    auto targets = at::empty({n, set.classes}, options);
+    step_kernels::of(device_).put_batch(set, values, images, targets);
     return {images, targets};
   }
 
-  /// Returns every image's loss (lanes x images).
+  /// Returns every image's loss.
   /// @param targets classes, or shares of all classes
   static at::Tensor losses(const at::Tensor& scores,
                            const at::Tensor& targets) {
-    return at::cross_entropy_loss(scores.flatten(0, 1), targets.flatten(0, 1),
-                                  {}, at::Reduction::None)
-      .view({scores.size(0), scores.size(1)});
-  }
-
-  [[nodiscard]] std::int64_t count() const {
-    return static_cast<std::int64_t>(lanes());
+    return at::cross_entropy_loss(scores, targets, {}, at::Reduction::None);
   }
 
   std::uint64_t seed_;
   at::Device device_;
   precision precision_;
-  image_data data_;
-  image_source training_;
-  image_source validation_;
+  std::shared_ptr<const loaded_images> images_;
+  image_order training_;
+  image_order validation_;
   std::unique_ptr<model> model_;
   training_state state_;
-  lane_table rows_;
-  lane_table plain_; ///< one row: images as they are
-  at::Tensor loss_;  ///< each lane's sum over the images of an epoch so far
+  step_values values_;
+  step_values plain_; ///< images as they are
+  at::Tensor sums_; ///< over the images so far: of losses, of right answers
+  at::Tensor read_sums_; ///< a copy on the machine
   step_recorder steps_;
 };
 
 } // namespace
 
-std::unique_ptr<laned_workload> make_image_workload(const workload_spec& spec,
-                                                    const std::string& device) {
-  auto data = read_data(spec);
-  return std::make_unique<image_workload>(spec, std::move(data),
-                                          at::Device{device}, lanes_of(spec));
+std::unique_ptr<workload> make_image_workload(const workload_spec& spec,
+                                              at::Device device,
+                                              device_stream& stream) {
+  auto images = loaded(spec, device, stream);
+  return stream.run([&] {
+    return std::make_unique<image_workload>(spec, std::move(images), device,
+                                            stream);
+  });
 }
 
 } // namespace hippo

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "hippo/train/torch/kernels/step_kernels.hpp"
-#include "hippo/train/torch/lane_of.hpp"
 
 namespace hippo {
 
@@ -42,19 +41,18 @@ void ensure(std::vector<at::Tensor>& moments,
 
 } // namespace
 
-optimizer::optimizer(std::vector<at::Tensor> weights, std::size_t lanes,
-                     decay_predicate decays)
-  : weights_(std::move(weights)), lanes_(lanes) {
+optimizer::optimizer(std::vector<at::Tensor> weights, decay_predicate decays)
+  : weights_(std::move(weights)) {
   for (const auto& x : weights_)
     decays_.push_back(decays(x));
 }
 
-void optimizer::restart(std::size_t lane, optimizer_kind x) {
-  lanes_[lane] = {x, 0};
+void optimizer::restart(optimizer_kind x) {
+  progress_ = {x, 0};
   const auto clear = [&](std::vector<at::Tensor>& moments) {
     ensure(moments, weights_);
     for (const auto& moment : moments)
-      lane_of(moment, lane, lanes_.size()).zero_();
+      moment.zero_();
   };
   if (x != optimizer_kind::none)
     clear(first_);
@@ -62,17 +60,13 @@ void optimizer::restart(std::size_t lane, optimizer_kind x) {
     clear(second_);
 }
 
-void optimizer::plan(const std::vector<std::optional<update_rule>>& rules,
-                     lane_table& rows) {
-  for (std::size_t i = 0; i < rules.size(); ++i)
-    if (const auto& rule = rules[i]) {
-      if (rule->kind != lanes_[i].kind)
-        restart(i, rule->kind);
-      rows[i].rule = kernel_rule(*rule, ++lanes_[i].count);
-    }
+void optimizer::plan(const update_rule& rule, step_values& values) {
+  if (rule.kind != progress_.kind)
+    restart(rule.kind);
+  values->rule = kernel_rule(rule, ++progress_.count);
 }
 
-void optimizer::apply(const lane_table& rows) const {
+void optimizer::apply(const step_values& values) const {
   const at::NoGradGuard no_grad;
   weight_update x{weights_, {}, first_, second_, decays_};
   for (const auto& weight : weights_) {
@@ -81,7 +75,7 @@ void optimizer::apply(const lane_table& rows) const {
       gradient = at::empty_like(weight).copy_(gradient);
     x.gradients.push_back(std::move(gradient));
   }
-  step_kernels::of(weights_.front().device()).update(x, rows);
+  step_kernels::of(weights_.front().device()).update(x, values);
 }
 
 } // namespace hippo

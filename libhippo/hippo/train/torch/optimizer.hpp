@@ -2,12 +2,10 @@
 
 #include <torch/types.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
-#include "hippo/train/torch/lane_table.hpp"
+#include "hippo/train/torch/step_values.hpp"
 
 namespace hippo {
 
@@ -28,51 +26,41 @@ using decay_predicate = bool (*)(const at::Tensor& weight);
 
 inline bool all_decay(const at::Tensor& /*weight*/) { return true; }
 
-/// Updates weights, of floats, as PyTorch's `SGD` (dampening 0) and `AdamW` (epsilon 1e-8)
-/// do; every hyper-parameter may be another one at every update.
+/// Updates weights, of floats, as PyTorch's `SGD` (dampening 0) and `AdamW`
+/// (epsilon 1e-8) do; every hyper-parameter may be another one at every update.
 ///
-/// The weights are those of several lanes (`laned_workload`), each of which has
-/// moments and a count of its own and may follow another rule than the others.
-///
-/// With another kind than that of the update before, a lane's moments and count
-/// begin afresh: they mean different things to the two. Otherwise they stay,
-/// and new values count from the update that they are given to; AdamW's bias
-/// correction uses the present betas, as in PyTorch.
+/// With another kind than that of the update before, moments and count begin
+/// afresh: they mean different things to the two. Otherwise they stay, and new
+/// values count from the update that they are given to; AdamW's bias correction
+/// uses the present betas, as in PyTorch.
 class optimizer {
 public:
-  /// What a lane has beside its moments.
+  /// What there is beside moments.
   struct progress {
     optimizer_kind kind = optimizer_kind::none; ///< of the last update
     std::uint64_t count = 0;                    ///< updates with this kind
   };
 
-  /// @param weights each with the lanes' own ones behind each other along
-  ///        dimension 0
-  optimizer(std::vector<at::Tensor> weights, std::size_t lanes,
-            decay_predicate decays = all_decay);
+  explicit optimizer(std::vector<at::Tensor> weights,
+                     decay_predicate decays = all_decay);
 
   // An update has two parts. What is decided on the host comes first; then what
   // the device computes, which is the same whatever was decided.
 
-  /// Counts an update of each lane that has a rule, and writes into its row how
-  /// that is done. REQUIRES: a place for each lane.
-  void plan(const std::vector<std::optional<update_rule>>& rules,
-            lane_table& rows);
+  /// Counts an update, and writes into `values` how it is done.
+  void plan(const update_rule& rule, step_values& values);
 
-  /// Updates the weights of the lanes that are active by their gradients, as
-  /// planned.
-  void apply(const lane_table& rows) const;
+  /// Updates the weights by their gradients, as planned.
+  void apply(const step_values& values) const;
 
-  /// Gives a lane zero moments, as before a first update of kind `x`.
-  void restart(std::size_t lane, optimizer_kind x);
+  /// Sets moments to zero, as before a first update of kind `x`.
+  void restart(optimizer_kind x);
 
-  [[nodiscard]] const progress& at(std::size_t lane) const {
-    return lanes_[lane];
-  }
-  void set_count(std::size_t lane, std::uint64_t x) { lanes_[lane].count = x; }
+  [[nodiscard]] const progress& present() const { return progress_; }
+  void set_count(std::uint64_t x) { progress_.count = x; }
 
-  // The moments, one for each weight and shaped like it. What they hold where a
-  // lane's kind has none means nothing; empty while no lane has any.
+  // The moments, one for each weight and shaped like it. What they hold where
+  // the present kind has none means nothing; empty until there were any.
 
   /// SGD's momentum buffers, AdamW's mean.
   [[nodiscard]] const std::vector<at::Tensor>& first() const { return first_; }
@@ -84,7 +72,7 @@ public:
 
 private:
   std::vector<at::Tensor> weights_;
-  std::vector<progress> lanes_;
+  progress progress_;
   std::vector<bool> decays_; ///< by weight
   std::vector<at::Tensor> first_;
   std::vector<at::Tensor> second_;

@@ -8,6 +8,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "hippo/core/number.hpp"
+#include "hippo/train/torch/data/shared_values.hpp"
 #include "hippo/train/torch/data/span_data.hpp"
 #include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/kernels/step_recorder.hpp"
@@ -27,11 +29,11 @@ constexpr std::size_t evaluation_batch = 32;
 constexpr std::size_t longest_answer = 30;
 
 /// The hyper-parameters of one step.
-struct step_values : epoch_values {
+struct span_values : epoch_values {
   double clip = 0;
 };
 
-step_values values_at(const configuration& config, step_t at) {
+span_values values_at(const configuration& config, step_t at) {
   return {epoch_values_at(config, at), number_at(config, "clip", at)};
 }
 
@@ -111,83 +113,42 @@ void copy_pretrained(const named_tensors& to, const tensor_map& from,
   }
 }
 
-/// Of one lane.
 class span_workload final : public stateful_workload {
 public:
-  span_workload(const workload_spec& spec, span_data data, at::Device device)
-    : seed_(whole(spec.options.at("seed"))),
+  span_workload(const workload_spec& spec,
+                std::shared_ptr<const span_data> data, tensor_map pretrained,
+                at::Device device, device_stream& stream)
+    : stateful_workload(stream), seed_(whole(spec.options.at("seed"))),
       length_(whole(spec.options.at("data.length"))),
       weights_path_(std::get<std::string>(spec.options.at("weights"))),
       device_(device), precision_(precision_of(spec, device)),
       data_(std::move(data)), network_(sizes_of(spec), device),
-      state_(spec.name, network_.parameters(), {}, 1, decays), rows_(device, 1),
+      state_(spec.name, network_.parameters(), {}, decays), values_(device),
       loss_(at::zeros({}, at::TensorOptions(device).dtype(at::kDouble))),
-      steps_(device) {
-    if (!weights_path_.empty()) {
-      if (!std::filesystem::exists(weights_path_))
-        throw missing_data_error("there is no file of weights "
-                                 + weights_path_
-                                 + ": give another one as weights, or none");
-      pretrained_ = read_weights(weights_path_);
-    }
-    span_workload::init(0);
+      steps_(device), pretrained_(std::move(pretrained)) {
+    reset();
   }
-
-  [[nodiscard]] std::size_t lanes() const override { return 1; }
 
   [[nodiscard]] workload_size size() const override {
     double parameters = 0;
     for (const auto& [name, x] : network_.parameters())
       parameters += static_cast<double>(x.numel());
     return {network_.operations(static_cast<std::int64_t>(length_)),
-            parameters, static_cast<double>(data_.training.windows.size())};
+            parameters, static_cast<double>(data_->training.windows.size())};
   }
 
-  void check(const part& x) const override {
-    check_batch_size(*x.config, x.step, data_.training.windows.size());
+  void init() override {
+    stream_.run([this] { reset(); });
   }
 
-  [[nodiscard]] bool fit(const part& x, const part& y) const override {
-    return x.lane == y.lane;
+  /// A step is one epoch; a last batch that is not full counts as any other.
+  void train(const configuration& config, step_t from, step_t to) override {
+    for (auto step = from; step < to; ++step)
+      train_epoch(config, step);
   }
 
-  /// Trains one epoch; a last batch that is not full counts as any other.
-  void train(const std::vector<part>& xs) override {
-    const tf32_scope products{precision_};
-    const auto& x = xs.front();
-    const auto values = values_at(*x.config, x.step);
-    const auto windows =
-      epoch_order(seed_, x.step, data_.training.windows.size());
-    rows_.clear();
-    rows_.activate(0, {seed_, x.step, 0, values.dropout});
-    const bool clips = values.clip > 0;
-    if (clips)
-      rows_[0].clip = static_cast<float>(values.clip);
-    loss_.zero_();
-    std::uint64_t iteration = 0;
-    for (std::size_t first = 0; first < windows.size();
-         first += values.batch_size, ++iteration) {
-      const auto n =
-        std::min<std::size_t>(values.batch_size, windows.size() - first);
-      const auto& batch = put_batch(data_.training, windows.data() + first, n);
-      rows_[0].iteration = iteration;
-      state_.plan({values.rule}, rows_);
-      rows_.publish();
-      network_.seed(rows_[0]);
-      // LibTorch's attention is given the share of dropout when it is launched.
-      steps_.run({static_cast<std::int64_t>(n), rows_[0].dropout_limit, clips,
-                  state_.moments()},
-                 [&] { train_batch(batch, clips); });
-    }
-    state_.train_loss[x.lane] =
-      loss_.item<double>() / static_cast<double>(windows.size());
-  }
-
-  std::vector<metrics>
-  evaluate(const std::vector<std::size_t>& /*xs*/) override {
-    const c10::InferenceMode guard;
-    const tf32_scope products{precision_};
-    const auto& set = data_.validation;
+  metrics evaluate() override {
+    const auto& set = data_->validation;
     std::vector<predicted_span> answers(set.questions.size());
     std::vector<std::uint32_t> windows(set.windows.size());
     std::iota(windows.begin(), windows.end(), 0U);
@@ -195,12 +156,8 @@ public:
     for (std::size_t first = 0; first < windows.size();
          first += evaluation_batch) {
       const auto n = std::min(evaluation_batch, windows.size() - first);
-      const auto& batch = put_batch(set, windows.data() + first, n);
-      const auto scores = scores_of(batch, nullptr);
-      loss += span_loss(scores, batch.starts, batch.ends, at::Reduction::Sum)
-                .item<double>();
-      const auto starts = scores.start.to(at::kCPU).contiguous();
-      const auto ends = scores.end.to(at::kCPU).contiguous();
+      const auto [starts, ends, sum] = measured(set, windows.data() + first, n);
+      loss += sum.item<double>();
       for (std::size_t i = 0; i < n; ++i) {
         const auto& window = set.windows[first + i];
         const auto best =
@@ -221,33 +178,99 @@ public:
     return {metrics{{"val_exact", sum.exact / questions},
                     {"val_f1", sum.f1 / questions},
                     {"val_loss", loss / static_cast<double>(windows.size())},
-                    {"train_loss", state_.train_loss.front()}}};
-  }
-
-  void init(std::size_t lane) override {
-    network_.init(seed_);
-    if (!weights_path_.empty())
-      copy_pretrained(network_.parameters(), pretrained_, weights_path_);
-    state_.restart(lane, std::log(static_cast<double>(length_)));
+                    {"train_loss", state_.train_loss}}};
   }
 
 private:
   training_state& state() override { return state_; }
 
-  /// @param rows as for `bert::forward`
-  span_scores scores_of(const span_batch& batch, const lane_table* rows) const {
+  void reset() {
+    network_.init(seed_);
+    if (!weights_path_.empty())
+      copy_pretrained(network_.parameters(), pretrained_, weights_path_);
+    state_.restart(std::log(static_cast<double>(length_)));
+  }
+
+  void train_epoch(const configuration& config, step_t step) {
+    const auto& set = data_->training;
+    check_batch_size(config, step, set.windows.size());
+    const auto values = values_at(config, step);
+    const auto windows = epoch_order(seed_, step, set.windows.size());
+    const bool clips = values.clip > 0;
+    std::uint64_t iteration = 0;
+    std::size_t first = 0;
+    stream_.run_each([&] {
+      const tf32_scope products{precision_};
+      if (first == 0) {
+        values_.reset({seed_, step, 0, values.dropout});
+        if (clips)
+          values_->clip = static_cast<float>(values.clip);
+        loss_.zero_();
+      }
+      const auto n =
+        std::min<std::size_t>(values.batch_size, windows.size() - first);
+      const auto& batch = put_batch(set, windows.data() + first, n);
+      values_->iteration = iteration++;
+      state_.plan(values.rule, values_);
+      values_.publish();
+      network_.seed(*values_);
+      // LibTorch's attention is given the share of dropout when it is launched.
+      steps_.run({static_cast<std::int64_t>(n), values_->dropout_limit, clips,
+                  state_.moments()},
+                 [&] { train_batch(batch, clips); });
+      first += values.batch_size;
+      return first < windows.size();
+    });
+    state_.train_loss
+      = read(loss_).item<double>() / static_cast<double>(windows.size());
+  }
+
+  /// Returns a copy of a tensor on the machine, once the device has it.
+  at::Tensor read(const at::Tensor& x) {
+    const auto result
+      = at::empty(x.sizes(), at::TensorOptions()
+                               .dtype(x.scalar_type())
+                               .pinned_memory(!device_.is_cpu()));
+    stream_.finish([&] { result.copy_(x, /*non_blocking=*/true); });
+    return result;
+  }
+
+  /// Windows that were scored.
+  struct scored {
+    at::Tensor starts, ends; ///< windows x tokens, on the machine
+    at::Tensor loss;         ///< sum over the windows
+  };
+
+  scored measured(const span_set& set, const std::uint32_t* indices,
+                  std::size_t size) {
+    scored there;
+    stream_.run([&] {
+      const c10::InferenceMode guard;
+      const tf32_scope products{precision_};
+      const auto& batch = put_batch(set, indices, size);
+      const auto scores = scores_of(batch, nullptr);
+      there = {scores.start.contiguous(), scores.end.contiguous(),
+               span_loss(scores, batch.starts, batch.ends, at::Reduction::Sum)
+                 .to(at::kDouble)};
+    });
+    return {read(there.starts), read(there.ends), read(there.loss)};
+  }
+
+  /// @param values as for `bert::forward`
+  span_scores scores_of(const span_batch& batch,
+                        const step_values* values) const {
     const autocast_scope numbers{precision_, device_};
-    const auto scores = network_.forward(batch.inputs, rows);
+    const auto scores = network_.forward(batch.inputs, values);
     return {scores.start.to(at::kFloat), scores.end.to(at::kFloat)};
   }
 
   void train_batch(const span_batch& batch, bool clips) {
-    const auto mean = span_loss(scores_of(batch, &rows_), batch.starts,
+    const auto mean = span_loss(scores_of(batch, &values_), batch.starts,
                                 batch.ends, at::Reduction::Mean);
     state_.go_back(mean, loss_scale(precision_));
     if (clips)
-      state_.clip_gradients(rows_);
-    state_.apply(rows_);
+      state_.clip_gradients(values_);
+    state_.apply(values_);
     loss_.add_(mean.detach(), static_cast<double>(batch.starts.size(0)));
   }
 
@@ -302,10 +325,10 @@ private:
   std::string weights_path_;
   at::Device device_;
   precision precision_;
-  span_data data_;
+  std::shared_ptr<const span_data> data_;
   bert network_;
   training_state state_;
-  lane_table rows_; ///< one
+  step_values values_;
   at::Tensor loss_; ///< sum over the windows of an epoch so far
   std::map<std::size_t, span_batch> batches_; ///< by size
   step_recorder steps_;
@@ -314,10 +337,28 @@ private:
 
 } // namespace
 
-std::unique_ptr<laned_workload> make_span_workload(const workload_spec& spec,
-                                                   const std::string& device) {
-  return std::make_unique<span_workload>(spec, data_of(spec),
-                                         at::Device{device});
+std::unique_ptr<workload> make_span_workload(const workload_spec& spec,
+                                             at::Device device,
+                                             device_stream& stream) {
+  static auto& all = *new shared_values<span_data>;
+  std::string key;
+  for (const auto& [name, x] : spec.options)
+    if (name.starts_with("data."))
+      key += '\n' + name + '=' + to_text(x);
+  auto data = all.get(
+    key, [&] { return std::make_shared<const span_data>(data_of(spec)); });
+  tensor_map pretrained;
+  if (const auto& path = std::get<std::string>(spec.options.at("weights"));
+      !path.empty()) {
+    if (!std::filesystem::exists(path))
+      throw missing_data_error("there is no file of weights " + path
+                               + ": give another one as weights, or none");
+    pretrained = read_weights(path);
+  }
+  return stream.run([&] {
+    return std::make_unique<span_workload>(
+      spec, std::move(data), std::move(pretrained), device, stream);
+  });
 }
 
 } // namespace hippo

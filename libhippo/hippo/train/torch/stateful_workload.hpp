@@ -1,37 +1,46 @@
 #pragma once
 
-#include <cstddef>
 #include <memory>
 #include <string>
 
-#include "hippo/train/lanes.hpp"
+#include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/torch/training_state.hpp"
+#include "hippo/train/workload.hpp"
 
 namespace hippo {
 
-/// Lanes that hold a `training_state`, which keeps and writes what they are in.
-class stateful_workload : public laned_workload {
+/// A workload that holds a `training_state`, which keeps and writes its own, and
+/// launches all that it does on a stream of its own.
+/// REQUIRES: a class that derives from it is made, and let go of, by `run` of
+/// that stream.
+class stateful_workload : public workload {
 public:
-  std::string save(std::size_t lane) final { return state().save(lane); }
-
-  void load(std::size_t lane, const std::string& bytes) final {
-    state().load(lane, bytes);
+  std::string save() final {
+    return stream_.run([this] { return state().save(); });
   }
 
-  std::shared_ptr<const workload_state> snapshot(std::size_t lane) final {
-    return state().snapshot(lane);
+  void load(const std::string& bytes) final {
+    stream_.run([&] { state().load(bytes); });
   }
 
-  void restore(std::size_t lane, const workload_state& x) final {
-    state().restore(lane, x);
+  std::shared_ptr<const workload_state> snapshot() final {
+    return stream_.run([this] { return state().snapshot(); });
   }
 
-  void export_weights(std::size_t lane, const std::string& path) final {
-    state().export_weights(lane, path);
+  void restore(const workload_state& x) final {
+    stream_.run([&] { state().restore(x); });
+  }
+
+  void export_weights(const std::string& path) final {
+    stream_.run([&] { state().export_weights(path); });
   }
 
 protected:
+  explicit stateful_workload(device_stream& stream) : stream_(stream) {}
+
   virtual training_state& state() = 0;
+
+  device_stream& stream_;
 };
 
 } // namespace hippo

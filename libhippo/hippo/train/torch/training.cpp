@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "hippo/train/torch/device_thread.hpp"
+#include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/kernels/cuda_kernels.hpp"
 #include "hippo/train/torch/span_workload.hpp"
@@ -131,6 +131,9 @@ expected<device_info> prepare_cuda(const at::Device& device) {
   // cuBLAS is deterministic only with a workspace of fixed size, whose size
   // decides the bits.
   ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", 1);
+  // As many streams as CUDA can feed at a time: beyond the 8 of its default,
+  // leases would wait for each other.
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   auto result = find_gpu(device.str(), device.index());
   if (!result)
     return result;
@@ -159,72 +162,55 @@ expected<device_info> prepare_cuda(const at::Device& device) {
   return result;
 }
 
-/// Lanes on a GPU: made, used and let go of on its thread alone.
-class gpu_workload final : public laned_workload {
+/// A built-in workload with the stream that it launches on: on a GPU it is made
+/// and let go of by that.
+class streaming_workload final : public workload {
 public:
-  template <class Make>
-  gpu_workload(at::Device device, const Make& make)
-    : thread_(device_thread::of(device)), work_(thread_.run(make)) {}
+  streaming_workload(const workload_spec& spec, at::Device device)
+    : stream_(device),
+      work_(spec.name.starts_with("squad-")
+              ? make_span_workload(spec, device, stream_)
+              : make_image_workload(spec, device, stream_)) {}
 
-  ~gpu_workload() override {
+  ~streaming_workload() override {
     try {
-      thread_.run([this] {
-        thread_.synchronize();
-        work_.reset();
-      });
+      stream_.finish([] {});
+      stream_.run([this] { work_.reset(); });
     } catch (const std::exception& e) {
       TORCH_WARN("letting go of a workload: ", e.what());
     }
   }
 
-  gpu_workload(const gpu_workload&) = delete;
-  gpu_workload& operator=(const gpu_workload&) = delete;
+  streaming_workload(const streaming_workload&) = delete;
+  streaming_workload& operator=(const streaming_workload&) = delete;
 
-  [[nodiscard]] std::size_t lanes() const override { return work_->lanes(); }
+  void init() override { work_->init(); }
+
+  void train(const configuration& config, step_t from, step_t to) override {
+    work_->train(config, from, to);
+  }
+
+  metrics evaluate() override { return work_->evaluate(); }
+
+  std::string save() override { return work_->save(); }
+
+  void load(const std::string& bytes) override { work_->load(bytes); }
+
+  std::shared_ptr<const workload_state> snapshot() override {
+    return work_->snapshot();
+  }
+
+  void restore(const workload_state& x) override { work_->restore(x); }
 
   [[nodiscard]] workload_size size() const override { return work_->size(); }
 
-  void check(const part& x) const override { work_->check(x); }
-
-  [[nodiscard]] bool fit(const part& x, const part& y) const override {
-    return work_->fit(x, y);
-  }
-
-  void train(const std::vector<part>& xs) override {
-    thread_.run([&] { work_->train(xs); });
-  }
-
-  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
-    return thread_.run([&] { return work_->evaluate(xs); });
-  }
-
-  void init(std::size_t lane) override {
-    thread_.run([&] { work_->init(lane); });
-  }
-
-  std::string save(std::size_t lane) override {
-    return thread_.run([&] { return work_->save(lane); });
-  }
-
-  void load(std::size_t lane, const std::string& bytes) override {
-    thread_.run([&] { work_->load(lane, bytes); });
-  }
-
-  std::shared_ptr<const workload_state> snapshot(std::size_t lane) override {
-    return thread_.run([&] { return work_->snapshot(lane); });
-  }
-
-  void restore(std::size_t lane, const workload_state& x) override {
-    thread_.run([&] { work_->restore(lane, x); });
-  }
-
-  void export_weights(std::size_t lane, const std::string& path) override {
-    thread_.run([&] { work_->export_weights(lane, path); });
+  void export_weights(const std::string& path) override {
+    work_->export_weights(path);
   }
 
 private:
-  device_thread& thread_;
-  std::unique_ptr<laned_workload> work_;
+  device_stream stream_;
+  std::unique_ptr<workload> work_;
 };
 
 } // namespace
@@ -257,8 +243,8 @@ void on_device_lost(device_lost_handler f) {
   device_thread::on_lost(f);
 }
 
-std::unique_ptr<laned_workload> make_lanes(const workload_spec& spec,
-                                           const std::string& device) {
+std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
+                                                 const std::string& device) {
   const at::Device x{device};
   const auto wanted = numerics_of(spec), offered
     = std::string{to_text(process_numerics())};
@@ -266,13 +252,7 @@ std::unique_ptr<laned_workload> make_lanes(const workload_spec& spec,
     throw std::invalid_argument("numerics: this trainer computes with "
                                 + offered + " ones, not with " + wanted
                                 + " ones");
-  const auto make = [&] {
-    return spec.name.starts_with("squad-") ? make_span_workload(spec, device)
-                                           : make_image_workload(spec, device);
-  };
-  if (x.is_cuda())
-    return std::make_unique<gpu_workload>(x, make);
-  return make();
+  return std::make_unique<streaming_workload>(spec, x);
 }
 
 void add_built_in_workloads(workload_registry& registry,
@@ -280,7 +260,7 @@ void add_built_in_workloads(workload_registry& registry,
   for (const auto& x : built_in_workloads())
     if (!x.open)
       registry.add(x, [device](const workload_spec& spec) {
-        return first_lane(make_lanes(spec, device));
+        return make_built_in_workload(spec, device);
       });
 }
 

@@ -4,17 +4,16 @@
 #include <string>
 
 #include "hippo/train/device.hpp"
-#include "hippo/train/lanes.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
 
 /// Makes the implementation of one of `built_in_workloads()`, which trains on
-/// `device`: on a GPU by its `device_thread`, whoever calls.
+/// `device`: on a GPU by a `device_stream` of its own, whoever calls.
 /// Throws what `make_image_workload` and `make_span_workload` throw, and
 /// `std::invalid_argument` if the process computes with other `numerics`.
 /// REQUIRES: `prepare_device(device)` was successful.
-std::unique_ptr<laned_workload> make_lanes(const workload_spec& spec,
-                                           const std::string& device);
+std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
+                                                 const std::string& device);
 
 } // namespace hippo

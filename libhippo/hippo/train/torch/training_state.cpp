@@ -9,7 +9,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "hippo/train/torch/lane_of.hpp"
 #include "hippo/train/torch/weights_file.hpp"
 
 namespace hippo {
@@ -29,7 +28,7 @@ at::Tensor bytes_as_tensor(const std::string& x) {
   return result;
 }
 
-std::string to_bytes(const lane_state& x) {
+std::string to_bytes(const state_parts& x) {
   auto result = x.tensors;
   result["train_loss"] = at::scalar_tensor(x.train_loss, at::kDouble);
   result["optimizer.kind"] =
@@ -40,8 +39,8 @@ std::string to_bytes(const lane_state& x) {
   return hippo::to_bytes(result);
 }
 
-lane_state lane_state_from_bytes(const std::string& bytes) {
-  lane_state result;
+state_parts parts_from_bytes(const std::string& bytes) {
+  state_parts result;
   result.tensors = tensors_from_bytes(bytes);
   const auto take = [&](const char* name) {
     auto x = result.tensors.extract(name);
@@ -62,11 +61,11 @@ lane_state lane_state_from_bytes(const std::string& bytes) {
   return result;
 }
 
-/// A lane's state in memory of its own.
+/// A state in memory of its own.
 class copied_state final : public workload_state {
 public:
   /// @param from shares memory with what is trained
-  explicit copied_state(lane_state from) : state_(std::move(from)) {
+  explicit copied_state(state_parts from) : state_(std::move(from)) {
     const auto shared = state_.tensors;
     for (auto& [name, x] : state_.tensors) {
       x = at::empty_like(x);
@@ -80,7 +79,7 @@ public:
     }
   }
 
-  [[nodiscard]] const lane_state& state() const { return state_; }
+  [[nodiscard]] const state_parts& state() const { return state_; }
 
   [[nodiscard]] std::string bytes() const override {
     if (!copied_)
@@ -97,10 +96,23 @@ public:
     return to_bytes(state_);
   }
 
+  /// Lets the present stream, of whichever workload, read the copies: they are
+  /// there by then, and their memory is used again only after that.
+  void be_read() const {
+    if (!copied_)
+      return;
+    const auto device = copied_->device();
+    const c10::impl::VirtualGuardImpl streams{device.type()};
+    const auto stream = streams.getStream(device);
+    copied_->block(stream);
+    for (const auto& [name, x] : state_.tensors)
+      streams.recordDataPtrOnStream(x.storage().data_ptr(), stream);
+  }
+
   [[nodiscard]] std::uint64_t size() const override { return size_; }
 
 private:
-  lane_state state_;
+  state_parts state_;
   std::uint64_t size_ = 0;
   std::optional<c10::Event> copied_; ///< set off the CPU, where copying is late
 };
@@ -108,15 +120,13 @@ private:
 } // namespace
 
 training_state::training_state(std::string workload, named_tensors weights,
-                               named_tensors buffers, std::size_t lanes,
-                               decay_predicate decays)
-  : train_loss(lanes), workload_(std::move(workload)),
-    weights_(std::move(weights)), buffers_(std::move(buffers)),
-    optimizer_(tensors_of(weights_), lanes, decays) {}
+                               named_tensors buffers, decay_predicate decays)
+  : workload_(std::move(workload)), weights_(std::move(weights)),
+    buffers_(std::move(buffers)), optimizer_(tensors_of(weights_), decays) {}
 
-void training_state::restart(std::size_t lane, double loss) {
-  optimizer_.restart(lane, optimizer_kind::none);
-  train_loss[lane] = loss;
+void training_state::restart(double loss) {
+  optimizer_.restart(optimizer_kind::none);
+  train_loss = loss;
 }
 
 void training_state::go_back(const at::Tensor& loss, double scale) const {
@@ -133,96 +143,87 @@ void training_state::go_back(const at::Tensor& loss, double scale) const {
     x.mutable_grad().div_(scale);
 }
 
-void training_state::clip_gradients(const lane_table& rows) const {
+void training_state::clip_gradients(const step_values& values) const {
   const at::NoGradGuard no_grad;
-  const auto limits = rows.clip();
-  for (std::size_t lane = 0; lane < train_loss.size(); ++lane) {
-    std::vector<at::Tensor> gradients;
-    for (const auto& [name, x] : weights_)
-      gradients.push_back(part(x.grad(), lane));
-    const auto norm =
-      at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
-    const auto limit = limits[static_cast<std::int64_t>(lane)];
-    const auto factor = (limit / (norm + 1e-6)).clamp_max(1);
-    at::_foreach_mul_(gradients, factor);
-  }
+  std::vector<at::Tensor> gradients;
+  for (const auto& [name, x] : weights_)
+    gradients.push_back(x.grad());
+  const auto norm =
+    at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients)));
+  const auto factor = (values.clip() / (norm + 1e-6)).clamp_max(1);
+  at::_foreach_mul_(gradients, factor);
 }
 
-void training_state::apply(const lane_table& rows) {
-  optimizer_.apply(rows);
+void training_state::apply(const step_values& values) {
+  optimizer_.apply(values);
   for (const auto& [name, x] : weights_)
     x.mutable_grad().reset();
 }
 
-at::Tensor training_state::part(const at::Tensor& x, std::size_t lane) const {
-  return lane_of(x, lane, train_loss.size());
-}
-
-const tensor_map& training_state::tensors(std::size_t lane) const {
-  const auto kind = optimizer_.at(lane).kind;
-  auto& result = tensors_[{lane, kind}];
+const tensor_map& training_state::tensors() const {
+  const auto kind = optimizer_.present().kind;
+  auto& result = tensors_[kind];
   if (!result.empty())
     return result;
   for (const auto& [name, x] : buffers_)
-    result["model." + name] = part(x, lane);
+    result["model." + name] = x;
   for (std::size_t i = 0; i < weights_.size(); ++i) {
     const auto& [name, x] = weights_[i];
-    result["model." + name] = part(x, lane);
+    result["model." + name] = x.detach();
     if (kind != optimizer_kind::none)
-      result["optimizer.first." + name] = part(optimizer_.first()[i], lane);
+      result["optimizer.first." + name] = optimizer_.first()[i];
     if (kind == optimizer_kind::adamw)
-      result["optimizer.second." + name] = part(optimizer_.second()[i], lane);
+      result["optimizer.second." + name] = optimizer_.second()[i];
   }
   return result;
 }
 
-lane_state training_state::state_of(std::size_t lane) const {
-  return {workload_, optimizer_.at(lane), train_loss[lane], tensors(lane)};
+state_parts training_state::parts() const {
+  return {workload_, optimizer_.present(), train_loss, tensors()};
 }
 
-std::string training_state::save(std::size_t lane) const {
-  return to_bytes(state_of(lane));
+std::string training_state::save() const {
+  return to_bytes(parts());
 }
 
-void training_state::load(std::size_t lane, const std::string& bytes) {
-  assign(lane, lane_state_from_bytes(bytes));
+void training_state::load(const std::string& bytes) {
+  assign(parts_from_bytes(bytes));
 }
 
-std::shared_ptr<const workload_state>
-training_state::snapshot(std::size_t lane) const {
+std::shared_ptr<const workload_state> training_state::snapshot() const {
   try {
-    return std::make_shared<copied_state>(state_of(lane));
+    return std::make_shared<copied_state>(parts());
   } catch (const c10::OutOfMemoryError&) {
     throw std::bad_alloc{};
   }
 }
 
-void training_state::restore(std::size_t lane, const workload_state& x) {
-  if (const auto* copied = dynamic_cast<const copied_state*>(&x))
-    assign(lane, copied->state());
-  else
-    load(lane, x.bytes());
+void training_state::restore(const workload_state& x) {
+  if (const auto* copied = dynamic_cast<const copied_state*>(&x)) {
+    copied->be_read();
+    assign(copied->state());
+  } else {
+    load(x.bytes());
+  }
 }
 
-void training_state::assign(std::size_t lane, const lane_state& x) {
+void training_state::assign(const state_parts& x) {
   if (x.workload != workload_)
     throw std::runtime_error("a state of " + x.workload + ", not of "
                              + workload_);
   // Moments that are there already need not be cleared to be replaced.
-  if (optimizer_.at(lane).kind != x.updates.kind)
-    optimizer_.restart(lane, x.updates.kind);
-  copy_into(tensors(lane), x.tensors);
-  optimizer_.set_count(lane, x.updates.count);
-  train_loss[lane] = x.train_loss;
+  if (optimizer_.present().kind != x.updates.kind)
+    optimizer_.restart(x.updates.kind);
+  copy_into(tensors(), x.tensors);
+  optimizer_.set_count(x.updates.count);
+  train_loss = x.train_loss;
 }
 
-void training_state::export_weights(std::size_t lane,
-                                    const std::string& path) const {
+void training_state::export_weights(const std::string& path) const {
   named_tensors result;
-  // Copies: a file would hold all lanes with what is only a part of them.
   for (const auto* xs : {&weights_, &buffers_})
     for (const auto& [name, x] : *xs)
-      result.emplace_back(name, part(x, lane).clone());
+      result.emplace_back(name, x.detach());
   write_weights(path, result);
 }
 

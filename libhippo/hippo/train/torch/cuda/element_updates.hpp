@@ -52,59 +52,46 @@ HIPPO_HOST_DEVICE inline void put_pixel(const hippo_cuda_images& set,
     to[c] = is_cut ? 0 : set.values[256 * c + (is_inside ? from[c] : 0)];
 }
 
-/// A worker's share of one lane's batch of `count` images; a piece is a pixel.
+/// A worker's share of a batch of `count` images; a piece is a pixel.
 HIPPO_HOST_DEVICE inline void
-put_images(const hippo_cuda_images& set, const hippo_cuda_lane& row,
-           std::int32_t lane, std::int32_t lanes, std::int64_t count,
-           float* images, share mine) {
+put_images(const hippo_cuda_images& set, const hippo_cuda_step& values,
+           std::int64_t count, float* images, share mine) {
   const std::int64_t pixels = std::int64_t{set.height} * set.width;
-  const augmentation_strength strength{row.crop, row.flip, row.cutout};
+  const augmentation_strength strength{values.crop, values.flip,
+                                       values.cutout};
   for (auto i = mine.begin; i < count * pixels; i += mine.stride) {
-    auto* to = images + (i * lanes + lane) * set.channels;
-    if (row.active == 0) {
-      for (int c = 0; c < set.channels; ++c)
-        to[c] = 0;
-      continue;
-    }
-    const auto image = set.order[lane * set.size + row.first + i / pixels];
-    const auto how = draw_augmentation(row.seed, row.step, image, strength,
-                                       set.height, set.width);
+    const auto image = set.order[values.first + i / pixels];
+    const auto how = draw_augmentation(values.seed, values.step, image,
+                                       strength, set.height, set.width);
     const auto at = static_cast<int>(i % pixels);
-    put_pixel(set, image, how, at / set.width, at % set.width, to);
+    put_pixel(set, image, how, at / set.width, at % set.width,
+              images + i * set.channels);
   }
 }
 
-/// A worker's share of what is to be said of one lane's batch; a piece is the
-/// share of a class.
+/// A worker's share of what is to be said of a batch; a piece is the share of a
+/// class.
 HIPPO_HOST_DEVICE inline void
-put_targets(const hippo_cuda_images& set, const hippo_cuda_lane& row,
-            std::int32_t lane, std::int64_t count, float* targets,
-            share mine) {
+put_targets(const hippo_cuda_images& set, const hippo_cuda_step& values,
+            std::int64_t count, float* targets, share mine) {
   for (auto i = mine.begin; i < count * set.classes; i += mine.stride) {
-    auto& to = targets[lane * count * set.classes + i];
-    if (row.active == 0) {
-      to = 0;
-      continue;
-    }
-    const auto image =
-      set.order[lane * set.size + row.first + i / set.classes];
-    to = target_share(set.labels[image] == i % set.classes, row.smoothing,
-                      set.classes);
+    const auto image = set.order[values.first + i / set.classes];
+    targets[i] = target_share(set.labels[image] == i % set.classes,
+                              values.smoothing, set.classes);
   }
 }
 
-/// A worker's share of one lane's activations of a layer; a piece is two
-/// numbers.
+/// A worker's share of the activations of a layer; a piece is two numbers.
 template <class Number>
-HIPPO_HOST_DEVICE void drop(const hippo_cuda_lane& row, std::uint64_t layer,
+HIPPO_HOST_DEVICE void drop(const hippo_cuda_step& values, std::uint64_t layer,
                             std::int64_t size, const Number* from, Number* to,
                             share mine) {
   const random_numbers numbers{
-    row.seed, purpose::dropout, {row.step, row.iteration, layer}};
+    values.seed, purpose::dropout, {values.step, values.iteration, layer}};
   const auto put = [&](std::int64_t i, std::uint64_t bits) {
-    const bool drops = static_cast<std::uint32_t>(bits) < row.dropout_limit;
+    const bool drops = static_cast<std::uint32_t>(bits) < values.dropout_limit;
     to[i] = static_cast<Number>(static_cast<float>(from[i])
-                                * (drops ? 0.0F : row.dropout_scale));
+                                * (drops ? 0.0F : values.dropout_scale));
   };
   for (auto i = mine.begin; 2 * i < size; i += mine.stride) {
     const auto both = numbers.at(static_cast<std::uint64_t>(i));
@@ -131,28 +118,24 @@ HIPPO_HOST_DEVICE inline void update_adamw(const hippo_cuda_rule& x,
   weight = weight * (decays ? x.decay : 1) - x.step_size * (first / spread);
 }
 
-/// A worker's share of one lane of weight `index`; a piece is one number.
-HIPPO_HOST_DEVICE inline void update_lane(const hippo_cuda_weights& x,
-                                          const hippo_cuda_lane& row,
-                                          std::int32_t index, std::int32_t lane,
-                                          share mine) {
-  if (row.active == 0)
-    return;
+/// A worker's share of weight `index`; a piece is one number.
+HIPPO_HOST_DEVICE inline void update_weight(const hippo_cuda_weights& x,
+                                            const hippo_cuda_step& values,
+                                            std::int32_t index, share mine) {
+  const auto& rule = values.rule;
   const auto size = x.size[index];
-  const auto from = lane * size;
   const bool decays = x.decays[index] != 0;
-  auto* weight = x.weight[index] + from;
-  const auto* gradient = x.gradient[index] + from;
-  auto* first = x.first[index] + from;
-  if (row.rule.kind == hippo_cuda_sgd) {
+  auto* weight = x.weight[index];
+  const auto* gradient = x.gradient[index];
+  auto* first = x.first[index];
+  if (rule.kind == hippo_cuda_sgd) {
     for (auto i = mine.begin; i < size; i += mine.stride)
-      update_sgd(row.rule, decays, gradient[i], weight[i], first[i]);
+      update_sgd(rule, decays, gradient[i], weight[i], first[i]);
     return;
   }
-  auto* second = x.second[index] + from;
+  auto* second = x.second[index];
   for (auto i = mine.begin; i < size; i += mine.stride)
-    update_adamw(row.rule, decays, gradient[i], weight[i], first[i],
-                 second[i]);
+    update_adamw(rule, decays, gradient[i], weight[i], first[i], second[i]);
 }
 
 } // namespace hippo::cuda

@@ -23,32 +23,28 @@ unsigned blocks_for(std::int64_t pieces) {
     std::clamp(blocks, std::int64_t{1}, blocks_max));
 }
 
-/// The share of this thread among those of its row of blocks.
+/// The share of this thread among all of its launch.
 __device__ share mine() {
   return {std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x,
           std::int64_t{gridDim.x} * blockDim.x};
 }
 
-__global__ void put_images(hippo_cuda_images set, const hippo_cuda_lane* rows,
-                           std::int64_t count, float* images) {
-  const auto lane = static_cast<std::int32_t>(blockIdx.y);
-  hippo::cuda::put_images(set, rows[lane], lane,
-                          static_cast<std::int32_t>(gridDim.y), count, images,
-                          mine());
+__global__ void put_images(hippo_cuda_images set,
+                           const hippo_cuda_step* values, std::int64_t count,
+                           float* images) {
+  hippo::cuda::put_images(set, *values, count, images, mine());
 }
 
-__global__ void put_targets(hippo_cuda_images set, const hippo_cuda_lane* rows,
-                            std::int64_t count, float* targets) {
-  const auto lane = static_cast<std::int32_t>(blockIdx.y);
-  hippo::cuda::put_targets(set, rows[lane], lane, count, targets, mine());
+__global__ void put_targets(hippo_cuda_images set,
+                            const hippo_cuda_step* values, std::int64_t count,
+                            float* targets) {
+  hippo::cuda::put_targets(set, *values, count, targets, mine());
 }
 
 template <class Number>
-__global__ void drop(const hippo_cuda_lane* rows, std::uint64_t layer,
+__global__ void drop(const hippo_cuda_step* values, std::uint64_t layer,
                      std::int64_t size, const Number* from, Number* to) {
-  const auto lane = blockIdx.y;
-  hippo::cuda::drop(rows[lane], layer, size, from + lane * size,
-                    to + lane * size, mine());
+  hippo::cuda::drop(*values, layer, size, from, to, mine());
 }
 
 /// Which blocks update which weight: those of weight i begin with `first[i]`.
@@ -57,7 +53,7 @@ struct block_table {
 };
 
 __global__ void update(hippo_cuda_weights weights, block_table blocks,
-                       const hippo_cuda_lane* rows) {
+                       const hippo_cuda_step* values) {
   const auto block = static_cast<std::int32_t>(blockIdx.x);
   std::int32_t index = 0;
   while (blocks.first[index + 1] <= block)
@@ -65,8 +61,7 @@ __global__ void update(hippo_cuda_weights weights, block_table blocks,
   const auto begin = blocks.first[index];
   const share mine{std::int64_t{block - begin} * blockDim.x + threadIdx.x,
                    std::int64_t{blocks.first[index + 1] - begin} * blockDim.x};
-  const auto lane = static_cast<std::int32_t>(blockIdx.y);
-  hippo::cuda::update_lane(weights, rows[lane], index, lane, mine);
+  hippo::cuda::update_weight(weights, *values, index, mine);
 }
 
 } // namespace
@@ -78,29 +73,25 @@ const char* hippo_cuda_error_text(int error) {
 }
 
 int hippo_cuda_image_batch(const hippo_cuda_images* set,
-                           const hippo_cuda_lane* rows, int32_t lanes,
-                           int64_t count, float* images, float* targets,
-                           void* stream) {
+                           const hippo_cuda_step* values, int64_t count,
+                           float* images, float* targets, void* stream) {
   const auto where = static_cast<cudaStream_t>(stream);
-  const auto grid_for = [lanes](std::int64_t pieces) {
-    return dim3{blocks_for(pieces), static_cast<unsigned>(lanes)};
-  };
   const auto pixels = count * set->height * set->width;
-  put_images<<<grid_for(pixels), threads_a_block, 0, where>>>(*set, rows, count,
-                                                              images);
-  put_targets<<<grid_for(count * set->classes), threads_a_block, 0, where>>>(
-    *set, rows, count, targets);
+  put_images<<<blocks_for(pixels), threads_a_block, 0, where>>>(
+    *set, values, count, images);
+  put_targets<<<blocks_for(count * set->classes), threads_a_block, 0, where>>>(
+    *set, values, count, targets);
   return cudaGetLastError();
 }
 
-int hippo_cuda_dropout(const hippo_cuda_lane* rows, int32_t lanes,
-                       uint64_t layer, int64_t size, int32_t type,
-                       const void* from, void* to, void* stream) {
-  const dim3 grid{blocks_for((size + 1) / 2), static_cast<unsigned>(lanes)};
+int hippo_cuda_dropout(const hippo_cuda_step* values, uint64_t layer,
+                       int64_t size, int32_t type, const void* from, void* to,
+                       void* stream) {
   const auto launch = [&](auto any) {
     using number = decltype(any);
-    drop<<<grid, threads_a_block, 0, static_cast<cudaStream_t>(stream)>>>(
-      rows, layer, size, static_cast<const number*>(from),
+    drop<<<blocks_for((size + 1) / 2), threads_a_block, 0,
+           static_cast<cudaStream_t>(stream)>>>(
+      values, layer, size, static_cast<const number*>(from),
       static_cast<number*>(to));
   };
   switch (type) {
@@ -120,8 +111,7 @@ int hippo_cuda_dropout(const hippo_cuda_lane* rows, int32_t lanes,
 }
 
 int hippo_cuda_update(const hippo_cuda_weights* weights,
-                      const hippo_cuda_lane* rows, int32_t lanes,
-                      void* stream) {
+                      const hippo_cuda_step* values, void* stream) {
   if (weights->count == 0)
     return cudaSuccess;
   block_table blocks{};
@@ -129,9 +119,8 @@ int hippo_cuda_update(const hippo_cuda_weights* weights,
     blocks.first[i + 1] =
       blocks.first[i]
       + static_cast<std::int32_t>(blocks_for(weights->size[i]));
-  const dim3 grid{static_cast<unsigned>(blocks.first[weights->count]),
-                  static_cast<unsigned>(lanes)};
-  update<<<grid, threads_a_block, 0, static_cast<cudaStream_t>(stream)>>>(
-    *weights, blocks, rows);
+  update<<<static_cast<unsigned>(blocks.first[weights->count]),
+           threads_a_block, 0, static_cast<cudaStream_t>(stream)>>>(
+    *weights, blocks, values);
   return cudaGetLastError();
 }

@@ -11,9 +11,6 @@
  * before it is done, allocates nothing, and may be captured into a graph: what
  * changes from step to step is read from device memory when the graph runs.
  *
- * Models may train several copies, called lanes, at once. A tensor of theirs
- * joins those of the lanes: lane l has `size` floats from l * `size` on.
- *
  * Functions return 0, or an error of CUDA: see `hippo_cuda_error_text`. */
 
 #ifdef __cplusplus
@@ -21,7 +18,7 @@ extern "C" {
 #endif
 
 /* Counts changes of this file that need a new build of whoever uses it. */
-#define HIPPO_CUDA_INTERFACE 2
+#define HIPPO_CUDA_INTERFACE 3
 
 /* Returns HIPPO_CUDA_INTERFACE of the library. */
 int hippo_cuda_interface(void);
@@ -31,7 +28,7 @@ const char* hippo_cuda_error_text(int error);
 
 enum hippo_cuda_optimizer { hippo_cuda_sgd = 1, hippo_cuda_adamw = 2 };
 
-/* The hyper-parameters of a lane's update. */
+/* The hyper-parameters of an update. */
 struct hippo_cuda_rule {
   int32_t kind;     /* hippo_cuda_optimizer */
   int32_t nesterov; /* SGD: 1 = yes */
@@ -39,13 +36,12 @@ struct hippo_cuda_rule {
   float decay, beta1, beta2, step_size, root, epsilon; /* AdamW */
 };
 
-/* What a training step reads of one lane. */
-struct hippo_cuda_lane {
-  int32_t active; /* 0 = it rests: its images are 0, its weights stay */
+/* What a training step reads that is another one at every step. */
+struct hippo_cuda_step {
   /* Where its random numbers come from (random.hpp). */
   uint64_t seed, step, iteration;
   /* Its batch. */
-  int64_t first;     /* place of the batch's first image in the lane's order */
+  int64_t first;     /* place of the batch's first image in the order */
   int32_t crop;      /* augmentation_strength */
   int32_t cutout;    /* the same */
   double flip;       /* the same */
@@ -62,18 +58,17 @@ struct hippo_cuda_lane {
 struct hippo_cuda_images {
   const uint8_t* pixels; /* as image_set::pixels */
   const int64_t* labels;
-  const uint32_t* order; /* lanes x size: in which each lane takes them */
+  const uint32_t* order; /* in which they are taken */
   const float* values;   /* channels x 256: image_data::values */
   int64_t size;          /* images */
   int32_t channels, height, width, classes;
 };
 
-/* Writes each lane's next `count` images, augmented and normalised, and what
- * is to be said of them.
- * `rows`: one for each lane; `images`: count x height x width x lanes x
- * channels; `targets`: lanes x count x classes */
+/* Writes the next `count` images, augmented and normalised, and what is to be
+ * said of them.
+ * `images`: count x height x width x channels; `targets`: count x classes */
 int hippo_cuda_image_batch(const struct hippo_cuda_images* set,
-                           const struct hippo_cuda_lane* rows, int32_t lanes,
+                           const struct hippo_cuda_step* values,
                            int64_t count, float* images, float* targets,
                            void* stream);
 
@@ -84,12 +79,11 @@ enum hippo_cuda_type {
 };
 
 /* Drops activations of one layer, or their gradients: writes to `to` what is
- * at `from`, times 0 or the lane's `dropout_scale`, rounded once.
- * `rows`: one for each lane; `size`: of a lane's activations; `from`, `to`:
- * lanes * size numbers of `type` */
-int hippo_cuda_dropout(const struct hippo_cuda_lane* rows, int32_t lanes,
-                       uint64_t layer, int64_t size, int32_t type,
-                       const void* from, void* to, void* stream);
+ * at `from`, times 0 or `dropout_scale`, rounded once.
+ * `from`, `to`: `size` numbers of `type` */
+int hippo_cuda_dropout(const struct hippo_cuda_step* values, uint64_t layer,
+                       int64_t size, int32_t type, const void* from, void* to,
+                       void* stream);
 
 /* So many weights are updated in one launch at most: a launch takes 4 KiB. */
 #define HIPPO_CUDA_WEIGHTS_MAX 64
@@ -99,18 +93,16 @@ struct hippo_cuda_weights {
   float* weight[HIPPO_CUDA_WEIGHTS_MAX];
   const float* gradient[HIPPO_CUDA_WEIGHTS_MAX]; /* in the same order */
   float* first[HIPPO_CUDA_WEIGHTS_MAX];  /* SGD's momentum, AdamW's mean */
-  float* second[HIPPO_CUDA_WEIGHTS_MAX]; /* AdamW's mean of squares; no lane
-                                            of SGD reads it */
-  int64_t size[HIPPO_CUDA_WEIGHTS_MAX];  /* of one lane */
+  float* second[HIPPO_CUDA_WEIGHTS_MAX]; /* AdamW's mean of squares; SGD
+                                            does not read it */
+  int64_t size[HIPPO_CUDA_WEIGHTS_MAX];
   uint8_t decays[HIPPO_CUDA_WEIGHTS_MAX]; /* 0 = without weight decay */
   int32_t count;                          /* of weights */
 };
 
-/* Updates the weights of the lanes that are active.
- * `rows`: one for each lane */
+/* Updates the weights. */
 int hippo_cuda_update(const struct hippo_cuda_weights* weights,
-                      const struct hippo_cuda_lane* rows, int32_t lanes,
-                      void* stream);
+                      const struct hippo_cuda_step* values, void* stream);
 
 #ifdef __cplusplus
 }

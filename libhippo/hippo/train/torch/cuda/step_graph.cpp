@@ -1,14 +1,17 @@
 // Records training steps into CUDA graphs. Links nothing of CUDA: what it needs
 // is in the process once LibTorch's CUDA libraries have been loaded.
 
+#include <ATen/cuda/CUDAEvent.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAStream.h>
 
 #include <exception>
+#include <map>
 #include <memory>
 #include <stdexcept>
 
+#include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/torch/kernels/step_recorder.hpp"
 
 namespace {
@@ -20,12 +23,16 @@ namespace allocator = c10::cuda::CUDACachingAllocator;
 constexpr auto mode = cudaStreamCaptureModeThreadLocal;
 
 /// Where recorded steps have what they compute on their way. All recordings of
-/// a thread share it: they run one after the other on its stream, and nothing
-/// outlives a step.
+/// a stream share it: they run one after the other there, and nothing outlives a
+/// step.
 class memory_pool {
 public:
-  static std::shared_ptr<const memory_pool> of_this_thread() {
-    thread_local std::weak_ptr<const memory_pool> present;
+  static std::shared_ptr<const memory_pool>
+  of(const c10::cuda::CUDAStream& stream) {
+    // Streams of one GPU are used by its one thread.
+    thread_local std::map<c10::StreamId, std::weak_ptr<const memory_pool>> all;
+    std::erase_if(all, [](const auto& x) { return x.second.expired(); });
+    auto& present = all[stream.id()];
     auto result = present.lock();
     if (!result) {
       // LibTorch lets go of a pool with its last recording.
@@ -47,8 +54,6 @@ public:
     const auto stream = c10::cuda::getCurrentCUDAStream();
     if (stream == c10::cuda::getDefaultCUDAStream())
       throw std::runtime_error("it runs on the stream that all threads share");
-    // What is cached here cannot be used by the pool.
-    allocator::emptyCache();
     std::exception_ptr failure;
     try {
       graph_.capture_begin(pool_->id(), mode);
@@ -90,17 +95,38 @@ private:
   }
 
   const std::shared_ptr<const memory_pool> pool_
-    = memory_pool::of_this_thread();
+    = memory_pool::of(c10::cuda::getCurrentCUDAStream());
   at::cuda::CUDAGraph graph_;
+};
+
+/// A mark for which a thread waits asleep: there is one for each lease, and the
+/// thread that launches for all of them needs a CPU.
+class mark final : public hippo::stream_mark {
+public:
+  void record() override { event_.record(); }
+  void wait() override { event_.synchronize(); }
+
+private:
+  at::cuda::CUDAEvent event_{cudaEventBlockingSync | cudaEventDisableTiming};
 };
 
 } // namespace
 
 namespace hippo {
 
+extern "C" std::unique_ptr<stream_mark> hippo_new_stream_mark() {
+  return std::make_unique<mark>();
+}
+
 extern "C" std::unique_ptr<step_recorder::recording>
 hippo_record_step(const std::function<void()>& step) {
-  return std::make_unique<graph>(step);
+  try {
+    return std::make_unique<graph>(step);
+  } catch (const c10::OutOfMemoryError&) {
+    // What is cached for steps that are not recorded recordings cannot use.
+    allocator::emptyCache();
+    return std::make_unique<graph>(step);
+  }
 }
 
 } // namespace hippo

@@ -92,26 +92,23 @@ void put_image(const hippo_cuda_images& set, std::size_t index,
   }
 }
 
-image_source::image_source(const image_data& data, const image_set& set,
-                           at::Device device, std::size_t lanes)
-  : labels_(tensor_over(set.labels, at::kLong)),
-    orders_(at::zeros({static_cast<std::int64_t>(lanes), labels_.size(0)},
-                      at::kInt)) {
+resident_images::resident_images(const image_data& data, const image_set& set,
+                                 at::Device device)
+  : labels_(tensor_over(set.labels, at::kLong)) {
   arrays_.pixels = set.pixels.data();
   arrays_.values = data.values.front().data();
   if (!device.is_cpu()) {
     pixels_ = within_reach(tensor_over(set.pixels, at::kByte), device);
-    values_ = at::from_blob(const_cast<float*>(arrays_.values),
-                            {static_cast<std::int64_t>(data.values.size()) * 256}, at::kFloat)
+    values_ = at::from_blob(
+                const_cast<float*>(arrays_.values),
+                {static_cast<std::int64_t>(data.values.size()) * 256},
+                at::kFloat)
                 .to(device);
     labels_ = labels_.to(device);
     arrays_.pixels = pixels_.const_data_ptr<std::uint8_t>();
     arrays_.values = values_.const_data_ptr<float>();
   }
-  published_orders_ = orders_.to(device);
   arrays_.labels = labels_.const_data_ptr<std::int64_t>();
-  arrays_.order = reinterpret_cast<const std::uint32_t*>(
-    published_orders_.const_data_ptr<std::int32_t>());
   arrays_.size = labels_.size(0);
   const auto narrow = [](std::size_t x) {
     return static_cast<std::int32_t>(x);
@@ -122,15 +119,24 @@ image_source::image_source(const image_data& data, const image_set& set,
   arrays_.classes = narrow(data.form.classes);
 }
 
-void image_source::set_order(std::size_t lane,
-                             const std::vector<std::uint32_t>& order) {
-  std::memcpy(orders_[static_cast<std::int64_t>(lane)].mutable_data_ptr(),
-              order.data(), order.size() * sizeof(std::uint32_t));
+loaded_images::loaded_images(image_data x, at::Device device)
+  : data(std::move(x)), training(data, data.training, device),
+    validation(data, data.validation, device) {}
+
+image_order::image_order(const resident_images& images, at::Device device)
+  : order_(at::zeros({images.arrays().size},
+                     at::TensorOptions().dtype(at::kInt).pinned_memory(
+                       !device.is_cpu()))),
+    published_(order_.to(device)), arrays_(images.arrays()) {
+  arrays_.order = reinterpret_cast<const std::uint32_t*>(
+    published_.const_data_ptr<std::int32_t>());
 }
 
-void image_source::publish_orders() {
-  if (!published_orders_.is_alias_of(orders_))
-    published_orders_.copy_(orders_);
+void image_order::set(const std::vector<std::uint32_t>& order) {
+  std::memcpy(order_.mutable_data_ptr(), order.data(),
+              order.size() * sizeof(std::uint32_t));
+  if (!published_.is_alias_of(order_))
+    published_.copy_(order_, /*non_blocking=*/true);
 }
 
 } // namespace hippo

@@ -54,23 +54,14 @@ void put_image(const hippo_cuda_images& set, std::size_t index,
 
 /// The images of a set where a device's kernels read them: in its memory, or
 /// where that is too small in pinned memory of the machine.
-class image_source {
+class resident_images {
 public:
   /// @param data what `set` is part of; both outlive this if the device is a
   ///        CPU
-  /// @param lanes how many orders there are
-  image_source(const image_data& data, const image_set& set, at::Device device,
-               std::size_t lanes);
+  resident_images(const image_data& data, const image_set& set,
+                  at::Device device);
 
-  /// Sets the order in which a lane goes through the images.
-  void set_order(std::size_t lane, const std::vector<std::uint32_t>& order);
-
-  /// Makes the orders count.
-  void publish_orders();
-
-  [[nodiscard]] std::int64_t size() const { return arrays_.size; }
-
-  /// What kernels read.
+  /// What kernels read, without an order.
   [[nodiscard]] const hippo_cuda_images& arrays() const { return arrays_; }
 
   /// The labels of the images, on the device.
@@ -80,8 +71,39 @@ private:
   at::Tensor pixels_; ///< bytes; undefined on a CPU
   at::Tensor values_; ///< the same
   at::Tensor labels_;
-  at::Tensor orders_; ///< lanes x images, on the machine
-  at::Tensor published_orders_;
+  hippo_cuda_images arrays_{};
+};
+
+/// Images, where a device's kernels read them.
+struct loaded_images {
+  /// Waits for the device.
+  loaded_images(image_data x, at::Device device);
+  loaded_images(const loaded_images&) = delete;
+  loaded_images& operator=(const loaded_images&) = delete;
+
+  const image_data data;
+  const resident_images training;
+  const resident_images validation;
+};
+
+/// An order in which a workload goes through images.
+class image_order {
+public:
+  /// @param images outlive this
+  image_order(const resident_images& images, at::Device device);
+
+  /// Sets the order, for what is launched from now on.
+  /// REQUIRES: the device has read the one before.
+  void set(const std::vector<std::uint32_t>& order);
+
+  [[nodiscard]] std::int64_t size() const { return arrays_.size; }
+
+  /// What kernels read.
+  [[nodiscard]] const hippo_cuda_images& arrays() const { return arrays_; }
+
+private:
+  at::Tensor order_; ///< on the machine
+  at::Tensor published_;
   hippo_cuda_images arrays_;
 };
 

@@ -20,77 +20,56 @@ float* floats_of(const at::Tensor& x) {
 
 class cpu_step_kernels final : public step_kernels {
 public:
-  void put_batch(const hippo_cuda_images& set, const lane_table& rows,
+  void put_batch(const hippo_cuda_images& set, const step_values& values,
                  const at::Tensor& images,
                  const at::Tensor& targets) const override {
-    const auto count = targets.size(1);
-    const auto lanes = static_cast<std::int64_t>(rows.lanes());
-    const auto stride = lanes * set.channels;
-    for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      const auto& row = rows[static_cast<std::size_t>(lane)];
-      auto* target = floats_of(targets) + lane * targets.stride(0);
-      if (row.active == 0) {
-        images.narrow(-1, lane * set.channels, set.channels).zero_();
-        std::fill_n(target, targets.stride(0), 0.0F);
-        continue;
-      }
-      const augmentation_strength strength{row.crop, row.flip, row.cutout};
-      const auto* order = set.order + lane * set.size + row.first;
-      for (std::int64_t i = 0; i < count; ++i) {
-        const auto image = order[i];
-        put_image(set, image,
-                  draw_augmentation(row.seed, row.step, image, strength,
-                                    set.height, set.width),
-                  floats_of(images) + i * images.stride(0)
-                    + lane * set.channels,
-                  stride);
-        for (std::int32_t c = 0; c < set.classes; ++c)
-          *target++ =
-            target_share(set.labels[image] == c, row.smoothing, set.classes);
-      }
+    const augmentation_strength strength{values->crop, values->flip,
+                                         values->cutout};
+    auto* target = floats_of(targets);
+    const auto* order = set.order + values->first;
+    for (std::int64_t i = 0; i < targets.size(0); ++i) {
+      const auto image = order[i];
+      put_image(set, image,
+                draw_augmentation(values->seed, values->step, image, strength,
+                                  set.height, set.width),
+                floats_of(images) + i * images.stride(0), set.channels);
+      for (std::int32_t c = 0; c < set.classes; ++c)
+        *target++ =
+          target_share(set.labels[image] == c, values->smoothing, set.classes);
     }
   }
 
-  void drop(const lane_table& rows, std::uint64_t layer, const at::Tensor& from,
-            const at::Tensor& to) const override {
-    const auto lanes = static_cast<std::int64_t>(rows.lanes());
-    const auto size = from.numel() / lanes;
-    auto mask = at::empty({lanes, size}, at::kFloat);
-    for (std::int64_t i = 0; i < lanes; ++i) {
-      const auto& row = rows[static_cast<std::size_t>(i)];
-      const random_numbers numbers{
-        row.seed, purpose::dropout, {row.step, row.iteration, layer}};
-      kernels::best().dropout_mask(numbers.key(), 0, size, row.dropout_limit,
-                                   row.dropout_scale,
-                                   floats_of(mask) + i * size);
-    }
+  void drop(const step_values& values, std::uint64_t layer,
+            const at::Tensor& from, const at::Tensor& to) const override {
+    auto mask = at::empty({from.numel()}, at::kFloat);
+    const random_numbers numbers{
+      values->seed,
+      purpose::dropout,
+      {values->step, values->iteration, layer}};
+    kernels::best().dropout_mask(numbers.key(), 0, from.numel(),
+                                 values->dropout_limit, values->dropout_scale,
+                                 floats_of(mask));
     to.copy_(mask.view(from.sizes()).mul_(from));
   }
 
-  void update(const weight_update& x, const lane_table& rows) const override {
+  void update(const weight_update& x,
+              const step_values& values) const override {
+    const auto& rule = values->rule;
     for (std::size_t k = 0; k < x.weights.size(); ++k) {
-      const auto size =
-        x.weights[k].numel() / static_cast<std::int64_t>(rows.lanes());
+      const auto size = x.weights[k].numel();
       const bool decays = x.decays[k];
-      for (std::size_t i = 0; i < rows.lanes(); ++i) {
-        if (rows[i].active == 0)
-          continue;
-        const auto& rule = rows[i].rule;
-        const auto at = static_cast<std::int64_t>(i) * size;
-        auto* weight = floats_of(x.weights[k]) + at;
-        const auto* gradient = x.gradients[k].const_data_ptr<float>() + at;
-        auto* first = floats_of(x.first[k]) + at;
-        if (rule.kind == hippo_cuda_sgd)
-          kernels::best().sgd(weight, gradient, first, size, rule.lr,
-                              rule.momentum, decays ? rule.weight_decay : 0,
-                              rule.nesterov != 0);
-        else
-          kernels::best().adamw(weight, gradient, first,
-                                floats_of(x.second[k]) + at, size,
-                                {decays ? rule.decay : 1, rule.beta1,
-                                 rule.beta2, rule.step_size, rule.root,
-                                 rule.epsilon});
-      }
+      auto* weight = floats_of(x.weights[k]);
+      const auto* gradient = x.gradients[k].const_data_ptr<float>();
+      auto* first = floats_of(x.first[k]);
+      if (rule.kind == hippo_cuda_sgd)
+        kernels::best().sgd(weight, gradient, first, size, rule.lr,
+                            rule.momentum, decays ? rule.weight_decay : 0,
+                            rule.nesterov != 0);
+      else
+        kernels::best().adamw(weight, gradient, first, floats_of(x.second[k]),
+                              size,
+                              {decays ? rule.decay : 1, rule.beta1, rule.beta2,
+                               rule.step_size, rule.root, rule.epsilon});
     }
   }
 };
@@ -99,25 +78,24 @@ class gpu_step_kernels final : public step_kernels {
 public:
   explicit gpu_step_kernels(const cuda_kernels& table) : table_(table) {}
 
-  void put_batch(const hippo_cuda_images& set, const lane_table& rows,
+  void put_batch(const hippo_cuda_images& set, const step_values& values,
                  const at::Tensor& images,
                  const at::Tensor& targets) const override {
-    check(table_.image_batch(&set, rows.published(), count_of(rows),
-                             targets.size(1), floats_of(images),
-                             floats_of(targets), stream_of(images)));
+    check(table_.image_batch(&set, values.published(), targets.size(0),
+                             floats_of(images), floats_of(targets),
+                             stream_of(images)));
   }
 
-  void drop(const lane_table& rows, std::uint64_t layer, const at::Tensor& from,
-            const at::Tensor& to) const override {
-    const auto lanes = count_of(rows);
-    check(table_.dropout(rows.published(), lanes, layer, from.numel() / lanes,
+  void drop(const step_values& values, std::uint64_t layer,
+            const at::Tensor& from, const at::Tensor& to) const override {
+    check(table_.dropout(values.published(), layer, from.numel(),
                          type_of(from), from.const_data_ptr(),
                          to.mutable_data_ptr(), stream_of(from)));
   }
 
-  void update(const weight_update& x, const lane_table& rows) const override {
+  void update(const weight_update& x,
+              const step_values& values) const override {
     constexpr std::size_t most = HIPPO_CUDA_WEIGHTS_MAX;
-    const auto lanes = count_of(rows);
     for (std::size_t from = 0; from < x.weights.size(); from += most) {
       const auto to = std::min(from + most, x.weights.size());
       hippo_cuda_weights some{};
@@ -127,20 +105,16 @@ public:
         some.gradient[i] = x.gradients[k].const_data_ptr<float>();
         some.first[i] = floats_of(x.first[k]);
         some.second[i] = x.second.empty() ? nullptr : floats_of(x.second[k]);
-        some.size[i] = x.weights[k].numel() / lanes;
+        some.size[i] = x.weights[k].numel();
         some.decays[i] = x.decays[k] ? 1 : 0;
       }
       some.count = static_cast<std::int32_t>(to - from);
-      check(table_.update(&some, rows.published(), lanes,
+      check(table_.update(&some, values.published(),
                           stream_of(x.weights.front())));
     }
   }
 
 private:
-  static std::int32_t count_of(const lane_table& rows) {
-    return static_cast<std::int32_t>(rows.lanes());
-  }
-
   static std::int32_t type_of(const at::Tensor& x) {
     switch (x.scalar_type()) {
       case at::kBFloat16:

@@ -7,18 +7,17 @@
 #include <vector>
 
 #include "hippo/train/torch/kernels/cuda_kernels.hpp"
-#include "hippo/train/torch/lane_table.hpp"
+#include "hippo/train/torch/step_values.hpp"
 
 namespace hippo {
 
-/// Weights of all lanes with what updates them. Tensors of one place have the
+/// Weights with what updates them. Tensors of one place have the
 /// same shape and the same order in memory.
 struct weight_update {
   std::vector<at::Tensor> weights;
   std::vector<at::Tensor> gradients;
   std::vector<at::Tensor> first;  ///< SGD's momentum, AdamW's mean
-  std::vector<at::Tensor> second; ///< AdamW's mean of squares; empty: none has
-                                  ///< that
+  std::vector<at::Tensor> second; ///< AdamW's mean of squares; empty: SGD
   std::vector<bool> decays; ///< whether a weight decays
 };
 
@@ -34,23 +33,23 @@ public:
   /// Those of a device's kind. REQUIRES: it is ready (`prepare_device`).
   static const step_kernels& of(at::Device device);
 
-  /// Writes each lane's next images, augmented and normalised, and what is to
-  /// be said of them: shares of the classes. Lanes that rest get zeros.
-  /// @param images (images x height x width x (lanes * channels))
-  /// @param targets (lanes x images x classes)
-  virtual void put_batch(const hippo_cuda_images& set, const lane_table& rows,
-                         const at::Tensor& images,
+  /// Writes the next images, augmented and normalised, and what is to be said of
+  /// them: shares of the classes.
+  /// @param images (images x height x width x channels)
+  /// @param targets (images x classes)
+  virtual void put_batch(const hippo_cuda_images& set,
+                         const step_values& values, const at::Tensor& images,
                          const at::Tensor& targets) const = 0;
 
   /// Drops activations of a layer, or their gradients: 0, or scaled, rounded
   /// once.
-  /// @param from,to of one type and shape, without gaps in memory, the lanes'
-  ///        parts behind each other
-  virtual void drop(const lane_table& rows, std::uint64_t layer,
+  /// @param from,to of one type and shape, without gaps in memory
+  virtual void drop(const step_values& values, std::uint64_t layer,
                     const at::Tensor& from, const at::Tensor& to) const = 0;
 
-  /// Updates the weights of the lanes that are active.
-  virtual void update(const weight_update& x, const lane_table& rows) const = 0;
+  /// Updates the weights.
+  virtual void update(const weight_update& x,
+                      const step_values& values) const = 0;
 };
 
 /// Makes kernels that go by a table of functions, on its device's current

@@ -49,6 +49,8 @@ void step_recorder::run(const shape& x, const std::function<void()>& step) {
   if (!recorded && !fails)
     try {
       recorded = record_(step);
+    } catch (const c10::OutOfMemoryError&) {
+      throw; // with more room it can be
     } catch (const std::exception& e) {
       TORCH_WARN("a training step cannot be recorded: ", e.what());
       fails = true;

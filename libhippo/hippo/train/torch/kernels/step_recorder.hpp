@@ -16,7 +16,7 @@ namespace hippo {
 /// same kernels run.
 ///
 /// What changes from one time to the next must lie in device memory that was
-/// there before, such as a `lane_table`; tensors made in a step must not be kept.
+/// there before, such as `step_values`; tensors made in a step must not be kept.
 class step_recorder {
 public:
   /// What tells steps apart that launch other kernels or use other memory.

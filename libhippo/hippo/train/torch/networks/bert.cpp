@@ -32,19 +32,19 @@ float normal(random_numbers& numbers) {
 
 class bert::dropout {
 public:
-  explicit dropout(const lane_table* rows) : rows_(rows) {}
+  explicit dropout(const step_values* values) : values_(values) {}
 
   at::Tensor operator()(const at::Tensor& x) {
-    return dropped(x, rows_, layer_++);
+    return dropped(x, values_, layer_++);
   }
 
   /// The share that is dropped.
   [[nodiscard]] double share() const {
-    return rows_ == nullptr ? 0 : (*rows_)[0].dropout_limit * 0x1p-32;
+    return values_ == nullptr ? 0 : (*values_)->dropout_limit * 0x1p-32;
   }
 
 private:
-  const lane_table* rows_;
+  const step_values* values_;
   std::uint64_t layer_ = 0;
 };
 
@@ -134,20 +134,20 @@ void bert::init(std::uint64_t seed) {
   words_[0].zero_(); // padding, which is never trained
 }
 
-void bert::seed(const hippo_cuda_lane& row) const {
+void bert::seed(const hippo_cuda_step& values) const {
   if (device_.is_cpu())
     return;
   constexpr auto attention = std::numeric_limits<std::uint64_t>::max();
   const random_numbers numbers{
-    row.seed, purpose::dropout, {row.step, row.iteration, attention}};
+    values.seed, purpose::dropout, {values.step, values.iteration, attention}};
   auto generator = at::globalContext().defaultGenerator(device_);
   const std::lock_guard guard{generator.mutex()};
   generator.set_current_seed(numbers.key());
 }
 
 span_scores bert::forward(const bert_inputs& inputs,
-                          const lane_table* rows) const {
-  dropout dropped{rows};
+                          const step_values* values) const {
+  dropout dropped{values};
   const auto length = inputs.tokens.size(1);
   const auto x = at::embedding(words_, inputs.tokens, /*padding_idx=*/0)
                  + at::embedding(segments_, inputs.segments)

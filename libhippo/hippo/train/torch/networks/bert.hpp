@@ -47,12 +47,12 @@ public:
   void init(std::uint64_t seed);
 
   /// Makes what LibTorch's own kernels for GPUs draw in a step a function of the
-  /// row; to be called before each step that trains.
-  void seed(const hippo_cuda_lane& row) const;
+  /// values; to be called before each step that trains.
+  void seed(const hippo_cuda_step& values) const;
 
-  /// @param rows of the one lane that it is; null for evaluation
+  /// @param values null for evaluation
   [[nodiscard]] span_scores forward(const bert_inputs& inputs,
-                                    const lane_table* rows) const;
+                                    const step_values* values) const;
 
   /// Floating-point operations to train on an input of so many tokens: those of
   /// linear layers and attention, and twice as many to go back.

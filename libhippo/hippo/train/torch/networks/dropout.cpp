@@ -12,13 +12,13 @@ using torch::autograd::variable_list;
 /// What is dropped where.
 struct place {
   const step_kernels* kernels;
-  const lane_table* rows;
+  const step_values* values;
   std::uint64_t layer;
 
   [[nodiscard]] at::Tensor drop(const at::Tensor& x) const {
     const auto from = x.contiguous();
     auto to = at::empty_like(from);
-    kernels->drop(*rows, layer, from, to);
+    kernels->drop(*values, layer, from, to);
     return to;
   }
 };
@@ -44,16 +44,16 @@ public:
 
 } // namespace
 
-at::Tensor dropped(const at::Tensor& x, const lane_table* rows,
+at::Tensor dropped(const at::Tensor& x, const step_values* values,
                    std::uint64_t layer) {
-  if (rows == nullptr || !rows->drops())
+  if (values == nullptr || !values->drops())
     return x;
-  return dropped_by(step_kernels::of(x.device()), x, *rows, layer);
+  return dropped_by(step_kernels::of(x.device()), x, *values, layer);
 }
 
 at::Tensor dropped_by(const step_kernels& kernels, const at::Tensor& x,
-                      const lane_table& rows, std::uint64_t layer) {
-  return dropout::apply(x, place{&kernels, &rows, layer});
+                      const step_values& values, std::uint64_t layer) {
+  return dropout::apply(x, place{&kernels, &values, layer});
 }
 
 } // namespace hippo

@@ -5,20 +5,19 @@
 #include <cstdint>
 
 #include "hippo/train/torch/kernels/step_kernels.hpp"
-#include "hippo/train/torch/lane_table.hpp"
+#include "hippo/train/torch/step_values.hpp"
 
 namespace hippo {
 
-/// Drops a share of each lane's part of `x`, scaling the rest; layers are told
-/// apart by `layer`. What is dropped is drawn a second time for the gradient:
-/// that takes no memory.
-/// @param x has the lanes' parts behind each other along dimension 0
-/// @param rows null: drops nothing; else as it is until the gradient is computed
-at::Tensor dropped(const at::Tensor& x, const lane_table* rows,
+/// Drops a share of `x`, scaling the rest; layers are told apart by `layer`. What
+/// is dropped is drawn a second time for the gradient: that takes no memory.
+/// @param values null: drops nothing; else as it is until the gradient is
+///        computed
+at::Tensor dropped(const at::Tensor& x, const step_values* values,
                    std::uint64_t layer);
 
 /// The same by certain kernels.
 at::Tensor dropped_by(const step_kernels& kernels, const at::Tensor& x,
-                      const lane_table& rows, std::uint64_t layer);
+                      const step_values& values, std::uint64_t layer);
 
 } // namespace hippo

@@ -30,8 +30,8 @@ constexpr std::array<stage, 7> stages{{{1, 16, 1, 1},
 /// Sandler et al. (2018); the names are those of torchvision's `MobileNetV2`.
 class mobilenet final : public model {
 public:
-  mobilenet(const image_form& form, at::Device device, std::size_t lanes)
-    : model(device, lanes), images_(sides_of(form)),
+  mobilenet(const image_form& form, at::Device device)
+    : model(device), images_(sides_of(form)),
       first_(add_unit("features.0.0", "features.0.1",
                       static_cast<std::int64_t>(form.channels), 32, 3, 1, 1)) {
     std::int64_t in = 32;
@@ -50,8 +50,8 @@ public:
   }
 
   at::Tensor forward(const at::Tensor& images,
-                     const lane_table* rows) override {
-    const bool training = rows != nullptr;
+                     const step_values* values) override {
+    const bool training = values != nullptr;
     auto x = active(first_, images, training);
     for (const auto& b : blocks_) {
       auto y = b.expansion ? active(*b.expansion, x, training) : x;
@@ -62,7 +62,7 @@ public:
         training);
     }
     x = active(last_, x, training);
-    return classifier_(dropped(by_lane(x.mean({2, 3})), rows, 0));
+    return classifier_(dropped(features(x.mean({2, 3})), values, 0));
   }
 
 private:
@@ -121,9 +121,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<model> make_mobilenet(const image_form& form, at::Device device,
-                                      std::size_t lanes) {
-  return std::make_unique<mobilenet>(form, device, lanes);
+std::unique_ptr<model> make_mobilenet(const image_form& form, at::Device device) {
+  return std::make_unique<mobilenet>(form, device);
 }
 
 } // namespace hippo

@@ -2,17 +2,12 @@
 
 #include <cmath>
 
-#include "hippo/train/torch/lane_of.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
 
 at::Tensor model::linear_layer::operator()(const at::Tensor& x) const {
-  // Much faster than the general way.
-  if (lanes == 1)
-    return at::linear(x, weight, bias);
-  return at::baddbmm(bias.view({lanes, 1, -1}), x,
-                     weight.view({lanes, -1, x.size(2)}).transpose(1, 2));
+  return at::linear(x, weight, bias);
 }
 
 at::Tensor model::convolution::operator()(const at::Tensor& x) const {
@@ -20,11 +15,9 @@ at::Tensor model::convolution::operator()(const at::Tensor& x) const {
 }
 
 at::Tensor model::add_tensor(named_tensors& to, const std::string& name,
-                             std::vector<std::int64_t> shape_of_lane,
+                             at::IntArrayRef shape,
                              at::MemoryFormat format) {
-  shape_of_lane[0] *= static_cast<std::int64_t>(lanes_);
-  auto x = at::empty(shape_of_lane,
-                     at::TensorOptions(device_).dtype(at::kFloat), format);
+  auto x = at::empty(shape, at::TensorOptions(device_).dtype(at::kFloat), format);
   x.set_requires_grad(&to == &parameters_);
   to.emplace_back(name, x);
   return x;
@@ -34,8 +27,7 @@ model::linear_layer model::add_linear(const std::string& name, std::int64_t in,
                                       std::int64_t out) {
   forward_operations_ += 2.0 * static_cast<double>(in * out);
   return {add_tensor(parameters_, name + ".weight", {out, in}),
-          add_tensor(parameters_, name + ".bias", {out}),
-          static_cast<std::int64_t>(lanes_)};
+          add_tensor(parameters_, name + ".bias", {out})};
 }
 
 model::convolution
@@ -50,7 +42,7 @@ model::add_convolution(const std::string& name, sides images,
   return {add_tensor(parameters_, name + ".weight",
                      {out, in / groups, size, size},
                      at::MemoryFormat::ChannelsLast),
-          stride, static_cast<std::int64_t>(lanes_) * groups};
+          stride, groups};
 }
 
 batch_norm model::add_batch_norm(const std::string& name,
@@ -61,26 +53,18 @@ batch_norm model::add_batch_norm(const std::string& name,
           add_tensor(buffers_, name + ".running_var", {channels})};
 }
 
-at::Tensor model::by_lane(const at::Tensor& x) const {
-  // Channels are the second dimension, whatever follows.
-  return x.unflatten(1, {static_cast<std::int64_t>(lanes_), -1})
-    .transpose(0, 1)
-    .flatten(2)
-    .contiguous();
-}
-
 double model::parameter_count() const {
   double result = 0;
   for (const auto& [name, x] : parameters_)
     result += static_cast<double>(x.numel());
-  return result / static_cast<double>(lanes_);
+  return result;
 }
 
-void model::init(std::size_t lane, std::uint64_t seed) {
+void model::init(std::uint64_t seed) {
+  const at::NoGradGuard no_grad;
   std::uint64_t index = 0;
-  for (const auto& [name, joined] : parameters_) {
+  for (const auto& [name, x] : parameters_) {
     ++index;
-    const auto x = lane_of(joined, lane, lanes_);
     if (x.dim() == 1) {
       // A one-dimensional weight is the scale of a normalisation.
       x.fill_(name.ends_with(".weight") ? 1 : 0);
@@ -97,7 +81,7 @@ void model::init(std::size_t lane, std::uint64_t seed) {
     x.copy_(values);
   }
   for (const auto& [name, x] : buffers_)
-    lane_of(x, lane, lanes_).fill_(name.ends_with(".running_var") ? 1 : 0);
+    x.fill_(name.ends_with(".running_var") ? 1 : 0);
 }
 
 } // namespace hippo

@@ -2,7 +2,6 @@
 
 #include <torch/types.h>
 
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -14,37 +13,30 @@
 
 namespace hippo {
 
-/// A network from images to the scores of classes, as several lanes
-/// (`laned_workload`): copies that share no number, computed together.
-///
-/// Each weight and each statistic is one tensor, in which dimension 0 holds the
-/// lanes' own ones behind each other (`lane_of`). Activations have the lanes'
-/// own channels behind each other, in channels-last order; for linear layers
-/// they are lanes x images x features.
+/// A network from images to the scores of classes. Activations are in
+/// channels-last order; for linear layers they are images x features.
 class model {
 public:
   virtual ~model() = default;
 
-  /// Returns the scores (lanes x images x classes); when training, updates
-  /// normalisation statistics, also of lanes that rest.
-  /// @param images images x (lanes * channels) x height x width
-  /// @param rows null for evaluation, which uses those statistics
+  /// Returns the scores (images x classes); when training, updates normalisation
+  /// statistics.
+  /// @param images images x channels x height x width
+  /// @param values null for evaluation, which uses those statistics
   virtual at::Tensor forward(const at::Tensor& images,
-                             const lane_table* rows) = 0;
+                             const step_values* values) = 0;
 
-  /// Sets a lane's weights and statistics to what `seed` gives; before that
-  /// they are anything.
-  void init(std::size_t lane, std::uint64_t seed);
-
-  [[nodiscard]] std::size_t lanes() const { return lanes_; }
+  /// Sets weights and statistics to what `seed` gives; before that they are
+  /// anything.
+  void init(std::uint64_t seed);
 
   /// What is trained, named as in a PyTorch module's `state_dict()`.
   [[nodiscard]] const named_tensors& parameters() const { return parameters_; }
 
-  /// How many weights a lane has.
+  /// How many weights there are.
   [[nodiscard]] double parameter_count() const;
 
-  /// Floating-point operations that a lane takes to train on an image: those of
+  /// Floating-point operations that it takes to train on an image: those of
   /// linear layers and convolutions, beside which all others are few, and twice
   /// as many to go back.
   [[nodiscard]] double operations() const { return 3 * forward_operations_; }
@@ -53,8 +45,7 @@ public:
   [[nodiscard]] const named_tensors& buffers() const { return buffers_; }
 
 protected:
-  model(at::Device device, std::size_t lanes)
-    : device_(device), lanes_(lanes) {}
+  explicit model(at::Device device) : device_(device) {}
 
   /// The sides of images, in pixels.
   struct sides {
@@ -71,18 +62,15 @@ protected:
 
   struct linear_layer {
     at::Tensor weight, bias;
-    std::int64_t lanes;
     at::Tensor operator()(const at::Tensor& x) const;
   };
 
   struct convolution {
     at::Tensor weight;
     std::int64_t stride;
-    std::int64_t groups; ///< of all lanes together
+    std::int64_t groups;
     at::Tensor operator()(const at::Tensor& x) const;
   };
-
-  // Layers by what they are for one lane.
 
   linear_layer add_linear(const std::string& name, std::int64_t in,
                           std::int64_t out);
@@ -93,19 +81,20 @@ protected:
                               std::int64_t groups = 1);
   batch_norm add_batch_norm(const std::string& name, std::int64_t channels);
 
-  /// Returns channels, with or without pixels, as lanes x images x features: a
-  /// lane's features are in the order of channel, row, column.
-  [[nodiscard]] at::Tensor by_lane(const at::Tensor& x) const;
+  /// Returns channels, with or without pixels, as images x features, in the order
+  /// of channel, row, column.
+  [[nodiscard]] static at::Tensor features(const at::Tensor& x) {
+    return x.flatten(1).contiguous();
+  }
 
 private:
   at::Tensor add_tensor(named_tensors& to, const std::string& name,
-                        std::vector<std::int64_t> shape_of_lane,
+                        at::IntArrayRef shape,
                         at::MemoryFormat format
                         = at::MemoryFormat::Contiguous);
 
   at::Device device_;
-  std::size_t lanes_;
-  double forward_operations_ = 0; ///< of a lane's image
+  double forward_operations_ = 0; ///< of an image
   named_tensors parameters_;
   named_tensors buffers_;
 };

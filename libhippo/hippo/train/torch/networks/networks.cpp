@@ -5,19 +5,18 @@
 namespace hippo {
 
 std::unique_ptr<model> make_network(const std::string& name,
-                                    const image_form& form, at::Device device,
-                                    std::size_t lanes) {
+                                    const image_form& form, at::Device device) {
   for (int depth : {20, 32, 44, 56, 110})
     if (name == "resnet" + std::to_string(depth))
-      return make_residual_network(depth, form, device, lanes);
+      return make_residual_network(depth, form, device);
   if (name == "mlp")
-    return make_mlp(form, device, lanes);
+    return make_mlp(form, device);
   if (name == "cnn")
-    return make_cnn(form, device, lanes);
+    return make_cnn(form, device);
   if (name == "wrn16-4")
-    return make_wide_residual_network(16, 4, form, device, lanes);
+    return make_wide_residual_network(16, 4, form, device);
   if (name == "mobilenetv2")
-    return make_mobilenet(form, device, lanes);
+    return make_mobilenet(form, device);
   return nullptr;
 }
 

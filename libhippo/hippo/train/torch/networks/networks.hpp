@@ -25,7 +25,6 @@ namespace hippo {
 /// one.
 /// @returns null if there is none of that name
 std::unique_ptr<model> make_network(const std::string& name,
-                                    const image_form& form, at::Device device,
-                                    std::size_t lanes);
+                                    const image_form& form, at::Device device);
 
 } // namespace hippo

@@ -17,9 +17,8 @@ std::string block_name(int layer, int index) {
 /// and 64 channels; the names are those of torchvision's `ResNet`.
 class residual_network final : public model {
 public:
-  residual_network(int depth, const image_form& form, at::Device device,
-                   std::size_t lanes)
-    : model(device, lanes),
+  residual_network(int depth, const image_form& form, at::Device device)
+    : model(device),
       conv1_(add_convolution("conv1", sides_of(form),
                              static_cast<std::int64_t>(form.channels), 16, 3,
                              1)),
@@ -37,8 +36,8 @@ public:
   }
 
   at::Tensor forward(const at::Tensor& images,
-                     const lane_table* rows) override {
-    const bool training = rows != nullptr;
+                     const step_values* values) override {
+    const bool training = values != nullptr;
     auto x = normalise(conv1_(images), bn1_, {}, training);
     for (const auto& b : blocks_) {
       const auto shortcut = b.shortcut
@@ -48,7 +47,7 @@ public:
       x = normalise(b.conv1(x), b.bn1, {}, training);
       x = normalise(b.conv2(x), b.bn2, {.residual = shortcut}, training);
     }
-    return fc_(dropped(by_lane(x.mean({2, 3})), rows, 0));
+    return fc_(dropped(features(x.mean({2, 3})), values, 0));
   }
 
 private:
@@ -91,8 +90,8 @@ private:
 class wide_residual_network final : public model {
 public:
   wide_residual_network(int depth, int width, const image_form& form,
-                        at::Device device, std::size_t lanes)
-    : model(device, lanes),
+                        at::Device device)
+    : model(device),
       conv1_(add_convolution("conv1", sides_of(form),
                              static_cast<std::int64_t>(form.channels), 16, 3,
                              1)) {
@@ -112,8 +111,8 @@ public:
   }
 
   at::Tensor forward(const at::Tensor& images,
-                     const lane_table* rows) override {
-    const bool training = rows != nullptr;
+                     const step_values* values) override {
+    const bool training = values != nullptr;
     auto x = conv1_(images);
     for (const auto& b : blocks_) {
       const auto active = normalise(x, b.bn1, {}, training);
@@ -121,7 +120,7 @@ public:
       x = b.conv2(middle) + (b.shortcut ? b.shortcut.value()(active) : x);
     }
     x = normalise(x, bn1_, {}, training);
-    return fc_(dropped(by_lane(x.mean({2, 3})), rows, 0));
+    return fc_(dropped(features(x.mean({2, 3})), values, 0));
   }
 
 private:
@@ -157,17 +156,14 @@ private:
 } // namespace
 
 std::unique_ptr<model> make_residual_network(int depth, const image_form& form,
-                                             at::Device device,
-                                             std::size_t lanes) {
-  return std::make_unique<residual_network>(depth, form, device, lanes);
+                                             at::Device device) {
+  return std::make_unique<residual_network>(depth, form, device);
 }
 
 std::unique_ptr<model> make_wide_residual_network(int depth, int width,
                                                   const image_form& form,
-                                                  at::Device device,
-                                                  std::size_t lanes) {
-  return std::make_unique<wide_residual_network>(depth, width, form, device,
-                                                 lanes);
+                                                  at::Device device) {
+  return std::make_unique<wide_residual_network>(depth, width, form, device);
 }
 
 } // namespace hippo

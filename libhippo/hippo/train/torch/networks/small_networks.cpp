@@ -7,16 +7,16 @@ namespace {
 /// Two hidden layers of 128.
 class mlp final : public model {
 public:
-  mlp(const image_form& form, at::Device device, std::size_t lanes)
-    : model(device, lanes),
+  mlp(const image_form& form, at::Device device)
+    : model(device),
       fc1_(add_linear("fc1", static_cast<std::int64_t>(form.size()), 128)),
       fc2_(add_linear("fc2", 128, 128)),
       fc3_(add_linear("fc3", 128, static_cast<std::int64_t>(form.classes))) {}
 
   at::Tensor forward(const at::Tensor& images,
-                     const lane_table* rows) override {
-    auto x = dropped(fc1_(by_lane(images)).relu(), rows, 0);
-    x = dropped(fc2_(x).relu(), rows, 1);
+                     const step_values* values) override {
+    auto x = dropped(fc1_(features(images)).relu(), values, 0);
+    x = dropped(fc2_(x).relu(), values, 1);
     return fc3_(x);
   }
 
@@ -27,8 +27,8 @@ private:
 /// Two convolutions of 3 x 3, each pooled and normalised, and a linear layer.
 class cnn final : public model {
 public:
-  cnn(const image_form& form, at::Device device, std::size_t lanes)
-    : model(device, lanes),
+  cnn(const image_form& form, at::Device device)
+    : model(device),
       conv1_(add_convolution("conv1", sides_of(form),
                              static_cast<std::int64_t>(form.channels), 16, 3,
                              1)),
@@ -41,12 +41,12 @@ public:
         static_cast<std::int64_t>(form.classes))) {}
 
   at::Tensor forward(const at::Tensor& images,
-                     const lane_table* rows) override {
-    const bool training = rows != nullptr;
+                     const step_values* values) override {
+    const bool training = values != nullptr;
     // Pooling first makes normalisation and ReLU four times cheaper.
     auto x = normalise(conv1_(images), bn1_, {.pool = true}, training);
     x = normalise(conv2_(x), bn2_, {.pool = true}, training);
-    return fc_(dropped(by_lane(x), rows, 0));
+    return fc_(dropped(features(x), values, 0));
   }
 
 private:
@@ -59,14 +59,12 @@ private:
 
 } // namespace
 
-std::unique_ptr<model> make_mlp(const image_form& form, at::Device device,
-                                std::size_t lanes) {
-  return std::make_unique<mlp>(form, device, lanes);
+std::unique_ptr<model> make_mlp(const image_form& form, at::Device device) {
+  return std::make_unique<mlp>(form, device);
 }
 
-std::unique_ptr<model> make_cnn(const image_form& form, at::Device device,
-                                std::size_t lanes) {
-  return std::make_unique<cnn>(form, device, lanes);
+std::unique_ptr<model> make_cnn(const image_form& form, at::Device device) {
+  return std::make_unique<cnn>(form, device);
 }
 
 } // namespace hippo
