@@ -25,15 +25,17 @@ using engine_sink = std::function<void(engine_event)>;
 /// What trains; the seam between the trainer actor and a device. No call
 /// blocks: work goes on elsewhere and is told through the sink.
 ///
-/// A workload may have lanes (`laned_workload`): each can be given a lease.
+/// It has as many lanes as its trainer trains leases at once, and each can be
+/// given a lease: each of these has a state of its own, and no result depends
+/// on what others train.
 class engine {
 public:
   virtual ~engine() = default;
 
   /// Starts a lease. Every lease that is started is ended by one `lease_end`, or
   /// by a `device_stuck`.
-  /// REQUIRES: the leases of its lane and those of other workloads, if any, have
-  ///           ended.
+  /// REQUIRES: the leases of its lane and those of other workload keys, if any,
+  ///           have ended.
   virtual void start(const lease& x, engine_sink sink) = 0;
 
   /// Asks for a further stop; without effect if it is passed or the lease does

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <iterator>
-#include <set>
+#include <cmath>
 #include <utility>
 
 namespace hippo {
@@ -21,10 +20,11 @@ simulated_engine::~simulated_engine() {
 }
 
 void simulated_engine::start(const lease& x, engine_sink sink) {
+  const auto& profile = profiles_->at(x.workload.name);
   const auto [i, is_new] = tasks_.try_emplace(
-    x.number, task{simulated_training{profiles_->at(x.workload.name), *store_,
-                                      seed_, x},
-                   std::move(sink), {}, timeline_->now()});
+    x.number,
+    task{simulated_training{profile, *store_, seed_, x}, std::move(sink),
+         profile.at_once_gain, {}, timeline_->now()});
   assert(is_new);
   schedule(i->second);
   divide_time();
@@ -62,16 +62,23 @@ void simulated_engine::change(lease_id lease, const F& change) {
 
 virtual_timeline::duration
 simulated_engine::own_time(const task& x) const {
-  return x.own + (timeline_->now() - x.as_of) / turns_;
+  const auto passed = timeline_->now() - x.as_of;
+  if (slowdown_ == 1)
+    return x.own + passed;
+  const auto part = static_cast<double>(passed.count()) / slowdown_;
+  return x.own
+         + virtual_timeline::duration{
+           static_cast<std::int64_t>(std::floor(part))};
 }
 
-/// Follows how many groups of lanes take turns.
+/// Follows how many leases share the device.
 void simulated_engine::divide_time() {
-  std::set<double> sizes;
+  const auto leases = static_cast<double>(tasks_.size());
+  auto gain = leases;
   for (const auto& kvp : tasks_)
-    sizes.insert(kvp.second.training.batch_size(own_time(kvp.second)));
-  const auto turns = std::max<std::int64_t>(std::ssize(sizes), 1);
-  if (turns == turns_)
+    gain = std::min(gain, kvp.second.gain);
+  const auto slowdown = tasks_.empty() ? 1 : leases / gain;
+  if (slowdown == slowdown_)
     return;
   for (auto& kvp : tasks_) {
     auto& x = kvp.second;
@@ -79,7 +86,7 @@ void simulated_engine::divide_time() {
     x.as_of = timeline_->now();
     timeline_->cancel(x.next);
   }
-  turns_ = turns;
+  slowdown_ = slowdown;
   for (auto& kvp : tasks_)
     schedule(kvp.second);
 }
@@ -87,7 +94,11 @@ void simulated_engine::divide_time() {
 void simulated_engine::schedule(task& x) {
   const auto lease = x.training.work().number;
   const auto left = x.training.next_time() - x.own;
-  x.next = timeline_->schedule_at(x.as_of + left * turns_,
+  auto takes = left;
+  if (slowdown_ != 1)
+    takes = virtual_timeline::duration{static_cast<std::int64_t>(
+      std::ceil(static_cast<double>(left.count()) * slowdown_))};
+  x.next = timeline_->schedule_at(std::max(x.as_of + takes, timeline_->now()),
                                   [this, lease] { tell_next(lease); });
 }
 

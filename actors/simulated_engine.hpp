@@ -18,10 +18,9 @@ using simulation_profiles = std::map<std::string, simulation_profile>;
 /// time at which it would. All engines of a simulation share its timeline and
 /// store, and one thread.
 ///
-/// Leases that run at the same time are lanes of one launch. Those that are at
-/// steps of one batch size train together; of several sizes, they take turns
-/// and each gets an equal part of the time. Who is at which size is looked at
-/// whenever a lease begins, stops or ends.
+/// Leases that run at the same time slow each other down equally: k of them
+/// together are as many times as fast as one as the profile says
+/// (`simulation_profile::at_once_gain`), whatever each is at.
 class simulated_engine final : public engine {
 public:
   /// @param profiles one for each workload of the leases that will come
@@ -43,11 +42,11 @@ public:
   [[nodiscard]] step_t reached(lease_id lease) const override;
 
 private:
-  /// A lease that runs. While others have their turn, its own time goes on
-  /// slower.
+  /// A lease that runs. Beside others its own time goes on slower.
   struct task {
     simulated_training training;
     engine_sink sink;
+    double gain = 1; ///< as its profile has it
     virtual_timeline::duration own{}; ///< its time at `as_of`
     virtual_timeline::duration as_of{};
     virtual_timeline::entry next{};
@@ -67,7 +66,7 @@ private:
   std::shared_ptr<simulated_store> store_;
   std::uint64_t seed_;
   std::map<lease_id, task> tasks_; ///< by the number of the lease
-  std::int64_t turns_ = 1; ///< how many groups of lanes train in turns
+  double slowdown_ = 1; ///< how many times as long everything takes
 };
 
 } // namespace hippo

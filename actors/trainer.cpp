@@ -23,9 +23,10 @@ trainer_actor handle_of(trainer_self self) {
   return caf::actor_cast<trainer_actor>(self);
 }
 
-/// Whether one of two leases must have ended before the other one can start.
+/// Whether one of two leases must have ended before the other one can start:
+/// they are for one lane, or of different mergers.
 bool exclude(const lease& x, const lease& y) {
-  return x.lane == y.lane || x.workload != y.workload;
+  return x.lane == y.lane || key_of(x.workload) != key_of(y.workload);
 }
 
 /// Hands a lease back that has not begun.

@@ -88,6 +88,7 @@ public:
       if (x.workload != spec_) {
         kept_.clear();
         entries_.clear(); // two workloads at a time may not fit
+        at_once_max_ = no_maximum;
         spec_ = x.workload;
       }
       result = &entries_[x.lane];
@@ -104,15 +105,6 @@ public:
 
   /// Of all lanes.
   recent_states& kept() { return kept_; }
-
-  /// Lets go of what lanes keep that train nothing.
-  void release_idle() {
-    const std::lock_guard guard{mutex_};
-    kept_.clear();
-    std::erase_if(entries_, [this](const auto& x) {
-      return busy_.count(x.first) == 0;
-    });
-  }
 
   /// Counts a lease among those that train, from when there is room for one
   /// more, or it was cancelled.
@@ -138,11 +130,19 @@ public:
     const std::uint32_t lane_;
   };
 
-  /// A lease has failed for want of memory: of those that trained beside each
-  /// other there is to be one less from now on.
+  /// A lane's lease has failed for want of memory. Lets go of what it has, and of
+  /// what lanes keep that train nothing; if none does, of those that train beside
+  /// each other there is to be one less from now on.
   /// @returns whether it has been alone, so that it needs more than there is
-  bool note_no_room() {
+  /// REQUIRES: the lane has a seat
+  bool make_room(std::uint32_t lane) {
     const std::lock_guard guard{mutex_};
+    kept_.clear();
+    entries_.erase(lane);
+    if (std::erase_if(entries_, [this](const auto& x) {
+          return busy_.count(x.first) == 0 && x.second.work;
+        }) > 0)
+      return false;
     if (busy_.size() <= 1)
       return true;
     at_once_max_ = std::min(at_once_max_, busy_.size() - 1);
@@ -152,6 +152,7 @@ public:
 private:
   /// How often who waits for a seat looks whether it was cancelled.
   static constexpr std::chrono::milliseconds cancel_interval{100};
+  static constexpr auto no_maximum = std::numeric_limits<std::size_t>::max();
 
   const workload_registry registry_;
   const checkpoint_store_factory stores_;
@@ -164,7 +165,7 @@ private:
   std::map<std::uint32_t, entry> entries_; ///< by lane, of `spec_`
   workload_spec spec_;
   std::set<std::uint32_t> busy_; ///< lanes that train
-  std::size_t at_once_max_ = std::numeric_limits<std::size_t>::max();
+  std::size_t at_once_max_ = no_maximum; ///< leases at once of `spec_`
 
   recent_states kept_; ///< what leases of that workload have saved
 };
@@ -330,27 +331,21 @@ private:
     return true;
   }
 
-  /// Trains a lease; once more where that has failed for want of memory, beside
-  /// fewer others. What was reported stays reported.
+  /// Trains a lease; once more where that has failed for want of memory, perhaps
+  /// beside fewer others. What was reported stays reported.
   lease_end train(const job& x) {
     for (;;) {
-      bool is_alone = false;
-      lease_end end{x.work.number, x.work.stages.front().begin, {}};
-      {
-        const shared_state::seat mine{*shared_, x.work.lane, *x.control};
-        end = train_once(x);
-        if (!end.failure || end.failure->code != errc::resource_exhausted)
-          return end;
-        is_alone = shared_->note_no_room();
-      }
-      if (is_alone) {
+      const shared_state::seat mine{*shared_, x.work.lane, *x.control};
+      auto end = train_once(x);
+      if (!end.failure || end.failure->code != errc::resource_exhausted)
+        return end;
+      if (shared_->make_room(x.work.lane)) {
         end.failure->code = errc::training_failed;
         return end;
       }
-      spdlog::warn("trainer: lease {} has no room beside others: {}; fewer are "
-                   "trained at once from now on",
+      spdlog::warn("trainer: lease {} has found no room beside others, and "
+                   "starts again: {}",
                    number_of(x.work.number), end.failure->message);
-      shared_->release_idle();
     }
   }
 

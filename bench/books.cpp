@@ -1,7 +1,7 @@
 // What the books of a service take in memory: those of a study (its tuner and
 // trials) and those of a merger (its plan, stage tree and tables).
 //
-//   books ALGORITHM TRIALS STUDIES [SPACE]
+//   books ALGORITHM TRIALS STUDIES [SPACE [STEPS]]
 //
 // So many studies of so many trials follow each other under one workload key,
 // each until it has ended, on two trainers that take no time. SPACE is a study
@@ -35,11 +35,12 @@ std::size_t allocated() {
 }
 
 std::string text_of(const std::string& algorithm, std::uint64_t trials,
-                    std::uint64_t number, const std::string& space) {
+                    std::uint64_t number, const std::string& space,
+                    const std::string& steps) {
   return "study: books-" + std::to_string(number)
          + "\nworkload: fashion-mlp\nobjective: "
-           "{metric: val_accuracy, every: 4}\n"
-           "steps: {max: 4}\nseed: "
+           "{metric: val_accuracy, every: "
+         + steps + "}\nsteps: {max: " + steps + "}\nseed: "
          + std::to_string(number + 1) + "\nspace: " + space
          + "\nalgorithm: " + algorithm + "\nbudget: {trials: "
          + std::to_string(trials) + "}\n";
@@ -202,16 +203,18 @@ int main(int argc, char** argv) {
   const auto trials = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 0;
   const auto studies = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 0;
   if (trials == 0 || studies == 0) {
-    std::fprintf(stderr, "usage: books ALGORITHM TRIALS STUDIES [SPACE]\n");
+    std::fprintf(stderr, "usage: books ALGORITHM TRIALS STUDIES "
+                         "[SPACE [STEPS]]\n");
     return 2;
   }
   const std::string space
     = argc > 4 ? argv[4] : "{lr: {log_uniform: [1.0e-6, 0.1]}}";
+  const std::string steps = argc > 5 ? argv[5] : "4";
   const auto& workloads = built_in_workloads();
   std::unique_ptr<world> around;
   for (std::uint64_t i = 0; i < studies; ++i) {
     const auto read
-      = admit_study(text_of(argv[1], trials, i, space), "books", workloads);
+      = admit_study(text_of(argv[1], trials, i, space, steps), "books", workloads);
     for (const auto& x : read.errors)
       std::fprintf(stderr, "%s\n", to_text(x).c_str());
     if (!read.study)

@@ -38,6 +38,7 @@ struct Hello {
                            # its end; 0 = it is not known, or none
   machine   @11 :Text;     # kind of its machine, as a list of prices names it;
                            # empty = its device says so
+  atOnce    @12 :UInt32;   # leases that it trains at once, at most 64; 0 = 1
 }
 
 struct Welcome {
@@ -103,8 +104,8 @@ struct Lease {
   code     @8 :Checkpoint;             # what the study has brought to be run, a
                                        # file beside the checkpoints; unset =
                                        # nothing
-  lane     @9 :UInt32;                 # of the workload's lanes the one that
-                                       # trains it; 0 = the first
+  lane     @9 :UInt32;                 # of the trainer's lanes (Hello.atOnce)
+                                       # the one that trains it; 0 = the first
 }
 
 struct Stop {

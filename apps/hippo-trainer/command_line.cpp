@@ -5,6 +5,7 @@
 #include "hippo/core/devices.hpp"
 #include "hippo/core/types.hpp"
 #include "hippo/core/version.hpp"
+#include "hippo/plan/lease.hpp"
 
 namespace hippo {
 
@@ -29,6 +30,11 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                  "results, as the kind of device does")
     ->check(CLI::Range(1u, threads_max))
     ->capture_default_str();
+  app.add_option("--at-once", opts.at_once,
+                 "Leases that each device trains at once, which decides no "
+                 "result; its memory limits the number")
+    ->check(CLI::Range(1u, lanes_max))
+    ->default_str("1 on a CPU, 16 on a GPU");
   app.add_option("--numerics", opts.numerics,
                  "Train on a CPU what is of these numerics: native (all that "
                  "the CPU has; unless given) or portable (AVX2)")

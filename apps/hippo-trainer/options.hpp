@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,8 @@ struct trainer_options {
   std::vector<std::string> libraries; ///< of further workloads
   std::vector<std::string> devices{"cpu"};
   unsigned threads = 1; ///< of a CPU
+  /// Leases that each device trains at once; nothing: `default_at_once`.
+  std::optional<std::uint32_t> at_once;
   std::string numerics; ///< of a CPU; empty: as the study or recipe has it
   bool describe = false;
   std::string check; ///< file of a study, perhaps with its code

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -9,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "child_process.hpp"
+#include "hippo/plan/lease.hpp"
 #include "hippo/schedule/placement.hpp"
 #include "hippo/schedule/scheduler.hpp"
 
@@ -92,6 +94,39 @@ struct schedule_options {
 inline void add_format(CLI::App& verb, std::string& format) {
   verb.add_option("-f,--format", format, "Output format")
     ->check(CLI::IsMember({"table", "json"}))
+    ->capture_default_str();
+}
+
+/// Adds `--threads` of trainers that are started here.
+/// REQUIRES: `threads` lives longer than `verb`.
+inline void add_threads(CLI::App& verb, unsigned& threads) {
+  verb
+    .add_option("--threads", threads,
+                "Threads of each trainer on the CPU: they decide the bits of "
+                "results, as the kind of device does")
+    ->check(CLI::Range(1u, trainers_max))
+    ->capture_default_str();
+}
+
+/// Adds `--at-once` of trainers that are started here.
+/// REQUIRES: `leases` lives longer than `verb`.
+inline void add_at_once(CLI::App& verb, std::optional<std::uint32_t>& leases) {
+  verb
+    .add_option("--at-once", leases,
+                "Leases that each trainer here trains at once, which decides "
+                "no result; the memory of its device limits the number")
+    ->check(CLI::Range(1u, lanes_max))
+    ->default_str("1 on a CPU, 16 on a GPU");
+}
+
+/// Adds `--at-once` of simulated trainers.
+/// REQUIRES: `leases` lives longer than `verb`.
+inline void add_at_once(CLI::App& verb, std::uint32_t& leases) {
+  verb
+    .add_option("--at-once", leases,
+                "Leases that each simulated trainer trains at once; the "
+                "profile's at_once_gain is what that brings")
+    ->check(CLI::Range(1u, lanes_max))
     ->capture_default_str();
 }
 

@@ -46,6 +46,9 @@ local_trainers::start(const workload_catalogue& catalogue,
                     "--threads", std::to_string(options.threads),
                     "--grace", to_text(options.grace_seconds),
                     "--parent", std::to_string(::getpid())});
+    if (options.at_once)
+      command.insert(command.end(),
+                     {"--at-once", std::to_string(*options.at_once)});
     if (const auto& numerics = options.numerics; !numerics.empty())
       command.insert(command.end(),
                      {"--numerics",

@@ -17,6 +17,8 @@ namespace hippo {
 struct local_trainer_options {
   std::vector<std::string> devices{"cpu"}; ///< one for each trainer
   unsigned threads = 1; ///< that each of them trains with on a CPU
+  /// Leases that each trains at once; nothing: `default_at_once`.
+  std::optional<std::uint32_t> at_once{};
   /// That a call of training has to return which was cancelled.
   double grace_seconds = 10;
   /// That are needed on CPUs; trainers take them in turns.

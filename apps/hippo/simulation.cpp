@@ -210,6 +210,7 @@ private:
     result.device = x.kind.device;
     result.machine = x.kind.name;
     result.threads = 1;
+    result.at_once = what_.at_once;
     result.notice_seconds = static_cast<std::uint32_t>(x.kind.notice_seconds);
     for (const auto& [name, profile] : *x.profiles)
       result.workloads.emplace(name, profile.workload.version);

@@ -41,6 +41,7 @@ struct simulation {
   /// One for each workload that the studies name.
   std::vector<simulation_profile> profiles;
   unsigned trainers = 1;
+  std::uint32_t at_once = 1; ///< leases that each trains at once
   /// What the trainers are on instead of those; empty: trainers of `profiles`
   /// that stay.
   std::vector<simulated_machines> machines;

@@ -1,4 +1,4 @@
-// Trainers with several lanes: paths that one launch trains.
+// Trainers that train several leases at once.
 
 #include <algorithm>
 #include <set>
@@ -39,10 +39,9 @@ algorithm: grid
 )";
 
 struct LanesTest : test::service_test {
-  void open_with(double lanes) {
-    merger_options options;
-    options.workload.options["lanes"] = lanes;
-    open(std::move(options));
+  void open_with(std::uint32_t lanes) {
+    at_once = lanes;
+    open();
   }
 
   lane_set lanes_of(std::size_t i) { return trainers[i].device->lanes(); }
@@ -90,70 +89,47 @@ TEST_F(LanesTest, ALaneIsFilledAgainWhileOthersTrain) {
   expect_results_as_alone(0);
 }
 
-TEST_F(LanesTest, OneTrainerIsFilledBeforeTheNext) {
+TEST_F(LanesTest, IdleTrainersAreUsedBeforeOneIsGivenASecondLease) {
   open_with(4);
-  add_study(apart_study(6));
-  go();
-  add_trainer();
-  add_trainer();
-  run();
-  EXPECT_EQ(lanes_of(0).size(), 4u);
-  EXPECT_EQ(lanes_of(1).size(), 2u);
-}
-
-TEST_F(LanesTest, NoMoreTrainersAreHeldThanAreNeeded) {
-  open_with(4);
-  add_study(apart_study(4));
-  go();
   for (int i = 0; i < 3; ++i)
     add_trainer();
   run();
-  EXPECT_EQ(lanes_of(0).size(), 4u);
-  const auto known = ask<pool_status>(trainers_pool, status_atom::value);
-  ASSERT_TRUE(known);
-  EXPECT_EQ(known->idle, 2u);
-}
-
-TEST_F(LanesTest, PathsThatDoNotFitGoToAnotherTrainer) {
-  open_with(8);
-  add_study(two_sizes);
+  add_study(apart_study(5));
   go();
-  add_trainer();
-  add_trainer();
   run();
-  EXPECT_EQ(lanes_of(0).size(), 4u);
-  EXPECT_EQ(lanes_of(1).size(), 4u);
-  std::set<std::string> sizes;
-  for (const auto& x : status().running)
-    sizes.insert(to_string(x.trainer)
-                 + to_text(x.config.at("batch_size")));
-  EXPECT_EQ(sizes.size(), 2u);
+  std::multiset<std::size_t> leases;
+  for (std::size_t i = 0; i < 3; ++i)
+    leases.insert(lanes_of(i).size());
+  EXPECT_EQ(leases, (std::multiset<std::size_t>{1, 2, 2}));
   run_all();
   expect_results_as_alone(0);
 }
 
-TEST_F(LanesTest, PathsThatDoNotFitTakeTurnsOnTheOnlyTrainer) {
+TEST_F(LanesTest, TrainersMayTrainDifferentlyMany) {
+  open_with(1);
+  add_trainer();
+  at_once = 8;
+  add_trainer();
+  at_once = 2;
+  add_trainer();
+  run();
+  add_study(apart_study(20));
+  go();
+  run();
+  EXPECT_EQ(lanes_of(0).size(), 1u);
+  EXPECT_EQ(lanes_of(1).size(), 8u);
+  EXPECT_EQ(lanes_of(2).size(), 2u);
+  run_all();
+  expect_results_as_alone(0);
+}
+
+TEST_F(LanesTest, BatchSizesNeedNotBeEqual) {
   open_with(8);
   add_study(two_sizes);
   go();
   add_trainer();
   run();
   EXPECT_EQ(lanes_of(0).size(), 8u);
-  run_all();
-  expect_results_as_alone(0);
-}
-
-TEST_F(LanesTest, PathsThatFitGoFirst) {
-  open_with(4);
-  add_study(two_sizes);
-  go();
-  add_trainer();
-  run();
-  ASSERT_EQ(lanes_of(0).size(), 4u);
-  std::set<std::string> sizes;
-  for (const auto& x : status().running)
-    sizes.insert(to_text(x.config.at("batch_size")));
-  EXPECT_EQ(sizes.size(), 1u);
   run_all();
   expect_results_as_alone(0);
 }
@@ -260,7 +236,7 @@ TEST_F(LanesTest, ATrainerThatTakesLeaveIsGivenNoFurtherLeases) {
 
 TEST_F(LanesTest, AStallEndsAllLeasesOfTheTrainer) {
   merger_options options;
-  options.workload.options["lanes"] = 2.0;
+  at_once = 2;
   options.stall_max = options.unmeasured_stall_max = 60s;
   open(std::move(options));
   add_study(apart_study(2));
@@ -309,7 +285,7 @@ TEST_F(LanesTest, AnotherWorkloadGetsTheTrainerWhenItIsDue) {
   run();
   ASSERT_EQ(busy_lanes(), 2u);
   merger_options options;
-  options.workload = {"model", {{"lanes", 2.0}, {"seed", 2.0}}};
+  options.workload = {"model", {{"seed", 2.0}}};
   options.speed_names = {"batch_size"};
   merging = spawn(merger, std::move(options), trainers_pool, log);
   add_study(apart_study(2));

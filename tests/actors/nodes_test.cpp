@@ -653,7 +653,7 @@ struct NodesSimulation : test::service_test,
 
   void begin() {
     merger_options options;
-    options.workload.options["lanes"] = 1.0 + GetParam() % 3;
+    at_once = 1 + GetParam() % 3;
     options.kept = kept->restored();
     options.first_lease = lease_id{1 + 1'000'000 * lives++};
     open(std::move(options));

@@ -35,9 +35,9 @@ public:
   void start(const lease& x, engine_sink sink) override {
     for (const auto& [number, y] : tasks_) {
       ASSERT_NE(y.work.lane, x.lane);
-      ASSERT_EQ(y.work.workload, x.workload);
+      ASSERT_EQ(key_of(y.work.workload), key_of(x.workload));
     }
-    ASSERT_LT(x.lane, lanes_of(x.workload));
+    ASSERT_LT(x.lane, at_once);
     task next;
     next.work = x;
     next.sink = std::move(sink);
@@ -81,6 +81,8 @@ public:
   }
 
   [[nodiscard]] bool busy() const { return !tasks_.empty(); }
+
+  std::uint32_t at_once = 1; ///< leases of its trainer
 
   /// The lanes that train.
   [[nodiscard]] std::set<std::uint32_t> lanes() const {
@@ -354,12 +356,16 @@ public:
     return result ? result->state : study_phase::running;
   }
 
+  std::uint32_t at_once = 1; ///< leases of each trainer that is added
+
   trainer_entry& add_trainer() {
     hello x;
     x.device = "model";
     x.workloads["model"];
+    x.at_once = at_once;
     auto device = std::make_shared<fake_engine>(files);
     device->diverges = diverges;
+    device->at_once = at_once;
     auto handle = spawn(trainer,
                         caf::actor_cast<registrar_actor>(trainers_pool), x,
                         std::static_pointer_cast<engine>(device),

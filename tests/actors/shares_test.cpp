@@ -58,9 +58,9 @@ public:
   };
   std::vector<study_entry> studies;
 
-  /// @param lanes that each trainer has
+  /// @param at_once leases of each trainer
   void open(std::size_t n, const std::vector<std::string>& workloads,
-            double lanes = 1) {
+            std::uint32_t at_once = 1) {
     pool_options watching;
     watching.heartbeat_interval = 1h;
     watching.silence_max = 10h;
@@ -68,12 +68,12 @@ public:
     log = spawn(journal, nullptr, 0ms, nullptr);
     hello x;
     x.device = profile.device;
+    x.at_once = at_once;
     for (const auto& name : workloads) {
       auto& y = (*profiles)[name] = profile;
       y.workload.name = name;
       merger_options options;
       options.workload.name = name;
-      options.workload.options["lanes"] = lanes;
       options.first_lease = lease_id{mergers.size() * 1'000'000 + 1};
       mergers[name] = spawn(merger, options, trainers_pool, log);
       x.workloads[name];

@@ -36,7 +36,8 @@ public:
     profile.curve.metrics.resize(1);
     profile.curve.metrics[0].name = "loss";
     profile.curve.momentum = {"", 0};
-    profile.curve.batch_size = {"batch_size", 0};
+    profile.curve.batch_size = {"", 32};
+    profile.at_once_gain = 2.5;
     device.emplace(timeline,
                    std::make_shared<simulation_profiles>(
                      simulation_profiles{{"toy", profile}}),
@@ -44,21 +45,17 @@ public:
     timeline->advance_to(100s);
   }
 
-  static lease ten_steps(std::uint64_t number, double batch_size = 32) {
+  static lease ten_steps(std::uint64_t number) {
     lease result;
     result.number = lease_id{number};
     result.workload.name = "toy";
-    result.stages = {{node_id{1},
-                      0,
-                      10,
-                      {{"lr", form::constant(0.1)},
-                       {"batch_size", form::constant(batch_size)}}}};
+    result.stages = {{node_id{1}, 0, 10, {{"lr", form::constant(0.1)}}}};
     result.stops = {{10, true, false}};
     return result;
   }
 
-  void start(std::uint64_t number, double batch_size = 32) {
-    device->start(ten_steps(number, batch_size), [this](engine_event x) {
+  void start(std::uint64_t number) {
+    device->start(ten_steps(number), [this](engine_event x) {
       heard.push_back({timeline->now(), std::move(x)});
     });
   }
@@ -139,7 +136,7 @@ TEST_F(SimulatedEngineTest, MayBeStartedAnewByWhoHearsTheEnd) {
   EXPECT_EQ(end(1).lease, lease_id{4});
 }
 
-TEST_F(SimulatedEngineTest, LanesOfOneBatchSizeTrainTogether) {
+TEST_F(SimulatedEngineTest, NoLeaseIsSlowerUpToTheGain) {
   start(3);
   start(4);
   run_to(1000s);
@@ -148,40 +145,27 @@ TEST_F(SimulatedEngineTest, LanesOfOneBatchSizeTrainTogether) {
     EXPECT_EQ(x.when, 202s);
 }
 
-TEST_F(SimulatedEngineTest, LanesOfSeveralBatchSizesTakeTurns) {
-  start(3, 32);
+TEST_F(SimulatedEngineTest, BeyondTheGainAllLeasesAreSlowerAlike) {
+  start(3);
+  start(4);
   run_to(151s);
-  start(4, 64);
+  for (std::uint64_t number = 5; number < 8; ++number)
+    start(number); // five now: half as fast
   run_to(200s);
   EXPECT_EQ(device->reached(lease_id{3}), 7u); // 51 s and half of 49 s
-  EXPECT_EQ(device->reached(lease_id{4}), 2u);
-  device->add_stop(lease_id{4}, {3, false, false});
-  run_to(1000s);
-  ASSERT_EQ(heard.size(), 5u);
+  EXPECT_EQ(device->reached(lease_id{5}), 2u);
+  device->add_stop(lease_id{5}, {3, false, false});
+  run_to(2000s);
+  ASSERT_EQ(heard.size(), 11u);
   EXPECT_EQ(report(0).at, 3u);
   EXPECT_EQ(heard[0].when, 151s + 2 * 31s);
   EXPECT_EQ(report(1).lease, lease_id{3});
   EXPECT_EQ(heard[1].when, 151s + 2 * 51s);
-  // It has had half of 102 s by then, and now it is alone.
   EXPECT_EQ(report(3).lease, lease_id{4});
-  EXPECT_EQ(heard[3].when, 253s + 51s);
-}
-
-TEST_F(SimulatedEngineTest, TurnsEndWhenBatchSizesBecomeEqual) {
-  auto x = ten_steps(3, 64);
-  x.stages.push_back(x.stages.front());
-  x.stages[0].end = x.stages[1].begin = 5;
-  x.stages[1].config["batch_size"] = form::constant(32);
-  x.stops.insert(x.stops.begin(), {5, false, false});
-  device->start(x, [this](engine_event event) {
-    heard.push_back({timeline->now(), std::move(event)});
-  });
-  start(4, 32);
-  run_to(1000s);
-  ASSERT_EQ(heard.size(), 5u);
-  EXPECT_EQ(heard[0].when, 100s + 2 * 51s);
-  EXPECT_EQ(heard[1].when, 202s + 51s);
-  EXPECT_EQ(heard.back().when, 202s + 51s);
+  EXPECT_EQ(heard[3].when, 151s + 2 * 51s);
+  // They have had half of 102 s by then, and three are 1.2 times as slow.
+  EXPECT_EQ(heard[5].when, 253s + 61'200ms);
+  EXPECT_EQ(heard.back().when, 253s + 61'200ms);
 }
 
 TEST_F(SimulatedEngineTest, SaysNothingOnceItIsGone) {

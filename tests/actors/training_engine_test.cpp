@@ -1,5 +1,7 @@
 #include "training_engine.hpp"
 
+#include <algorithm>
+#include <barrier>
 #include <condition_variable>
 #include <future>
 #include <mutex>
@@ -8,7 +10,6 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/train/lanes.hpp"
 #include "hippo/train/stoppable.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
@@ -107,63 +108,52 @@ private:
   std::atomic<int>& reads_;
 };
 
-/// Lanes whose states are sums of learning rates.
-class summing_lanes final : public laned_workload {
+/// A device whose memory holds so many workloads that have begun to train.
+class small_memory {
 public:
-  summing_lanes(std::size_t lanes, std::vector<std::size_t>& launches)
-    : sums_(lanes), launches_(launches) {}
+  explicit small_memory(int room) : room_(room) {}
 
-  [[nodiscard]] std::size_t lanes() const override { return sums_.size(); }
-  void check(const part&) const override {}
-  [[nodiscard]] bool fit(const part&, const part&) const override {
-    return true;
-  }
-
-  void train(const std::vector<part>& xs) override {
-    launches_.push_back(xs.size());
-    for (const auto& x : xs)
-      sums_[x.lane] += std::get<double>(x.config->at("lr").at(x.step));
-  }
-
-  std::vector<metrics> evaluate(const std::vector<std::size_t>& xs) override {
-    std::vector<metrics> result;
-    for (auto i : xs)
-      result.push_back({{"sum", sums_[i]}});
+  /// Returns a registry of workloads that take a place of it, or throw.
+  workload_registry registry() {
+    workload_registry result;
+    workload_descriptor x;
+    x.name = "summing";
+    result.add(x, [this](const workload_spec&) {
+      auto work = std::make_unique<summing_workload>();
+      work->keeps = true;
+      work->on_step = [this, mine = std::shared_ptr<int>{}](step_t) mutable {
+        if (!mine)
+          mine = take();
+        // So that others come by.
+        std::this_thread::sleep_for(std::chrono::milliseconds{2});
+      };
+      return work;
+    });
     return result;
   }
 
-  void init(std::size_t lane) override { sums_[lane] = 0; }
-  std::string save(std::size_t lane) override {
-    return "sum " + to_text(sums_[lane]);
-  }
-  void load(std::size_t lane, const std::string& bytes) override {
-    sums_[lane] = std::stod(bytes.substr(4));
-  }
-  std::shared_ptr<const workload_state> snapshot(std::size_t lane) override {
-    return std::make_shared<kept_sum>(sums_[lane], nullptr);
-  }
-  void restore(std::size_t lane, const workload_state& x) override {
-    sums_[lane] = dynamic_cast<const kept_sum&>(x).sum;
-  }
-  void export_weights(std::size_t, const std::string&) override {}
+  std::atomic<int> refused{0};
+  std::atomic<int> most{0}; ///< places that were taken at once
 
 private:
-  std::vector<double> sums_;
-  std::vector<std::size_t>& launches_;
-};
+  std::shared_ptr<int> take() {
+    const std::lock_guard guard{mutex_};
+    if (taken_ == room_) {
+      ++refused;
+      throw std::bad_alloc{};
+    }
+    most = std::max(most.load(), ++taken_);
+    return {new int{0}, [this](const int* x) {
+              delete x;
+              const std::lock_guard inner{mutex_};
+              --taken_;
+            }};
+  }
 
-/// Returns a registry whose workload `summing` has lanes.
-/// @param launches is given how many lanes took part in each
-workload_registry registry_of_lanes(std::vector<std::size_t>& launches) {
-  workload_registry result;
-  workload_descriptor x;
-  x.name = "summing";
-  result.add(x, [&](const workload_spec& spec) {
-    return first_lane(
-      std::make_unique<summing_lanes>(lanes_of(spec), launches));
-  });
-  return result;
-}
+  const int room_;
+  std::mutex mutex_;
+  int taken_ = 0;
+};
 
 struct TrainingEngineTest : testing::Test {
   temporary_folder folder;
@@ -389,22 +379,19 @@ TEST_F(TrainingEngineTest, AnotherWorkloadIsInNoStateThatIsKnown) {
 }
 
 TEST_F(TrainingEngineTest, LanesStartFromWhatOthersHaveSaved) {
-  std::vector<std::size_t> launches;
-  const auto registry = registry_of_lanes(launches);
+  may_go_on.set_value();
   std::atomic<int> reads{0};
   for (const std::uint64_t room : {1000, 0}) {
-    training_engine device{registry, "test",
+    training_engine device{registry(), "test",
                            [&](const lease& y) {
                              return std::make_unique<counted_folder>(y.folder,
                                                                      reads);
                            },
                            room};
-    auto first = make_lease(1, 3);
-    first.workload.options["lanes"] = 2.0;
+    const auto first = make_lease(1, 3);
     device.start(first, events.sink());
     ASSERT_FALSE(events.wait_for_end().failure);
     auto second = make_lease(2, 5);
-    second.workload = first.workload;
     second.lane = 1;
     second.start = *events.reports().back().saved;
     second.stages[0].begin = 3;
@@ -431,35 +418,96 @@ TEST_F(TrainingEngineTest, TheFactoryChoosesWhereCheckpointsAre) {
   EXPECT_EQ(other.names(), std::vector<std::string>{"n1-s3-l2.ckpt"});
 }
 
-TEST_F(TrainingEngineTest, LanesTrainTogether) {
-  std::vector<std::size_t> launches;
-  const auto registry = registry_of_lanes(launches);
-  auto first = make_lease(1, 3);
-  auto second = make_lease(2, 5);
-  first.workload.options["lanes"] = second.workload.options["lanes"] = 3.0;
-  second.lane = 2;
-  second.stages[0].config["lr"] = form::constant(0.25);
-  training_engine device{registry, "test"};
+TEST_F(TrainingEngineTest, LanesTrainAtOnceEachForItself) {
+  constexpr std::uint32_t lanes = 3;
+  // Each waits in its first step until all are there.
+  std::barrier all{lanes};
+  workload_registry works;
+  workload_descriptor x;
+  x.name = "summing";
+  works.add(x, [&](const workload_spec&) {
+    ++made;
+    auto work = std::make_unique<summing_workload>();
+    work->on_step = [&](step_t at) {
+      if (at == 0)
+        all.arrive_and_wait();
+    };
+    return work;
+  });
+  training_engine device{std::move(works), "test"};
   EXPECT_EQ(device.reached(lease_id{2}), 0u);
-  device.start(first, events.sink());
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+    auto work = make_lease(1 + lane, 2 + lane);
+    work.lane = lane;
+    work.stages[0].config["lr"] = form::constant(0.25 * (1 + lane));
+    device.start(work, events.sink());
+  }
+  for (std::uint32_t lane = 0; lane < lanes; ++lane)
+    EXPECT_FALSE(events.wait_for_end().failure);
+  for (const auto& report : events.reports()) {
+    const auto lane = static_cast<double>(number_of(report.lease) - 1);
+    EXPECT_EQ(report.values.at("sum"), 0.25 * (1 + lane) * (2 + lane));
+  }
+  EXPECT_EQ(made, 3) << "a workload for each lane";
+}
+
+TEST_F(TrainingEngineTest, FewerAreTrainedAtOnceWhereMemoryIsShort) {
+  for (const int room : {1, 2, 3}) {
+    small_memory memory{room};
+    training_engine device{memory.registry(), "test"};
+    constexpr std::uint32_t lanes = 4;
+    for (int round = 0; round < 3; ++round) {
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+        auto work = make_lease(1 + lane + 10 * round, 5);
+        work.lane = lane;
+        work.stops = {{2, true, true}, {5, true, true}};
+        device.start(work, events.sink());
+      }
+      for (std::uint32_t lane = 0; lane < lanes; ++lane) {
+        const auto end = events.wait_for_end();
+        EXPECT_FALSE(end.failure) << end.failure->message;
+      }
+    }
+    for (const auto& report : events.reports())
+      EXPECT_EQ(report.values.at("sum"),
+                0.5 * static_cast<double>(report.at));
+    EXPECT_EQ(memory.most, room);
+    EXPECT_GT(memory.refused, 0);
+  }
+  // No stop is told twice.
+  EXPECT_EQ(events.reports().size(), 3u * 3u * 4u * 2u);
+}
+
+TEST_F(TrainingEngineTest, ALeaseThatNeedsMoreThanThereIsFails) {
+  small_memory memory{0};
+  training_engine device{memory.registry(), "test"};
+  auto second = make_lease(2, 3);
+  second.lane = 1;
+  device.start(make_lease(1, 3), events.sink());
   device.start(second, events.sink());
-  EXPECT_FALSE(events.wait_for_end().failure);
-  EXPECT_FALSE(events.wait_for_end().failure);
-  for (const auto& report : events.reports())
-    EXPECT_EQ(report.values.at("sum"),
-              report.lease == lease_id{1} ? 1.5 : 1.25);
-  // Whether the first one waits for the second is a matter of when that comes.
-  std::size_t steps = 0;
-  for (auto n : launches)
-    steps += n;
-  EXPECT_EQ(steps, 8u);
-  auto none = make_lease(3, 1);
-  none.workload = first.workload;
-  none.lane = 3;
-  device.start(none, events.sink());
-  const auto end = events.wait_for_end();
-  ASSERT_TRUE(end.failure);
-  EXPECT_EQ(end.failure->message, "there is no lane 3: summing has 3");
+  for (int i = 0; i < 2; ++i) {
+    const auto end = events.wait_for_end();
+    ASSERT_TRUE(end.failure);
+    EXPECT_EQ(end.failure->code, errc::training_failed);
+  }
+}
+
+TEST_F(TrainingEngineTest, ALeaseThatWaitsForRoomCanBeCancelled) {
+  small_memory memory{1};
+  training_engine device{memory.registry(), "test"};
+  auto second = make_lease(2, 100'000);
+  second.lane = 1;
+  device.start(make_lease(1, 100'000), events.sink());
+  device.start(second, events.sink());
+  while (memory.refused == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds{1});
+  for (const std::uint64_t number : {1, 2})
+    device.cancel(lease_id{number});
+  for (int i = 0; i < 2; ++i) {
+    const auto end = events.wait_for_end();
+    ASSERT_TRUE(end.failure);
+    EXPECT_EQ(end.failure->code, errc::cancelled);
+  }
 }
 
 TEST_F(TrainingEngineTest, CancelEndsALeaseAfterItsStep) {

@@ -48,5 +48,11 @@ TEST(Devices, WhatMakesNoSense) {
             std::string::npos);
 }
 
+TEST(Devices, GpusTrainSeveralLeasesAtOnce) {
+  EXPECT_EQ(default_at_once("cpu"), 1u);
+  EXPECT_GT(default_at_once("cuda:0"), 1u);
+  EXPECT_EQ(default_at_once("cuda:7"), default_at_once("cuda:0"));
+}
+
 } // namespace
 } // namespace hippo

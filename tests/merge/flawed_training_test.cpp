@@ -32,11 +32,12 @@ struct flaw {
 
 struct flawed_world : test::merge_world {
   explicit flawed_world(std::uint32_t seed)
-    : merge_world(options_for(seed)), rng(seed), number_of_seed(seed) {}
+    : merge_world(options_for(seed), 1 + seed % 5 / 4),
+      rng(seed),
+      number_of_seed(seed) {}
 
   static merger_options options_for(std::uint32_t seed) {
     merger_options result;
-    result.workload.options["lanes"] = static_cast<double>(1 + seed % 5 / 4);
     result.attempts_max = attempts_max;
     result.stall_max = std::chrono::seconds{30};
     result.unmeasured_stall_max = std::chrono::seconds{90};
@@ -379,19 +380,19 @@ TEST(MergeCore, ATrainerThatComesAgainWasNotKilled) {
 
 /// Else each loss would count for all that its trainer had.
 TEST(MergeCore, WhatATrainerWasLostOverIsTrainedAlone) {
-  merger_options options;
-  options.workload.options["lanes"] = 2.0;
-  test::merge_world x{options};
+  test::merge_world x{{}, 2};
   x.add_study({3, {9}});
   x.apply(merge_event::started{});
   x.train(0, {x.constant(.1), x.constant(.2)}, 9);
   const auto first = x.grant();
+  x.answer_demands();
   ASSERT_EQ(x.trainers.at(first).jobs.size(), 2u);
   for (const auto& kvp : std::map{x.trainers.at(first).jobs})
     x.heartbeat(first, kvp.first);
   x.lose(first, "it closed the connection");
   x.grant();
   x.grant();
+  x.answer_demands();
   for (const auto& [id, y] : x.trainers)
     EXPECT_EQ(y.jobs.size(), 1u);
   x.run_all();

@@ -13,6 +13,7 @@
 namespace hippo {
 namespace {
 
+using test::at_second;
 using test::lease_of;
 
 constexpr trainer_id first_trainer{1};
@@ -43,9 +44,9 @@ TEST(RunningLease, LeaseIsThroughAtTheEndOfItsLastStage) {
 }
 
 TEST(LeaseTable, AddedTrainerIsFreeAndHasEmptyLanes) {
-  lease_table x{3, lease_id{1}};
+  lease_table x{lease_id{1}};
   EXPECT_FALSE(x.has(first_trainer));
-  x.add(first_trainer);
+  x.add(first_trainer, 3);
   EXPECT_TRUE(x.has(first_trainer));
   EXPECT_EQ(x.trainers(), 1u);
   EXPECT_EQ(x.trainers_at_work(), 0u);
@@ -55,7 +56,7 @@ TEST(LeaseTable, AddedTrainerIsFreeAndHasEmptyLanes) {
 }
 
 TEST(LeaseTable, LeasesAreNumberedFromTheFirstOn) {
-  lease_table x{1, lease_id{7}};
+  lease_table x{lease_id{7}};
   EXPECT_EQ(x.begun(), 0u);
   EXPECT_EQ(x.next_id(), lease_id{7});
   EXPECT_EQ(x.next_id(), lease_id{8});
@@ -63,8 +64,8 @@ TEST(LeaseTable, LeasesAreNumberedFromTheFirstOn) {
 }
 
 TEST(LeaseTable, TrainerWithAnEmptyLaneStaysFree) {
-  lease_table x{2, lease_id{1}};
-  x.add(first_trainer);
+  lease_table x{lease_id{1}};
+  x.add(first_trainer, 2);
   x.begin(lease_of(x.next_id(), first_trainer, 1));
   EXPECT_EQ(x.free_trainers().count(first_trainer), 1u);
   x.begin(lease_of(x.next_id(), first_trainer, 0));
@@ -72,8 +73,8 @@ TEST(LeaseTable, TrainerWithAnEmptyLaneStaysFree) {
 }
 
 TEST(LeaseTable, LeasesOfATrainerComeByLane) {
-  lease_table x{3, lease_id{1}};
-  x.add(first_trainer);
+  lease_table x{lease_id{1}};
+  x.add(first_trainer, 3);
   x.begin(lease_of(x.next_id(), first_trainer, 2));
   x.begin(lease_of(x.next_id(), first_trainer, 0));
   EXPECT_EQ(x.leases_of(first_trainer),
@@ -81,9 +82,9 @@ TEST(LeaseTable, LeasesOfATrainerComeByLane) {
 }
 
 TEST(LeaseTable, TrainersAtWorkAreCountedOnceForAllLanes) {
-  lease_table x{2, lease_id{1}};
-  x.add(first_trainer);
-  x.add(second_trainer);
+  lease_table x{lease_id{1}};
+  x.add(first_trainer, 2);
+  x.add(second_trainer, 2);
   x.begin(lease_of(x.next_id(), first_trainer, 0));
   x.begin(lease_of(x.next_id(), first_trainer, 1));
   EXPECT_EQ(x.trainers_at_work(), 1u);
@@ -94,7 +95,7 @@ TEST(LeaseTable, TrainersAtWorkAreCountedOnceForAllLanes) {
 }
 
 TEST(LeaseTable, EndedLeaseIsReturnedWithItsProgress) {
-  lease_table x{1, lease_id{1}};
+  lease_table x{lease_id{1}};
   x.add(first_trainer);
   const auto id = x.next_id();
   x.begin(lease_of(id, first_trainer));
@@ -109,8 +110,8 @@ TEST(LeaseTable, EndedLeaseIsReturnedWithItsProgress) {
 }
 
 TEST(LeaseTable, TrainerOfAnEndedLeaseIsNotFreeBeforeItIsSetFree) {
-  lease_table x{2, lease_id{1}};
-  x.add(first_trainer);
+  lease_table x{lease_id{1}};
+  x.add(first_trainer, 2);
   x.begin(lease_of(x.next_id(), first_trainer, 0));
   x.end(lease_id{1});
   EXPECT_TRUE(x.free_trainers().empty());
@@ -119,8 +120,8 @@ TEST(LeaseTable, TrainerOfAnEndedLeaseIsNotFreeBeforeItIsSetFree) {
 }
 
 TEST(LeaseTable, TrainerThatWindsDownIsNeverFreeAgain) {
-  lease_table x{2, lease_id{1}};
-  x.add(first_trainer);
+  lease_table x{lease_id{1}};
+  x.add(first_trainer, 2);
   x.begin(lease_of(x.next_id(), first_trainer, 0));
   x.wind_down(first_trainer);
   EXPECT_TRUE(x.trainer(first_trainer).yields);
@@ -131,9 +132,9 @@ TEST(LeaseTable, TrainerThatWindsDownIsNeverFreeAgain) {
 }
 
 TEST(LeaseTable, RemovedTrainerHandsBackItsLeases) {
-  lease_table x{2, lease_id{1}};
-  x.add(first_trainer);
-  x.add(second_trainer);
+  lease_table x{lease_id{1}};
+  x.add(first_trainer, 2);
+  x.add(second_trainer, 2);
   x.begin(lease_of(x.next_id(), first_trainer, 0));
   x.begin(lease_of(x.next_id(), second_trainer, 0));
   x.begin(lease_of(x.next_id(), first_trainer, 1));
@@ -148,9 +149,9 @@ TEST(LeaseTable, RemovedTrainerHandsBackItsLeases) {
 }
 
 TEST(LeaseTable, TrainersSetAsideAreThoseWithoutALease) {
-  lease_table x{2, lease_id{1}};
-  x.add(first_trainer);
-  x.add(second_trainer);
+  lease_table x{lease_id{1}};
+  x.add(first_trainer, 2);
+  x.add(second_trainer, 2);
   x.begin(lease_of(x.next_id(), first_trainer, 0));
   EXPECT_EQ(x.idle_trainers(), std::vector<trainer_id>{second_trainer});
   x.set_aside_free();
@@ -159,8 +160,8 @@ TEST(LeaseTable, TrainersSetAsideAreThoseWithoutALease) {
 }
 
 TEST(LeaseTable, StateOfALaneIsForgottenWhenALeaseBegins) {
-  lease_table x{2, lease_id{1}};
-  x.add(first_trainer);
+  lease_table x{lease_id{1}};
+  x.add(first_trainer, 2);
   x.set_present(first_trainer, 1, "a.ckpt");
   EXPECT_EQ(x.trainer(first_trainer).lanes[1].present, "a.ckpt");
   EXPECT_EQ(x.trainer(first_trainer).lanes[0].present, "");
@@ -172,10 +173,10 @@ TEST(LeaseTable, FollowsAModelUnderRandomChanges) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 rng{seed};
-    const auto lanes = static_cast<std::uint32_t>(1 + rng() % 4);
-    lease_table x{lanes, lease_id{1}};
+    lease_table x{lease_id{1}};
     // By trainer: the lease of each lane, whether it is free and winds down.
     struct model {
+      std::uint32_t most = 0; ///< lanes
       std::map<std::uint32_t, lease_id> lanes;
       bool free = true;
       bool yields = false;
@@ -186,21 +187,22 @@ TEST(LeaseTable, FollowsAModelUnderRandomChanges) {
       const auto what = rng() % 10;
       if (what < 2 || want.empty()) {
         const trainer_id id{++last_trainer};
-        x.add(id);
-        want[id];
+        const auto lanes = static_cast<std::uint32_t>(1 + rng() % 4);
+        x.add(id, lanes);
+        want[id].most = lanes;
         continue;
       }
       auto chosen = std::next(want.begin(),
                               static_cast<long>(rng() % want.size()));
       auto& [id, entry] = *chosen;
-      const auto lane = static_cast<std::uint32_t>(rng() % lanes);
+      const auto lane = static_cast<std::uint32_t>(rng() % entry.most);
       if (what < 6) {
         if (entry.yields || entry.lanes.count(lane) > 0)
           continue;
         const auto number = x.next_id();
         x.begin(lease_of(number, id, lane));
         entry.lanes[lane] = number;
-        entry.free = entry.free && entry.lanes.size() < lanes;
+        entry.free = entry.free && entry.lanes.size() < entry.most;
       } else if (what < 8) {
         if (entry.lanes.count(lane) == 0)
           continue;
@@ -240,18 +242,44 @@ TEST(LeaseTable, FollowsAModelUnderRandomChanges) {
   }
 }
 
+TEST(LeaseTable, LeasesOfATrainerAreCountedByTheTimeThatItHadThem) {
+  lease_table x{lease_id{1}};
+  x.add(first_trainer, 3);
+  const auto begin = [&](std::uint32_t lane, double now) {
+    x.count_leases(first_trainer, at_second(now));
+    auto lease = lease_of(x.next_id(), first_trainer, lane);
+    lease.progress.reported = lease.progress.leases_counted = at_second(now);
+    const auto id = lease.id();
+    x.begin(std::move(lease));
+    return id;
+  };
+  const auto first = begin(0, 0);
+  const auto second = begin(1, 6);
+  EXPECT_DOUBLE_EQ(x.take_mean_leases(first, at_second(10)), 1.4);
+  x.progress(first).reported = at_second(10);
+  const auto third = begin(2, 12);
+  x.count_leases(first_trainer, at_second(15));
+  x.end(second);
+  EXPECT_DOUBLE_EQ(x.take_mean_leases(first, at_second(20)),
+                   (2 * 2 + 3 * 3 + 5 * 2) / 10.0);
+  EXPECT_DOUBLE_EQ(x.take_mean_leases(third, at_second(20)),
+                   (3 * 3 + 5 * 2) / 8.0);
+  x.progress(third).reported = at_second(20);
+  EXPECT_DOUBLE_EQ(x.take_mean_leases(third, at_second(20)), 2);
+}
+
 TEST(LeaseTableDeathTest, MisuseIsAsserted) {
-  lease_table x{1, lease_id{1}};
+  lease_table x{lease_id{1}};
   x.add(first_trainer);
   EXPECT_DEBUG_DEATH(x.add(first_trainer), "has");
   const auto id = x.next_id();
   x.begin(lease_of(id, first_trainer));
   EXPECT_DEBUG_DEATH(x.begin(lease_of(x.next_id(), first_trainer)), "lease");
-  EXPECT_DEBUG_DEATH(x.set_free(first_trainer), "lanes_");
+  EXPECT_DEBUG_DEATH(x.set_free(first_trainer), "lanes");
 }
 
 TEST(LeaseTableDeathTest, SavingBeyondWhatIsReachedIsAsserted) {
-  lease_table x{1, lease_id{1}};
+  lease_table x{lease_id{1}};
   x.add(first_trainer);
   const auto id = x.next_id();
   x.begin(lease_of(id, first_trainer));

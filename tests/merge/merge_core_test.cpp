@@ -17,16 +17,10 @@ using test::merge_world;
 
 const measuring each_three{3, {9}};
 
-merger_options laned(double lanes) {
-  merger_options result;
-  result.workload.options["lanes"] = lanes;
-  return result;
-}
-
 /// A world with a study of `each_three` and a merger that leases.
 struct started_world : merge_world {
-  explicit started_world(merger_options options = {})
-    : merge_world(std::move(options)) {
+  explicit started_world(merger_options options = {}, std::uint32_t lanes = 1)
+    : merge_world(std::move(options), lanes) {
     add_study(each_three);
     apply(merge_event::started{});
   }
@@ -269,9 +263,10 @@ TEST(MergeCore, AReportOutsideOfItsLeaseCancelsIt) {
 }
 
 TEST(MergeCore, AMalformedMessageCancelsWhatItsTrainerHas) {
-  started_world x{laned(2)};
+  started_world x{{}, 2};
   x.train(0, {x.constant(.1), x.constant(.2)}, 9);
   const auto id = x.grant();
+  x.answer_demands();
   x.apply(merge_event::malformed{id, "nonsense"});
   EXPECT_EQ(x.cancelled.size(), 2u);
 }
@@ -1002,9 +997,10 @@ TEST(MergeCore, ATrainerThatSaysThatItIsIdleHasNoLease) {
 }
 
 TEST(MergeCore, ATrainerThatSaysNothingOfALeaseHasItNot) {
-  started_world x{laned(2)};
+  started_world x{{}, 2};
   x.train(0, {x.constant(.1), x.constant(.2)}, 9);
   const auto id = x.grant();
+  x.answer_demands();
   ASSERT_EQ(x.trainers.at(id).jobs.size(), 2u);
   const auto first = x.trainers.at(id).jobs.begin()->first;
   const auto second = x.trainers.at(id).jobs.rbegin()->first;
@@ -1102,11 +1098,12 @@ double show(merge_world& x, trainer_id id, lease_id lease, step_t at,
 }
 
 TEST(MergeCore, ALaneThatStallsEndsTheOthersOfItsTrainer) {
-  auto options = laned(2);
+  merger_options options;
   options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{60};
-  started_world x{options};
+  started_world x{options, 2};
   x.train(0, {x.constant(.1), x.constant(.2)}, 9);
   const auto id = x.grant();
+  x.answer_demands();
   const auto jobs = x.trainers.at(id).jobs;
   ASSERT_EQ(jobs.size(), 2u);
   for (int i = 0; i < 100 && x.stalled.empty(); ++i) {
@@ -1648,30 +1645,26 @@ TEST(MergeCore, WhoRecordsMoreShowsThatTheOtherIsToBlame) {
 
 /// It would be granted and given back without an end.
 TEST(MergeCore, ATrainerThatMayTakeNothingComesBackAfterAWhile) {
-  started_world x{laned(2)};
-  const auto answer_demands = [&x] {
-    while (!x.demands.empty())
-      x.answer_demand();
-  };
+  started_world x{{}, 2};
   x.train(0, {x.constant(.1, 128)}, 9);
   const auto first = x.grant();
   x.train(0, {x.constant(.2, 64)}, 9);
   const auto second = x.grant();
   x.apply(merge_event::able_trainers{{{first, "model"}, {second, "model"}}});
-  answer_demands();
+  x.answer_demands();
   const auto lease_on = [&](trainer_id id) {
     return x.trainers.at(id).jobs.begin()->first;
   };
   ASSERT_EQ(x.trainers.at(first).jobs.size(), 1u);
   ASSERT_EQ(x.trainers.at(second).jobs.size(), 1u);
-  // What fails on the first does not fit beside what the second has.
+  // What fails on the first could only be trained beside what the second has.
   x.end(first, lease_on(first), error{errc::training_failed, "sick"});
   if (!x.trainers.at(first).granted)
     x.grant(first);
   EXPECT_FALSE(x.trainers.at(first).granted);
   ASSERT_EQ(x.cool_downs.size(), 1u);
   EXPECT_EQ(x.cool_downs.front().trainer, first);
-  answer_demands(); // the pool has none
+  x.answer_demands(); // the pool has none
   EXPECT_EQ(x.trainers.at(second).jobs.size(), 2u);
   x.run_all();
   x.expect_all_as_alone();
@@ -1679,7 +1672,7 @@ TEST(MergeCore, ATrainerThatMayTakeNothingComesBackAfterAWhile) {
 
 TEST(MergeCore, EqualEventsGiveEqualEffects) {
   const auto numbers = [] {
-    started_world x{laned(2)};
+    started_world x{{}, 2};
     x.grant();
     x.grant();
     x.train(0, {x.change(.1, 3, .2), x.change(.1, 6, .2), x.constant(.3)}, 9);
@@ -1696,9 +1689,10 @@ TEST(MergeCore, EqualEventsGiveEqualEffects) {
 }
 
 TEST(MergeCore, OverviewCountsDeviceTimeOfLanesOnce) {
-  started_world x{laned(2)};
+  started_world x{{}, 2};
   x.train(0, {x.constant(.1), x.constant(.2)}, 9);
   const auto id = x.grant();
+  x.answer_demands();
   ASSERT_EQ(x.trainers.at(id).jobs.size(), 2u);
   const auto first = x.trainers.at(id).jobs.begin()->first;
   const auto second = x.trainers.at(id).jobs.rbegin()->first;
@@ -1721,14 +1715,15 @@ TEST(MergeCore, OverviewCountsDeviceTimeOfLanesOnce) {
 struct chaos : merge_world {
   explicit chaos(std::uint32_t seed, std::size_t unpacked_nodes_max = 0,
                  std::shared_ptr<file_memory> cold = nullptr)
-    : merge_world(options_for(seed, unpacked_nodes_max, std::move(cold))),
+    : merge_world(options_for(seed, unpacked_nodes_max, std::move(cold)),
+                  1 + seed % 3),
       number_of_seed(seed),
       rng{seed} {}
 
   static merger_options options_for(std::uint32_t seed,
                                     std::size_t unpacked_nodes_max,
                                     std::shared_ptr<file_memory> cold) {
-    auto result = laned(1 + seed % 3);
+    merger_options result;
     result.unpacked_nodes_max = unpacked_nodes_max;
     result.attempts_max = 1000; // nothing fails for good
     result.stall_max = std::chrono::seconds{30};

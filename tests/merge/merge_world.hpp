@@ -28,8 +28,9 @@ namespace hippo::test {
 /// begins where its checkpoint is.
 class merge_world {
 public:
-  explicit merge_world(merger_options options = {})
-    : lanes_(lanes_of(options.workload)),
+  /// @param lanes leases that each trainer trains at once
+  explicit merge_world(merger_options options = {}, std::uint32_t lanes = 1)
+    : lanes_(lanes),
       core{with_defaults(std::move(options)), moment{}} {}
 
   struct trainer {
@@ -199,6 +200,12 @@ public:
 
   // -- the pool ---------------------------------------------------------------
 
+  /// The pool has granted what it has.
+  void answer_demands() {
+    while (!demands.empty())
+      answer_demand();
+  }
+
   void answer_demand() {
     demands.erase(demands.begin());
     apply(merge_event::demand_answered{});
@@ -210,7 +217,8 @@ public:
     const auto id = which.value_or(trainer_id{++last_trainer_});
     trainers[id].granted = true;
     ++grants_made;
-    apply(merge_event::granted{id, trainers[id].kind, 0, price});
+    apply(
+      merge_event::granted{id, trainers[id].kind, 0, price, {}, lanes_});
     return id;
   }
 

@@ -36,7 +36,7 @@ TEST(Place, ATreeThatBeginsGoesToTheFastestKind) {
   const auto what = x.path_on(x.add_trial(x.add_study(100), 100));
   for (const auto& [trainer, kind] :
        {std::pair{first_trainer, "slow"}, std::pair{second_trainer, "fast"}}) {
-    x.leases.add(trainer);
+    x.join(trainer);
     x.kinds.add_trainer(trainer, kind);
   }
   EXPECT_EQ(place(x.view(), what)->trainer, first_trainer);
@@ -55,8 +55,8 @@ TEST(Place, ATreeThatBeginsGoesToTheFastestKind) {
 TEST(DeviceSeconds, LanesOfATrainerAreOneDevice) {
   world x{4};
   const auto study = x.add_study(100);
-  x.leases.add(first_trainer);
-  x.leases.add(second_trainer);
+  x.join(first_trainer);
+  x.join(second_trainer);
   for (std::uint32_t lane = 0; lane < 4; ++lane)
     x.begin(first_trainer, lane, x.add_trial(study, 100));
   EXPECT_DOUBLE_EQ(device_seconds_of(x.view(), 2),
@@ -70,8 +70,8 @@ TEST(DeviceSeconds, WhereNobodyWorksOneDeviceCounts) {
   world x;
   EXPECT_DOUBLE_EQ(device_seconds_of(x.view(), 1),
                    fair_shares::quantum_seconds);
-  x.leases.add(first_trainer);
-  x.leases.add(second_trainer);
+  x.join(first_trainer);
+  x.join(second_trainer);
   EXPECT_DOUBLE_EQ(device_seconds_of(x.view(), 1),
                    fair_shares::quantum_seconds);
 }
@@ -84,7 +84,7 @@ struct two_studies : world {
     second = add_study(10);
     first_node = add_trial(first, 1000);
     second_node = add_trial(second, 10);
-    leases.add(first_trainer);
+    join(first_trainer);
     const auto id = begin(first_trainer, 0, first_node);
     advance(seconds);
     end(id);
@@ -153,132 +153,116 @@ TEST(Place, NoFreeTrainerIsNoPlace) {
 TEST(Place, EmptyTrainerTakesAPathAlone) {
   world x;
   const auto node = x.add_trial(x.add_study(100), 100);
-  x.leases.add(first_trainer);
+  x.join(first_trainer);
   const auto where = place(x.view(), x.path_on(node));
   ASSERT_TRUE(where);
   EXPECT_EQ(where->trainer, first_trainer);
   EXPECT_DOUBLE_EQ(where->own, 100);
   EXPECT_DOUBLE_EQ(where->seconds, 100);
-  EXPECT_TRUE(where->fits);
   EXPECT_EQ(where->leases, 0u);
 }
 
-TEST(Place, OfEqualTrainersTheFullestIsChosen) {
+TEST(Place, OfEqualTrainersTheEmptiestIsChosen) {
   world x{3};
   const auto study = x.add_study(100);
   for (std::uint64_t i = 1; i <= 3; ++i)
-    x.leases.add(trainer_id{i});
-  x.begin(trainer_id{2}, 0, x.add_trial(study, 100));
-  x.begin(trainer_id{2}, 1, x.add_trial(study, 100));
+    x.join(trainer_id{i});
+  x.begin(trainer_id{1}, 0, x.add_trial(study, 100));
+  x.begin(trainer_id{1}, 1, x.add_trial(study, 100));
   x.begin(trainer_id{3}, 0, x.add_trial(study, 100));
-  const auto where = place(x.view(), x.path_on(x.add_trial(study, 100)));
+  const auto path = x.path_on(x.add_trial(study, 100));
+  auto where = place(x.view(), path);
   ASSERT_TRUE(where);
   EXPECT_EQ(where->trainer, trainer_id{2});
-  EXPECT_EQ(where->leases, 2u);
-  EXPECT_TRUE(where->fits);
+  EXPECT_EQ(where->leases, 0u);
+  x.leases.set_aside(trainer_id{2});
+  where = place(x.view(), path);
+  ASSERT_TRUE(where);
+  EXPECT_EQ(where->trainer, trainer_id{3});
+  EXPECT_EQ(where->leases, 1u);
 }
 
-TEST(Place, MisfitTakesTurnsAndSoLonger) {
-  world x{2, policy::critical_path, {"width"}};
+/// A trainer of kind `gpu` on which two leases at once take half as long again,
+/// and four twice as long.
+struct crowded_world : world {
+  explicit crowded_world(std::uint32_t lanes) : world(lanes) {
+    for (const auto& [leases, seconds] : {std::pair{1, 10}, {2, 15}, {4, 20}})
+      for (int i = 0; i < 5; ++i)
+        estimates.learn_step("", 10, seconds, "gpu", leases);
+    add_gpu(first_trainer);
+  }
+
+  void add_gpu(trainer_id id) {
+    join(id);
+    kinds.add_trainer(id, "gpu");
+  }
+};
+
+TEST(Place, BesideOthersAPathTakesLonger) {
+  crowded_world x{4};
   const auto study = x.add_study(100);
-  x.leases.add(first_trainer);
-  const auto id = x.begin(first_trainer, 0, x.add_trial(study, 100, 1));
-  const auto node = x.add_trial(study, 100, 2);
-  auto where = place(x.view(), x.path_on(node));
-  ASSERT_TRUE(where);
-  EXPECT_FALSE(where->fits);
-  EXPECT_DOUBLE_EQ(where->seconds, 200);
-  x.leases.progress(id).reached = 70; // in turns for no longer than that
-  where = place(x.view(), x.path_on(node));
-  ASSERT_TRUE(where);
-  EXPECT_DOUBLE_EQ(where->seconds, 130);
+  for (const auto slowdown : {1.0, 1.5}) {
+    const auto node = x.add_trial(study, 100);
+    const auto where = place(x.view(), x.path_on(node));
+    ASSERT_TRUE(where);
+    EXPECT_NEAR(where->own, 100, 1e-6);
+    EXPECT_NEAR(where->seconds, 100 * slowdown, 1e-6);
+    x.begin(first_trainer, static_cast<std::uint32_t>(where->leases), node);
+  }
 }
 
-TEST(Place, MisfitsThatFitEachOtherTakeOneTurn) {
-  world x{4, policy::critical_path, {"width"}};
+TEST(Place, AFastTrainerWithALeaseIsBetterThanASlowOneWithoutAny) {
+  crowded_world x{2};
   const auto study = x.add_study(100);
-  x.leases.add(first_trainer);
-  x.begin(first_trainer, 0, x.add_trial(study, 100, 1));
-  x.begin(first_trainer, 1, x.add_trial(study, 100, 1));
-  const auto node = x.add_trial(study, 100, 2);
-  auto where = place(x.view(), x.path_on(node));
-  ASSERT_TRUE(where);
-  EXPECT_DOUBLE_EQ(where->seconds, 200);
-  x.begin(first_trainer, 2, x.add_trial(study, 100, 3));
-  where = place(x.view(), x.path_on(node));
-  ASSERT_TRUE(where);
-  EXPECT_DOUBLE_EQ(where->seconds, 300);
+  x.begin(first_trainer, 0, x.add_trial(study, 100));
+  x.join(second_trainer);
+  x.kinds.add_trainer(second_trainer, "slow");
+  const auto path = x.path_on(x.add_trial(study, 100));
+  EXPECT_EQ(place(x.view(), path)->trainer, second_trainer);
+  auto view = x.view();
+  kind_speeds speeds{{"gpu", 1.4}, {"slow", 1}};
+  view.speeds = &speeds;
+  EXPECT_EQ(place(view, path)->trainer, second_trainer);
+  speeds["gpu"] = 1.6;
+  EXPECT_EQ(place(view, path)->trainer, first_trainer);
 }
 
-TEST(Place, StageThatALeaseComesToNextDecidesWhetherAPathFits) {
-  world x{2, policy::critical_path, {"width"}};
-  const auto study = x.add_study(100);
-  x.leases.add(first_trainer);
-  const auto narrow = x.add_trial(study, 100, 1);
-  const auto wide = x.add_trial(study, 100, 2);
-  const auto id = x.leases.next_id();
-  auto lease = test::lease_of(id, first_trainer, 0,
-                              {{narrow, 0, 10, {}}, {wide, 10, 20, {}}});
-  for (std::size_t i = 0; i < 2; ++i)
-    lease.speed_keys[i] = x.estimates.speed_key(
-      x.plan.config_of(lease.work.stages[i].node), 0);
-  x.leases.begin(lease);
-  const auto path = x.path_on(wide);
-  x.leases.progress(id).reached = 9;
-  EXPECT_FALSE(place(x.view(), path)->fits);
-  x.leases.progress(id).reached = 10;
-  EXPECT_TRUE(place(x.view(), path)->fits);
+TEST(FullTrainers, TrainerIsFilledUntilTheSumOfRatesStopsGrowing) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 rng{seed};
+    const auto lanes = static_cast<std::uint32_t>(2 + rng() % 7);
+    const auto useful = static_cast<std::uint32_t>(1 + rng() % lanes);
+    world x{lanes};
+    x.join(first_trainer);
+    x.kinds.add_trainer(first_trainer, "gpu");
+    // As many as are useful do not slow each other down; more take turns.
+    for (std::uint32_t leases = 1; leases <= lanes; ++leases)
+      for (int i = 0; i < 3; ++i)
+        x.estimates.learn_step(
+          "", 10, 10 * std::max(1.0, 1.0 * leases / useful), "gpu", leases);
+    const auto study = x.add_study(100);
+    std::uint32_t given = 0;
+    while (full_trainers(x.view()).empty() && given < lanes)
+      x.begin(first_trainer, given++, x.add_trial(study, 100));
+    EXPECT_EQ(given, useful);
+    EXPECT_EQ(lanes_worth(x.view(), first_trainer), useful);
+  }
 }
 
-TEST(Place, TurnsLastNoLongerThanThePathNorThanTheLongestMisfit) {
-  world x{3, policy::critical_path, {"width"}};
-  const auto study = x.add_study(1000);
-  x.leases.add(first_trainer);
-  x.begin(first_trainer, 0, x.add_trial(study, 1000, 1));
-  x.begin(first_trainer, 1, x.add_trial(x.add_study(100), 100, 1));
-  const auto shorter = x.add_trial(x.add_study(30), 30, 2);
-  const auto longer = x.add_trial(x.add_study(1050), 1050, 2);
-  auto where = place(x.view(), x.path_on(shorter));
-  ASSERT_TRUE(where);
-  EXPECT_DOUBLE_EQ(where->seconds, 30 + 30);
-  where = place(x.view(), x.path_on(longer));
-  ASSERT_TRUE(where);
-  EXPECT_DOUBLE_EQ(where->seconds, 1050 + 1000);
-}
-
-TEST(Place, EmptyTrainerIsBetterThanTakingTurns) {
-  world x{2, policy::critical_path, {"width"}};
-  const auto study = x.add_study(100);
-  x.leases.add(first_trainer);
-  x.leases.add(second_trainer);
-  x.begin(first_trainer, 0, x.add_trial(study, 100, 1));
-  const auto where = place(x.view(), x.path_on(x.add_trial(study, 100, 2)));
-  ASSERT_TRUE(where);
-  EXPECT_EQ(where->trainer, second_trainer);
-  EXPECT_TRUE(where->fits);
-}
-
-// Found by a simulation: else the path waits for the trainer on which it takes
-// turns, and the pool is asked for the empty one again and again.
-TEST(Place, EmptyTrainerIsBetterThanTurnsWithALeaseAtItsEnd) {
-  world x{2, policy::critical_path, {"width"}};
-  const auto study = x.add_study(100);
-  const auto old = x.add_trial(study, 100, 2);
-  const auto node = x.add_trial(study, 100);
-  x.leases.add(first_trainer);
-  x.leases.progress(x.begin(first_trainer, 0, old)).reached = 100;
-  x.leases.add(second_trainer);
-  const auto where = place(x.view(), x.path_on(node));
-  ASSERT_TRUE(where);
-  EXPECT_EQ(where->trainer, second_trainer);
-  EXPECT_TRUE(where->fits);
+TEST(FullTrainers, TrainerOfWhichNothingIsKnownIsFilled) {
+  world x{8};
+  x.join(first_trainer);
+  EXPECT_EQ(lanes_worth(x.view(), first_trainer), 8u);
+  x.begin(first_trainer, 0, x.add_trial(x.add_study(100), 100));
+  EXPECT_TRUE(full_trainers(x.view()).empty());
 }
 
 TEST(Place, TrainerThatHasFailedAtAPathLeavesItToOthers) {
   world x{1};
   const auto study = x.add_study(100);
-  x.leases.add(first_trainer);
-  x.leases.add(second_trainer);
+  x.join(first_trainer);
+  x.join(second_trainer);
   const auto node = x.add_trial(study, 100);
   const auto failed = x.begin(first_trainer, 0, node);
   x.retries.judge(*x.leases.find(failed),
@@ -293,7 +277,7 @@ TEST(Place, TrainerThatHasFailedAtAPathLeavesItToOthers) {
   const auto other = x.begin(second_trainer, 0, x.add_trial(study, 100));
   EXPECT_FALSE(place(x.view(), path));
   x.end(other);
-  x.leases.add(trainer_id{3});
+  x.join(trainer_id{3});
   x.begin(trainer_id{3}, 0, x.add_trial(study, 100));
   where = place(x.view(), path);
   ASSERT_TRUE(where);
@@ -307,8 +291,8 @@ TEST(Place, TrainerThatHasFailedUnderSomeSettingsLeavesThoseToOthers) {
     b{{"folder", std::string{"b"}}};
   const auto study = x.add_study(100, 1, a);
   x.add_study(100, 1, b);
-  x.leases.add(first_trainer);
-  x.leases.add(second_trainer);
+  x.join(first_trainer);
+  x.join(second_trainer);
   const auto node = x.add_trial(study, 100);
   const auto failed = x.begin(first_trainer, 0, node);
   x.retries.set_able({first_trainer, second_trainer});
@@ -326,40 +310,11 @@ TEST(Place, TrainerThatHasFailedUnderSomeSettingsLeavesThoseToOthers) {
   EXPECT_FALSE(place(x.view(), x.path_on(node)));
 }
 
-/// A trainer of two lanes, one of which trains `width` 1, and two paths that
-/// wait: one that fits and a longer one that does not.
-std::optional<placed_path> placed_beside(step_t misfit, step_t fitting,
-                                         node_id& misfit_node) {
-  world x{2, policy::critical_path, {"width"}};
-  const auto study = x.add_study(1000);
-  x.leases.add(first_trainer);
-  x.begin(first_trainer, 0, x.add_trial(study, 1000, 1));
-  misfit_node = x.add_trial(x.add_study(misfit), misfit, 2);
-  x.add_trial(x.add_study(fitting), fitting, 1);
-  return next_placement(x.view());
-}
-
-TEST(NextPlacement, MisfitGivesWayToAPathThatFits) {
-  node_id misfit{};
-  const auto placed = placed_beside(190, 100, misfit);
-  ASSERT_TRUE(placed && placed->where);
-  EXPECT_NE(placed->what.stages.front().node, misfit);
-  EXPECT_TRUE(placed->where->fits);
-}
-
-TEST(NextPlacement, MisfitGoesFirstIfItIsMuchLonger) {
-  node_id misfit{};
-  const auto placed = placed_beside(210, 100, misfit);
-  ASSERT_TRUE(placed && placed->where);
-  EXPECT_EQ(placed->what.stages.front().node, misfit);
-  EXPECT_FALSE(placed->where->fits);
-}
-
 TEST(NextPlacement, PathThatFailedOnAllFreeTrainersGivesWay) {
   world x;
   const auto study = x.add_study(1000);
-  x.leases.add(first_trainer);
-  x.leases.add(second_trainer);
+  x.join(first_trainer);
+  x.join(second_trainer);
   const auto node = x.add_trial(study, 1000);
   const auto failed = x.begin(first_trainer, 0, node);
   x.retries.judge(*x.leases.find(failed),
@@ -380,23 +335,23 @@ TEST(NextPlacement, PathThatFailedOnAllFreeTrainersGivesWay) {
 }
 
 /// However short: what else is there for a trainer without a lease?
-TEST(NextPlacement, TrainerWithoutALeaseTakesAnythingBeforeAMisfit) {
-  world x{2, policy::critical_path, {"width"}};
-  x.leases.add(first_trainer);
-  x.leases.add(second_trainer);
-  const auto node = x.add_trial(x.add_study(1000), 1000, 2);
+TEST(NextPlacement, TrainerWithoutALeaseTakesAnythingBeforeOneIsCrowded) {
+  world x{2};
+  x.join(first_trainer);
+  x.join(second_trainer);
+  const auto node = x.add_trial(x.add_study(1000), 1000);
   const auto failed = x.begin(first_trainer, 0, node);
   x.retries.judge(*x.leases.find(failed),
                   {failed, 4, error{errc::training_failed, ""}, {}},
                   x.plan);
   x.end(failed);
   x.retries.set_able({first_trainer, second_trainer});
-  x.begin(second_trainer, 0, x.add_trial(x.add_study(500), 500, 1));
+  x.begin(second_trainer, 0, x.add_trial(x.add_study(500), 500));
   auto placed = next_placement(x.view());
   ASSERT_TRUE(placed && placed->where);
   EXPECT_EQ(placed->where->trainer, second_trainer);
-  EXPECT_FALSE(placed->where->fits);
-  const auto other = x.add_trial(x.add_study(20), 20, 3);
+  EXPECT_EQ(placed->where->leases, 1u);
+  const auto other = x.add_trial(x.add_study(20), 20);
   placed = next_placement(x.view());
   ASSERT_TRUE(placed && placed->where);
   EXPECT_EQ(placed->what.stages.front().node, other);
@@ -455,27 +410,38 @@ std::vector<std::uint64_t> divided(const capacity_world& x) {
 
 TEST(DivideCapacity, FreeLanesAreDividedByWeight) {
   capacity_world x{4, {1, 3}, {true, true}};
-  x.leases.add(first_trainer);
-  x.leases.add(second_trainer);
+  x.join(first_trainer);
+  x.join(second_trainer);
   EXPECT_EQ(divided(x), (std::vector<std::uint64_t>{2, 6}));
+}
+
+TEST(DivideCapacity, LanesThatAreWorthNothingAreNotDivided) {
+  capacity_world x{4, {1, 1}, {true, true}};
+  for (int i = 0; i < 3; ++i)
+    for (std::uint32_t leases : {1u, 2u, 3u})
+      x.estimates.learn_step("", 1, std::max(2u, leases), "gpu", leases);
+  x.join(first_trainer);
+  x.kinds.add_trainer(first_trainer, "gpu");
+  x.leases.add(second_trainer, 6);
+  EXPECT_EQ(divided(x), (std::vector<std::uint64_t>{4, 4}));
 }
 
 TEST(DivideCapacity, LaneCountsAsAPartOfADevice) {
   capacity_world x{4, {1, 1}, {true, true}};
-  x.leases.add(first_trainer);
+  x.join(first_trainer);
   x.ledger.begin(lease_id{1}, second_trainer, {study_no{0}});
   EXPECT_EQ(divided(x), (std::vector<std::uint64_t>{0, 4}));
 }
 
 TEST(DivideCapacity, StudiesThatWantNoneGetNone) {
   capacity_world x{4, {1, 3}, {true, false}};
-  x.leases.add(first_trainer);
+  x.join(first_trainer);
   EXPECT_EQ(divided(x), (std::vector<std::uint64_t>{4, 0}));
 }
 
 TEST(DivideCapacity, WhereNobodyWantsAnyThereIsNothing) {
   capacity_world x{1, {1, 3}, {false, false}};
-  x.leases.add(first_trainer);
+  x.join(first_trainer);
   EXPECT_TRUE(divided(x).empty());
 }
 
@@ -488,7 +454,7 @@ TEST(DivideCapacity, OnlyEmptyLanesOfFreeTrainersAreDivided) {
     std::uint64_t want = 0;
     for (std::uint64_t i = 1; i <= 3; ++i) {
       const trainer_id trainer{i};
-      x.leases.add(trainer);
+      x.join(trainer);
       const auto busy = static_cast<std::uint32_t>(rng() % (lanes + 1));
       for (std::uint32_t lane = 0; lane < busy; ++lane)
         x.leases.begin(test::lease_of(x.leases.next_id(), trainer, lane));

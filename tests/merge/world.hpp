@@ -19,12 +19,14 @@ struct world {
                  std::vector<std::string> speed_names = {})
     : estimates(std::move(speed_names)),
       chooser(plan, estimates, chosen),
-      leases(lanes, lease_id{1}) {}
+      leases(lease_id{1}),
+      lanes_of_trainers(lanes) {}
 
   search_plan plan;
   time_estimates estimates;
   scheduler chooser;
   lease_table leases;
+  std::uint32_t lanes_of_trainers;
   share_ledger ledger{moment{}};
   retry_policy retries{3};
   device_kinds kinds{plan};
@@ -64,6 +66,9 @@ struct world {
     for (auto i : id_range(study_no{}, plan.studies()))
       ledger.set_waiting(i, chooser.is_runnable(i));
   }
+
+  /// Takes in a trainer that trains as many leases at once as all do here.
+  void join(trainer_id x) { leases.add(x, lanes_of_trainers); }
 
   void advance(double seconds) {
     now += seconds;

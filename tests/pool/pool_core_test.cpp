@@ -69,6 +69,15 @@ struct PoolCoreTest : testing::Test {
 
 using grants = std::vector<core::grant>;
 
+TEST_F(PoolCoreTest, AGrantSaysHowManyLeasesATrainerTrainsAtOnce) {
+  auto self = named();
+  self.at_once = 16;
+  const auto x = join(self);
+  EXPECT_EQ(all<core::grant>(demand(1, 1)),
+            (grants{{1, x, "test", 0, 0, "node:7", 16}}));
+  EXPECT_EQ(pool.trainers().front().at_once, 16u);
+}
+
 /// A trainer of `named` is a merger's.
 core::grant granted(core::merger_id merger, trainer_id x,
                     const std::string& kind = "test") {

@@ -2,6 +2,7 @@
 """Training that never returns, and prints, so that it is not silent: whatever
 ends its study, its trainer comes back, and who waits is told why."""
 
+import itertools
 import json
 import os
 import signal
@@ -28,7 +29,7 @@ import hippo_hpo as hippo
 
 class Net(hippo.Workload):
     def setup(self, seed, device, args):
-        self.call = args["call"]
+        self.call, self.mark = args["call"], args["mark"]
         self.hang_in("setup")
 
     def hang_in(self, call):
@@ -36,7 +37,7 @@ class Net(hippo.Workload):
             return
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         # What it has started ends with it, in a session of its own too.
-        subprocess.Popen(["sleep", "4711"], start_new_session=True)
+        subprocess.Popen(["sleep", self.mark], start_new_session=True)
         while True:
             print(".", flush=True)
             time.sleep(0.2)
@@ -67,6 +68,7 @@ FORKS = {"choice": [0.1, {"multistep": {"initial": 0.1, "milestones": [2],
 CALLS = ("setup", "init", "train", "evaluate", "state_dict",
          "load_state_dict")
 LIBRARY = os.environ.get("HUNG_LIBRARY")
+MARKS = (f"{os.getpid()}{time.time_ns()}{i:03}" for i in itertools.count())
 
 
 def hung(workload, name="hung", **more):
@@ -87,7 +89,10 @@ class HungCase(RudeCase):
         super().serve("--grace", str(self.grace), *options, **more)
 
     def of(self, call):
-        return {"python": "net.py:Net", "args": {"call": call},
+        # Seconds to sleep that no other test sleeps, nor any other case here.
+        self.mark = f"4711.{next(MARKS)}"
+        return {"python": "net.py:Net",
+                "args": {"call": call, "mark": self.mark},
                 "python_executable": sys.executable}
 
     def seen(self):
@@ -103,7 +108,8 @@ class HungCase(RudeCase):
         wait_for("the trainers to hang",
                  lambda: sum(bool(x["lease"]) for x in self.seen()) >= count)
         if marks:
-            wait_for("the code to hang", lambda: len(strays()) >= count)
+            wait_for("the code to hang",
+                     lambda: len(strays(self.mark)) >= count)
         time.sleep(1.5)
 
     def await_back(self, seconds):
@@ -131,11 +137,10 @@ class Cancelled(HungCase):
                 self.submit(hung(self.of(call), f"hung-{call}",
                                  space={"lr": FORKS}))
                 self.await_hung(marks=True)
-                started = len(strays())
                 self.ask("cancel", f"hung-{call}")
                 self.await_back(self.bound)
                 wait_for("what it has started to end",
-                         lambda: len(strays()) < max(started, 1), 10)
+                         lambda: not strays(self.mark), 10)
         study = victim()
         self.submit(study)
         self.assert_unharmed(study)
@@ -148,13 +153,14 @@ class Cancelled(HungCase):
         self.assertLess(self.await_back(self.bound), 15)
 
 
-def strays():
-    """What `CLASS` has started."""
+def strays(mark):
+    """What `CLASS` has started for a case: all processes are looked at, those
+    of other tests too."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{name}/cmdline", "rb") as line:
-                if line.read() == b"sleep\x004711\x00":
+                if line.read() == f"sleep\0{mark}\0".encode():
                     found.append(int(name))
         except OSError:
             pass

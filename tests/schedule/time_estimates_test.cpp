@@ -277,5 +277,43 @@ TEST(TimeEstimates, MeasurementsThatSpreadHaveLargeDeviations) {
   EXPECT_GT(deviation(2), 0.3);
 }
 
+TEST(TimeEstimates, WhatIsMeasuredBesideOthersCountsAsTheTimeAlone) {
+  time_estimates x{{"width"}};
+  const std::string gpu = "gpu";
+  for (int i = 0; i < 20; ++i)
+    x.learn_step("1", 10, 20, gpu);
+  EXPECT_NEAR(x.step_seconds("1", &gpu), 2, 1e-9);
+  for (int i = 0; i < 20; ++i)
+    x.learn_step("1", 10, 30, gpu, 4); // 1.5 times as long
+  EXPECT_NEAR(x.step_seconds("1", &gpu), 2, 1e-9);
+  EXPECT_NEAR(x.slowdown(&gpu, 4), 1.5, 1e-9);
+  EXPECT_NEAR(x.slowdown(&gpu, 2), std::sqrt(1.5), 1e-9);
+  EXPECT_EQ(x.slowdown(nullptr, 4), 1);
+  for (int i = 0; i < 20; ++i)
+    x.learn_step("2", 10, 60, gpu, 4); // never measured alone
+  EXPECT_NEAR(x.step_seconds("2", &gpu), 4, 1e-9);
+  // Between two numbers of leases: by what lies between their slowdowns.
+  for (int i = 0; i < 40; ++i)
+    x.learn_step("2", 10, 40 * std::sqrt(1.5), gpu, 2);
+  EXPECT_NEAR(x.step_seconds("2", &gpu), 4, 1e-6);
+  EXPECT_TRUE(x.take_drifts().empty());
+  EXPECT_EQ(x.lanes_worth(&gpu, 16), 16u);
+  EXPECT_EQ(x.lanes_worth(nullptr, 16), 16u);
+}
+
+TEST(TimeEstimates, TimesOfEarlierRunsAreTimesAlone) {
+  time_estimates x;
+  timing known{"gpu", timed::step};
+  known.stages = 10;
+  known.count = 100;
+  known.seconds = 200;
+  x.begin_with({known});
+  const std::string gpu = "gpu";
+  for (int i = 0; i < 10; ++i)
+    x.learn_step("", 10, 80, gpu, 8);
+  EXPECT_NEAR(x.slowdown(&gpu, 8), 4, 1e-6);
+  EXPECT_NEAR(x.step_seconds("", &gpu), 2, 1e-6);
+}
+
 } // namespace
 } // namespace hippo

@@ -45,7 +45,8 @@ void expect_error(const std::string& from, const std::string& to,
 TEST(ProfileTest, ReadsEverything) {
   const auto x = read_good_profile(changed("step_seconds: 10",
                                            "step_seconds: 10\nspread: 0.1\n"
-                                           "failure_rate: 0.02"));
+                                           "failure_rate: 0.02\n"
+                                           "at_once_gain: 2.5"));
   EXPECT_EQ(x.device, "sample");
   EXPECT_EQ(x.workload.name, "net");
   EXPECT_EQ(x.workload.unit, "epoch");
@@ -69,6 +70,7 @@ TEST(ProfileTest, ReadsEverything) {
   EXPECT_EQ(x.workload.metrics[1].better, direction::minimize);
   EXPECT_EQ(x.spread, 0.1);
   EXPECT_EQ(x.failure_rate, 0.02);
+  EXPECT_EQ(x.at_once_gain, 2.5);
   EXPECT_EQ(x.dispatch_seconds, 1);
   EXPECT_EQ(x.load_seconds, 2);
   EXPECT_EQ(x.save_seconds, 3);
@@ -124,6 +126,7 @@ curve:
               + x.evaluate_seconds + x.failure_rate,
             0);
   EXPECT_EQ(x.checkpoint_bytes, 0u);
+  EXPECT_EQ(x.at_once_gain, 1);
   EXPECT_EQ(x.curve.learning_rate.name, "rate");
   EXPECT_EQ(x.curve.momentum.name, ""); // there is none
   EXPECT_EQ(x.curve.momentum.fixed, 0);
@@ -210,7 +213,8 @@ TEST(ProfileTest, SaysWhereAnErrorIs) {
             "p.yaml:14:1: load_secnods: unknown key 'load_secnods', did you "
             "mean 'load_seconds'? Allowed: device, workload, step_seconds, "
             "spread, dispatch_seconds, load_seconds, save_seconds, "
-            "evaluate_seconds, checkpoint_bytes, failure_rate, size, curve");
+            "evaluate_seconds, checkpoint_bytes, at_once_gain, failure_rate, "
+            "size, curve");
   EXPECT_EQ(errors_of(changed("min: 0, max: 1,", "min: 0, max: one,"))[0],
             "p.yaml:7:43: workload.hyper_parameters.momentum.max: must be a "
             "number, found 'one'");

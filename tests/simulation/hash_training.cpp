@@ -69,11 +69,12 @@ hash_engine::~hash_engine() {
 
 void hash_engine::start(const lease& x, engine_sink sink) {
   for (const auto& [number, y] : jobs_)
-    if (y.work.lane == x.lane || y.work.workload != x.workload)
+    if (y.work.lane == x.lane
+        || key_of(y.work.workload) != key_of(x.workload))
       where_.complain("a lease starts beside one that excludes it");
   if (is_stuck_)
     where_.complain("a lease starts on a device that is stuck");
-  if (x.lane >= lanes_of(x.workload))
+  if (x.lane >= where_.at_once)
     where_.complain("a lease is for a lane that is not there");
   job next;
   next.work = x;

@@ -60,6 +60,9 @@ void world::add_trainer() {
              && std::get<1>(y.first) <= at;
     });
   };
+  const auto at_once = static_cast<std::uint32_t>(
+    1 + (x.number + what_.seed) % what_.at_once);
+  where.at_once = at_once;
   where.die = [this, number = x.number] {
     after(0s, [this, number] {
       if (nodes_.count(number) > 0)
@@ -86,6 +89,7 @@ void world::add_trainer() {
   self.host = "host" + std::to_string(x.number);
   self.process_id = x.number;
   self.device = "sim";
+  self.at_once = at_once;
   self.workloads["model"];
   self.workloads["command"];
   x.handle = system_.spawn(trainer, registrar_actor{}, self,

@@ -13,7 +13,7 @@ const std::vector<scenario::field>& scenario::fields() {
     {"trials", &s::trials, "trials of a study, at most", false},
     {"steps", &s::steps, "steps of a trial", false},
     {"workloads", &s::workloads, "workload keys that studies are of", false},
-    {"lanes", &s::lanes, "lanes of a trainer", false},
+    {"at_once", &s::at_once, "leases of a trainer at once, at most", false},
     {"merge", &s::merge, "0: every trial is trained alone", false},
     {"shuffle", &s::shuffle, "0: messages come as they were sent", false},
     {"messages", &s::messages, "1: the trace shows each message", true},
@@ -81,7 +81,7 @@ scenario scenario::draw(std::uint64_t seed) {
   x.trials = 3 + below(3 * size);
   x.steps = 3 + below(3 * size);
   x.workloads = 1 + below(2);
-  x.lanes = below(4) == 0 ? 2 : 1;
+  x.at_once = 1 + below(4);
   x.merge = below(6) == 0 ? 0 : 1;
   x.shuffle = below(4) == 0 ? 0 : 1;
   x.budget = below(6) == 0 ? 1 + below(6) : 0;

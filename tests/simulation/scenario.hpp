@@ -20,7 +20,7 @@ struct scenario {
   std::uint64_t trials = 6;    ///< of a study, at most
   std::uint64_t steps = 6;     ///< of a trial
   std::uint64_t workloads = 1; ///< keys that studies are of
-  std::uint64_t lanes = 1;     ///< of a trainer
+  std::uint64_t at_once = 1;   ///< leases of a trainer, at most
   std::uint64_t merge = 1;     ///< 0: every trial is trained alone
   std::uint64_t shuffle = 1;   ///< 0: messages come in the order of sending
   std::uint64_t budget = 0;    ///< checkpoints that are kept; 0: all

@@ -23,12 +23,7 @@ std::vector<workload_descriptor> simulated_workloads() {
   seed.name = "seed";
   seed.fallback = 0.0;
   seed.integer = true;
-  auto lanes = seed;
-  lanes.name = "lanes";
-  lanes.fallback = 1.0;
-  lanes.min = 1;
-  lanes.max = 8;
-  result.options = {seed, lanes};
+  result.options = {seed};
   auto own = result;
   own.name = "command";
   own.options = {};
@@ -83,7 +78,7 @@ std::string random_study(std::mt19937_64& random, const scenario& x,
   const auto& algorithm = algorithms[below(algorithms.size())];
   auto result = "study: s" + std::to_string(number) + "\nworkload: {name: "
                 + "model, seed: " + std::to_string(below(x.workloads))
-                + ", lanes: " + std::to_string(x.lanes) + "}\n"
+                + "}\n"
                 + "objective: {metric: value, direction: "
                 + (below(2) == 0 ? "maximize" : "minimize") + ", every: "
                 + (below(3) == 0 ? half : "1") + "}\nsteps: {max: " + steps
@@ -119,8 +114,6 @@ std::string random_study(std::mt19937_64& random, const scenario& x,
     result.replace(begin, 11, "command: [model], packages: {model: v1}, "
                               "silence_seconds: "
                                 + spans[more() % spans.size()]);
-    const auto lanes = result.find(", lanes: ");
-    result.erase(lanes, result.find('}', lanes) - lanes);
   }
   return result;
 }

@@ -34,6 +34,26 @@ budget: {trials: 40, seconds: 600, device_hours: 0.5, cost: 12.5, deadline: 90m}
 stop_when: {value: 0.95, no_gain: 20}
 )";
 
+/// Workloads had such an option once.
+TEST(Study, LanesAreReadWarnedOfAndDropped) {
+  std::string text = example;
+  text.insert(text.find("  seed: 7"), "  lanes: 16\n");
+  auto file = read(text);
+  EXPECT_EQ(texts(file.errors), lines{});
+  ASSERT_EQ(file.warnings.size(), 1u);
+  EXPECT_EQ(file.warnings[0].path, "workload.lanes");
+  EXPECT_EQ(file.warnings[0].message,
+            "lanes means nothing any more: a trainer's --at-once says how many "
+            "leases it trains at once");
+  ASSERT_TRUE(file.study);
+  const auto key = key_of(file.study->workload);
+  EXPECT_EQ(key.find("lanes"), key.npos);
+  file = read(example);
+  ASSERT_TRUE(file.study);
+  EXPECT_EQ(texts(file.warnings), lines{});
+  EXPECT_EQ(key_of(file.study->workload), key);
+}
+
 TEST(Study, ReadsTheExample) {
   const auto file = read(example);
   EXPECT_EQ(texts(file.errors), lines{});

@@ -129,7 +129,53 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
                          testing::Values("2", "3", "4", "5", "6", "7",
-                                         "8", "9"));
+                                         "8", "9", "10"));
+
+class LanesMigrationTest : public MigrationTest {
+protected:
+  /// Adds a workload key to the sample of version 10, with checkpoints.
+  void add_key(const std::string& key) {
+    run_sql("INSERT INTO workloads (key, trained_steps) VALUES ('" + key
+            + "', 7)");
+    const auto folder = folder_of(key);
+    std::filesystem::create_directories(folder);
+    std::ofstream{folder + "/0-1-1.ckpt"} << key;
+  }
+
+  std::string folder_of(const std::string& key) const {
+    return path() + "/checkpoints/" + hash_text(key);
+  }
+
+  std::uint64_t trained(const std::string& key) {
+    return open()->load_trained(key)->steps;
+  }
+};
+
+TEST_F(LanesMigrationTest, OneLaneIsLeftOutOfKeys) {
+  load_sample("10");
+  const std::string before = "fashion-cnn;data.folder=a\\;lanes=1;lanes=1;"
+                             "seed=1";
+  const std::string after = "fashion-cnn;data.folder=a\\;lanes=1;seed=1";
+  add_key(before);
+  add_key("cifar-resnet20;lanes=16;seed=1");
+  add_key("cifar-resnet20;lanes=1");
+  add_key("mine;lanes=1");
+  EXPECT_EQ(trained(after), 7u);
+  EXPECT_EQ(trained(before), 0u);
+  EXPECT_TRUE(std::filesystem::exists(folder_of(after) + "/0-1-1.ckpt"));
+  EXPECT_FALSE(std::filesystem::exists(folder_of(before)));
+  EXPECT_EQ(trained("cifar-resnet20"), 7u);
+  EXPECT_EQ(trained("cifar-resnet20;lanes=16;seed=1"), 7u);
+  EXPECT_EQ(trained("mine;lanes=1"), 7u);
+}
+
+TEST_F(LanesMigrationTest, AKeyThatIsTakenStays) {
+  load_sample("10");
+  add_key("folder-resnet20;seed=1");
+  add_key("folder-resnet20;lanes=1;seed=1");
+  EXPECT_EQ(trained("folder-resnet20;lanes=1;seed=1"), 7u);
+  EXPECT_EQ(trained("folder-resnet20;seed=1"), 7u);
+}
 
 class TimingsMigrationTest : public MigrationTest {};
 

@@ -19,37 +19,35 @@
 namespace hippo {
 namespace {
 
-/// So many threads work in each row of blocks: fewer than there are pieces, and
-/// no divisor of their number.
+/// So many threads work: fewer than there are pieces, and no divisor of their
+/// number.
 constexpr std::int64_t threads = 13;
 
-/// Calls `work(lane, share)` for every thread of each lane.
+/// Calls `work` with the share of every thread.
 template <class Work>
-int launched(std::int32_t lanes, const Work& work) {
-  for (std::int32_t lane = 0; lane < lanes; ++lane)
-    for (std::int64_t i = 0; i < threads; ++i)
-      work(lane, cuda::share{i, threads});
+int launched(const Work& work) {
+  for (std::int64_t i = 0; i < threads; ++i)
+    work(cuda::share{i, threads});
   return 0;
 }
 
-int image_batch(const hippo_cuda_images* set, const hippo_cuda_lane* rows,
-                std::int32_t lanes, std::int64_t count, float* images,
-                float* targets, void* /*stream*/) {
-  return launched(lanes, [&](std::int32_t lane, cuda::share mine) {
-    cuda::put_images(*set, rows[lane], lane, lanes, count, images, mine);
-    cuda::put_targets(*set, rows[lane], lane, count, targets, mine);
+int image_batch(const hippo_cuda_images* set, const hippo_cuda_step* values,
+                std::int64_t count, float* images, float* targets,
+                void* /*stream*/) {
+  return launched([&](cuda::share mine) {
+    cuda::put_images(*set, *values, count, images, mine);
+    cuda::put_targets(*set, *values, count, targets, mine);
   });
 }
 
-int dropout(const hippo_cuda_lane* rows, std::int32_t lanes,
-            std::uint64_t layer, std::int64_t size, std::int32_t type,
-            const void* from, void* to, void* /*stream*/) {
+int dropout(const hippo_cuda_step* values, std::uint64_t layer,
+            std::int64_t size, std::int32_t type, const void* from, void* to,
+            void* /*stream*/) {
   const auto drop = [&](auto any) {
     using number = decltype(any);
-    return launched(lanes, [&](std::int32_t lane, cuda::share mine) {
-      cuda::drop(rows[lane], layer, size,
-                 static_cast<const number*>(from) + lane * size,
-                 static_cast<number*>(to) + lane * size, mine);
+    return launched([&](cuda::share mine) {
+      cuda::drop(*values, layer, size, static_cast<const number*>(from),
+                 static_cast<number*>(to), mine);
     });
   };
   return type == hippo_cuda_float32    ? drop(float{})
@@ -57,11 +55,11 @@ int dropout(const hippo_cuda_lane* rows, std::int32_t lanes,
                                        : drop(c10::Half{});
 }
 
-int update(const hippo_cuda_weights* weights, const hippo_cuda_lane* rows,
-           std::int32_t lanes, void* /*stream*/) {
-  return launched(lanes, [&](std::int32_t lane, cuda::share mine) {
+int update(const hippo_cuda_weights* weights, const hippo_cuda_step* values,
+           void* /*stream*/) {
+  return launched([&](cuda::share mine) {
     for (std::int32_t i = 0; i < weights->count; ++i)
-      cuda::update_lane(*weights, rows[lane], i, lane, mine);
+      cuda::update_weight(*weights, *values, i, mine);
   });
 }
 
@@ -111,14 +109,12 @@ bool have_same_bits(const at::Tensor& x, const at::Tensor& y) {
   return x.sizes() == y.sizes() && bits(x).equal(bits(y));
 }
 
-constexpr std::int64_t lanes = 4;
-
-/// Weights of all lanes with what updates them; more than one launch takes.
+/// Weights with what updates them; more than one launch takes.
 weight_update some_weights() {
   weight_update x;
   const auto numbers = [](std::int64_t size, std::uint64_t seed) {
     random_numbers from{seed, purpose::weights, {}};
-    auto y = at::empty({lanes * size}, at::kFloat);
+    auto y = at::empty({size}, at::kFloat);
     for (std::int64_t i = 0; i < y.numel(); ++i)
       y.mutable_data_ptr<float>()[i] =
         static_cast<float>(2 * from.uniform() - 1);
@@ -135,41 +131,37 @@ weight_update some_weights() {
   return x;
 }
 
-/// Rows whose updates are the `count`-th of their kind; lane 2 rests.
-lane_table planned(int count, at::Device device) {
-  lane_table rows{device, lanes};
-  optimizer any{{at::zeros({lanes})}, lanes};
-  std::vector<std::optional<update_rule>> rules{
-    update_rule{optimizer_kind::sgd, 0.1, 0.9, 0, 0.01, true},
-    update_rule{optimizer_kind::adamw, 0.02, 0.9, 0.99, 0.1, false},
-    std::nullopt,
-    update_rule{optimizer_kind::sgd, 0.3, 0.7, 0, 0.5, false}};
-  for (const std::size_t i : {0, 1, 3})
-    rows.activate(i, {});
+/// Two ways of SGD, and one of AdamW.
+const std::vector<update_rule> rules{
+  {optimizer_kind::sgd, 0.1, 0.9, 0, 0.01, true},
+  {optimizer_kind::adamw, 0.02, 0.9, 0.99, 0.1, false},
+  {optimizer_kind::sgd, 0.3, 0.7, 0, 0.5, false}};
+
+/// Values of a step whose update is the `count`-th of its kind.
+step_values planned(const update_rule& rule, int count, at::Device device) {
+  step_values values{device};
+  optimizer any{{at::zeros({1})}};
   for (int i = 0; i < count; ++i)
-    any.plan(rules, rows);
-  rows.publish();
-  return rows;
+    any.plan(rule, values);
+  values.publish();
+  return values;
 }
 
 TEST(CudaKernels, UpdateAsTheCpu) {
   const subject gpu;
-  const auto ours = gpu.there(some_weights()), theirs = some_weights(),
-             before = some_weights();
-  for (int count = 1; count <= 20; ++count) {
-    gpu.kernels->update(ours, planned(count, gpu.device));
-    cpu().update(theirs, planned(count, at::kCPU));
-  }
-  for (std::size_t i = 0; i < ours.weights.size(); ++i) {
-    EXPECT_TRUE(have_same_bits(ours.weights[i], theirs.weights[i])) << i;
-    EXPECT_TRUE(have_same_bits(ours.first[i], theirs.first[i])) << i;
-    EXPECT_TRUE(have_same_bits(ours.second[i], theirs.second[i])) << i;
-    for (std::int64_t lane = 0; lane < lanes; ++lane)
-      EXPECT_EQ(theirs.weights[i].chunk(lanes)[static_cast<std::size_t>(lane)]
-                  .equal(before.weights[i]
-                           .chunk(lanes)[static_cast<std::size_t>(lane)]),
-                lane == 2)
-        << i << ' ' << lane;
+  for (const auto& rule : rules) {
+    const auto ours = gpu.there(some_weights()), theirs = some_weights();
+    for (int count = 1; count <= 20; ++count) {
+      gpu.kernels->update(ours, planned(rule, count, gpu.device));
+      cpu().update(theirs, planned(rule, count, at::kCPU));
+    }
+    const auto before = some_weights();
+    for (std::size_t i = 0; i < ours.weights.size(); ++i) {
+      EXPECT_TRUE(have_same_bits(ours.weights[i], theirs.weights[i])) << i;
+      EXPECT_TRUE(have_same_bits(ours.first[i], theirs.first[i])) << i;
+      EXPECT_TRUE(have_same_bits(ours.second[i], theirs.second[i])) << i;
+      EXPECT_FALSE(theirs.weights[i].equal(before.weights[i])) << i;
+    }
   }
 }
 
@@ -178,15 +170,8 @@ TEST(CudaKernels, WithoutASecondMomentAsTheCpu) {
   auto ours = gpu.there(some_weights());
   ours.second.clear();
   const auto theirs = some_weights();
-  const auto update_by = [](const step_kernels& kernels, const weight_update& x,
-                            at::Device device) {
-    auto rows = planned(1, device);
-    rows[1].active = 0;
-    rows.publish();
-    kernels.update(x, rows);
-  };
-  update_by(*gpu.kernels, ours, gpu.device);
-  update_by(cpu(), theirs, at::kCPU);
+  gpu.kernels->update(ours, planned(rules.front(), 1, gpu.device));
+  cpu().update(theirs, planned(rules.front(), 1, at::kCPU));
   for (std::size_t i = 0; i < ours.weights.size(); ++i)
     EXPECT_TRUE(have_same_bits(ours.weights[i], theirs.weights[i])) << i;
 }
@@ -195,75 +180,71 @@ TEST(CudaKernels, DropAsTheCpu) {
   const subject gpu;
   for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf})
     for (const std::int64_t size : {1, 2, 101, 256})
-      for (const std::uint64_t layer : {0, 5}) {
-        const auto x = at::linspace(-3, 3, lanes * size).to(type);
-        const auto by = [&](const step_kernels& kernels, at::Device device) {
-          lane_table rows{device, lanes};
-          rows.activate(0, {1, 2, 3, 0.25});
-          rows.activate(1, {1, 2, 3, 0});
-          rows.activate(3, {9, 8, 7, 0.9});
-          rows.publish();
-          auto input = x.clone().to(device).set_requires_grad(true);
-          const auto y = dropped_by(kernels, input, rows, layer);
-          (y * 2).sum().backward();
-          EXPECT_EQ(y.scalar_type(), type);
-          return std::pair{y.detach().to(at::kCPU), input.grad().to(at::kCPU)};
-        };
-        const auto [y, gradient] = by(*gpu.kernels, gpu.device);
-        const auto [cpu_y, cpu_gradient] = by(cpu(), at::kCPU);
-        EXPECT_TRUE(y.equal(cpu_y)) << size;
-        EXPECT_TRUE(gradient.equal(cpu_gradient)) << size;
-        EXPECT_TRUE(y.narrow(0, size, 2 * size)
-                      .equal(x.narrow(0, size, 2 * size)))
-          << "lane 2 rests, lane 1 drops nothing";
-        EXPECT_TRUE((y == 0).equal((gradient == 0) | (x == 0)));
-      }
+      for (const std::uint64_t layer : {0, 5})
+        for (const double share : {0.0, 0.25, 0.9}) {
+          const auto x = at::linspace(-3, 3, size).to(type);
+          const auto by = [&](const step_kernels& kernels, at::Device device) {
+            step_values values{device};
+            values.reset({1, 2, 3, share});
+            values.publish();
+            auto input = x.clone().to(device).set_requires_grad(true);
+            const auto y = dropped_by(kernels, input, values, layer);
+            (y * 2).sum().backward();
+            EXPECT_EQ(y.scalar_type(), type);
+            return std::pair{y.detach().to(at::kCPU),
+                             input.grad().to(at::kCPU)};
+          };
+          const auto [y, gradient] = by(*gpu.kernels, gpu.device);
+          const auto [cpu_y, cpu_gradient] = by(cpu(), at::kCPU);
+          EXPECT_TRUE(y.equal(cpu_y)) << size;
+          EXPECT_TRUE(gradient.equal(cpu_gradient)) << size;
+          EXPECT_TRUE(share > 0 || y.equal(x)) << size;
+          EXPECT_TRUE((y == 0).equal((gradient == 0) | (x == 0)));
+        }
 }
 
 TEST(CudaKernels, BatchesAreThoseOfTheCpu) {
-  for (const std::size_t channels : {1, 3}) {
-    const image_form form{channels, 20, 12, 7};
-    const auto data = make_images(form, 1, {50, 10});
-    const auto batch_by = [&](const step_kernels& kernels, at::Device device) {
-      image_source source{data, data.training, device, lanes};
-      lane_table rows{device, lanes};
-      for (const std::size_t lane : {0, 1, 3}) {
-        source.set_order(lane, epoch_order(lane, 5, 50));
-        auto& row = rows[lane];
-        row.crop = static_cast<std::int32_t>(2 * lane);
-        row.flip = 0.5;
-        row.cutout = lane == 3 ? 9 : 0;
-        row.smoothing = 0.1F * static_cast<float>(lane);
-        row.first = static_cast<std::int64_t>(10 * lane);
-        rows.activate(lane, {lane, 5, 2, 0});
-      }
-      source.publish_orders();
-      rows.publish();
-      const auto options = at::TensorOptions(device).dtype(at::kFloat);
-      auto images = at::full(
-        {20, 20, 12, lanes * static_cast<std::int64_t>(channels)}, 7, options);
-      auto targets = at::full({lanes, 20, 7}, 7, options);
-      kernels.put_batch(source.arrays(), rows, images, targets);
-      return std::pair{images.to(at::kCPU), targets.to(at::kCPU)};
-    };
-    const subject gpu;
-    const auto [images, targets] = batch_by(*gpu.kernels, gpu.device);
-    const auto [cpu_images, cpu_targets] = batch_by(cpu(), at::kCPU);
-    EXPECT_TRUE(have_same_bits(images, cpu_images));
-    EXPECT_TRUE(have_same_bits(targets, cpu_targets));
-    EXPECT_TRUE(targets.sum(2).allclose(
-      at::tensor({1.0F, 1.0F, 0.0F, 1.0F}).unsqueeze(1).expand({lanes, 20})));
-  }
+  const subject gpu;
+  for (const std::size_t channels : {1, 3})
+    for (const std::uint64_t kind : {0, 1, 3}) {
+      const image_form form{channels, 20, 12, 7};
+      const auto data = make_images(form, 1, {50, 10});
+      const auto batch_by = [&](const step_kernels& kernels,
+                                at::Device device) {
+        const resident_images set{data, data.training, device};
+        image_order order{set, device};
+        order.set(epoch_order(kind, 5, 50));
+        step_values values{device};
+        values.reset({kind, 5, 2, 0});
+        values->crop = static_cast<std::int32_t>(2 * kind);
+        values->flip = 0.5;
+        values->cutout = kind == 3 ? 9 : 0;
+        values->smoothing = 0.1F * static_cast<float>(kind);
+        values->first = static_cast<std::int64_t>(10 * kind);
+        values.publish();
+        const auto options = at::TensorOptions(device).dtype(at::kFloat);
+        auto images = at::full(
+          {20, 20, 12, static_cast<std::int64_t>(channels)}, 7, options);
+        auto targets = at::full({20, 7}, 7, options);
+        kernels.put_batch(order.arrays(), values, images, targets);
+        return std::pair{images.to(at::kCPU), targets.to(at::kCPU)};
+      };
+      const auto [images, targets] = batch_by(*gpu.kernels, gpu.device);
+      const auto [cpu_images, cpu_targets] = batch_by(cpu(), at::kCPU);
+      EXPECT_TRUE(have_same_bits(images, cpu_images));
+      EXPECT_TRUE(have_same_bits(targets, cpu_targets));
+      EXPECT_TRUE(targets.sum(1).allclose(at::ones({20})));
+    }
 }
 
 TEST(CudaKernels, WhatFailsIsSaid) {
   const auto kernels = make_step_kernels(
     {error_text, image_batch,
-     [](const hippo_cuda_lane*, std::int32_t, std::uint64_t, std::int64_t,
-        std::int32_t, const void*, void*, void*) { return 7; },
+     [](const hippo_cuda_step*, std::uint64_t, std::int64_t, std::int32_t,
+        const void*, void*, void*) { return 7; },
      update});
   try {
-    kernels->drop(lane_table{at::kCPU, 1}, 0, at::zeros({2}), at::zeros({2}));
+    kernels->drop(step_values{at::kCPU}, 0, at::zeros({2}), at::zeros({2}));
     ADD_FAILURE() << "no error";
   } catch (const std::runtime_error& e) {
     EXPECT_STREQ(e.what(), "a kernel for GPUs: out of luck");

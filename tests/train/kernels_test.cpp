@@ -216,14 +216,14 @@ void compare_updates(update_rule rule, const Options& options) {
   auto theirs = ours.clone();
   for (auto* x : {&ours, &theirs})
     x->set_requires_grad(true);
-  optimizer mine{{ours}, 1};
+  optimizer mine{{ours}};
   Reference reference{{theirs}, options};
   for (std::uint64_t i = 0; i < 5; ++i) {
     // In another order in memory than the weights: it is the value that counts.
     const auto gradient = tensor({64, 8, 3, 3}, 10 + i);
     ours.mutable_grad() = gradient.clone();
     theirs.mutable_grad() = gradient.clone();
-    update(mine, {rule});
+    update(mine, rule);
     reference.step();
   }
   EXPECT_TRUE(at::allclose(ours, theirs, 1e-5, 1e-7));

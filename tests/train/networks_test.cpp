@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/train/torch/data/image_files.hpp"
+#include "hippo/train/torch/networks/convolution.hpp"
 #include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "train/training_steps.hpp"
@@ -32,7 +33,7 @@ const json& recording() {
 std::unique_ptr<model> network(const std::string& name, std::size_t classes) {
   if (!prepare_device("cpu"))
     throw std::runtime_error("no CPU");
-  return make_network(name, {3, 32, 32, classes}, at::kCPU, 1);
+  return make_network(name, {3, 32, 32, classes}, at::kCPU);
 }
 
 /// The formula of the recording: numbers of [-1, 1), and what `change` makes of
@@ -140,7 +141,7 @@ TEST_P(Networks, EvaluateAsTheReference) {
   fill(*net);
   const at::NoGradGuard no_grad;
   expect_near(
-    net->forward(images(), nullptr)[0],
+    net->forward(images(), nullptr),
     tensor_of(
       recording().at("runs").at(GetParam()).at("evaluation").at("scores")));
 }
@@ -150,7 +151,7 @@ TEST_P(Networks, TrainAsTheReference) {
   const auto net = network(GetParam(), 10);
   fill(*net);
   const auto none = dropping({});
-  const auto scores = net->forward(images(), &none)[0];
+  const auto scores = net->forward(images(), &none);
   expect_near(scores.detach(), tensor_of(expected.at("scores")));
   const auto labels =
     at::arange(recording().at("batch").get<std::int64_t>(), at::kLong) * 3 % 10;
@@ -175,6 +176,32 @@ INSTANTIATE_TEST_SUITE_P(Recorded, Networks,
                            std::erase(name, '-');
                            return name;
                          });
+
+TEST(Convolution, WeightGradientsByAProductAreThoseOfAutograd) {
+  for (const std::int64_t side : {1, 3, 5})
+    for (const std::int64_t stride : {1, 2})
+      for (const std::int64_t channels : {1, 3, 8})
+        for (const std::int64_t size : {5, 8})
+          for (const auto layout :
+               {at::MemoryFormat::Contiguous, at::MemoryFormat::ChannelsLast}) {
+            const auto options = at::TensorOptions().dtype(at::kDouble);
+            const auto numbers = [&](at::IntArrayRef shape) {
+              const auto n = c10::multiply_integers(shape);
+              return at::arange(n, options).mul(0.7).sin().view(shape)
+                .contiguous(layout);
+            };
+            const auto x = numbers({4, channels, size, size + 1});
+            auto weight = numbers({6, channels, side, side});
+            weight.set_requires_grad(true);
+            const auto y = convolved(x, weight, stride, 1);
+            const auto gradient = numbers(y.sizes());
+            y.backward(gradient);
+            EXPECT_TRUE(
+              weight_gradient_by_product(x, gradient, weight, stride)
+                .allclose(weight.grad()))
+              << side << ' ' << stride << ' ' << channels << ' ' << size;
+          }
+}
 
 TEST(MakeNetwork, AsManyParametersAsTheReferences) {
   const auto& counts = recording().at("parameters");
@@ -202,12 +229,12 @@ TEST(MakeImages, AreLearnedButNotAtOnce) {
                 pixels.mutable_data_ptr<float>() + i * pixels.stride(0), 3);
     return std::pair{pixels.permute({0, 3, 1, 2}), at::tensor(set.labels)};
   };
-  const auto net = make_network("cnn", form, at::kCPU, 1);
-  net->init(0, 1);
+  const auto net = make_network("cnn", form, at::kCPU);
+  net->init(1);
   std::vector<at::Tensor> weights;
   for (const auto& [name, x] : net->parameters())
     weights.push_back(x);
-  optimizer updates{weights, 1};
+  optimizer updates{weights};
   const update_rule rule{optimizer_kind::sgd, 0.02, 0.9, 0, 0, false};
   const auto none = dropping({});
   const auto [images, labels] = tensors(data.training);
@@ -216,15 +243,15 @@ TEST(MakeImages, AreLearnedButNotAtOnce) {
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (std::int64_t first = 0; first < count; first += batch) {
       at::cross_entropy_loss(
-        net->forward(images.narrow(0, first, batch), &none)[0],
+        net->forward(images.narrow(0, first, batch), &none),
         labels.narrow(0, first, batch))
         .backward();
-      update(updates, {rule});
+      update(updates, rule);
       for (auto& x : weights)
         x.mutable_grad().reset();
     }
     const at::NoGradGuard no_grad;
-    accuracies.push_back(net->forward(others, nullptr)[0]
+    accuracies.push_back(net->forward(others, nullptr)
                            .argmax(1)
                            .eq(their_labels)
                            .to(at::kDouble)
@@ -238,7 +265,7 @@ TEST(MakeImages, AreLearnedButNotAtOnce) {
 
 TEST(MakeNetwork, KnowsNoOthers) {
   for (const auto* name : {"", "resnet", "resnet21", "wrn28-10"})
-    EXPECT_EQ(make_network(name, {3, 32, 32, 10}, at::kCPU, 1), nullptr)
+    EXPECT_EQ(make_network(name, {3, 32, 32, 10}, at::kCPU), nullptr)
       << name;
 }
 

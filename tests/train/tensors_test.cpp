@@ -2,11 +2,15 @@
 #include <zlib.h>
 
 #include <cmath>
+#include <limits>
 #include <sstream>
+#include <stdexcept>
+#include <tuple>
 
 #include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
+#include "hippo/train/torch/tensor_piece.hpp"
 #include "hippo/train/torch/training_state.hpp"
 #include "train/training_steps.hpp"
 #include "train/training_process.hpp"
@@ -53,17 +57,17 @@ TEST(Optimizer, SgdByHand) {
   rule.momentum = 0.5;
   rule.weight_decay = 0.2;
   const auto x = weight_of(1, 2);
-  optimizer o{{x}, 1};
-  update(o, {rule});
+  optimizer o{{x}};
+  update(o, rule);
   // Gradient 2 + 0.2 * 1, which is also the first buffer.
   EXPECT_NEAR(x.item<double>(), 1 - 0.1 * 2.2, 1e-6);
-  EXPECT_NEAR(o.first()[0].item<double>(), 2.2, 1e-6);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), 2.2, 1e-6);
   set_gradient(x, 1);
-  update(o, {rule});
+  update(o, rule);
   const auto buffer = 0.5 * 2.2 + 1 + 0.2 * 0.78;
-  EXPECT_NEAR(o.first()[0].item<double>(), buffer, 1e-6);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), buffer, 1e-6);
   EXPECT_NEAR(x.item<double>(), 0.78 - 0.1 * buffer, 1e-6);
-  EXPECT_EQ(o.at(0).count, 2);
+  EXPECT_EQ(o.present().count, 2);
 }
 
 TEST(Optimizer, NesterovByHand) {
@@ -72,10 +76,10 @@ TEST(Optimizer, NesterovByHand) {
   rule.momentum = 0.5;
   rule.nesterov = true;
   const auto x = weight_of(1, 2);
-  optimizer o{{x}, 1};
-  update(o, {rule});
+  optimizer o{{x}};
+  update(o, rule);
   EXPECT_NEAR(x.item<double>(), 1 - 0.1 * (2 + 0.5 * 2), 1e-6);
-  EXPECT_NEAR(o.first()[0].item<double>(), 2, 1e-6);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), 2, 1e-6);
 }
 
 TEST(Optimizer, AdamwByHand) {
@@ -86,13 +90,13 @@ TEST(Optimizer, AdamwByHand) {
   rule.beta2 = 0.9;
   rule.weight_decay = 0.2;
   const auto x = weight_of(1, 2);
-  optimizer o{{x}, 1};
-  update(o, {rule});
+  optimizer o{{x}};
+  update(o, rule);
   // The corrections make the first update the gradient's sign.
   auto expected = 1 * (1 - 0.1 * 0.2) - 0.1 * 2 / (2 + 1e-8);
   EXPECT_NEAR(x.item<double>(), expected, 1e-6);
   set_gradient(x, -1);
-  update(o, {rule});
+  update(o, rule);
   const auto m = (0.8 * 0.2 * 2 + 0.2 * -1) / (1 - 0.8 * 0.8);
   const auto v = (0.9 * 0.1 * 4 + 0.1 * 1) / (1 - 0.9 * 0.9);
   expected = expected * (1 - 0.1 * 0.2) - 0.1 * m / (std::sqrt(v) + 1e-8);
@@ -107,44 +111,15 @@ TEST(Optimizer, AnotherKindBeginsAfresh) {
   adamw.kind = optimizer_kind::adamw;
   adamw.beta2 = 0.999;
   const auto x = weight_of(1, 2);
-  optimizer o{{x}, 1};
-  update(o, {sgd});
+  optimizer o{{x}};
+  update(o, sgd);
   EXPECT_TRUE(o.second().empty());
-  update(o, {adamw});
-  EXPECT_EQ(o.at(0).count, 1);
-  EXPECT_NEAR(o.first()[0].item<double>(), 0.1 * 2, 1e-6);
-  update(o, {sgd});
-  EXPECT_EQ(o.at(0).count, 1);
-  EXPECT_NEAR(o.first()[0].item<double>(), 2, 1e-6);
-}
-
-TEST(Optimizer, LanesHaveRulesOfTheirOwn) {
-  update_rule sgd;
-  sgd.lr = 0.1;
-  sgd.momentum = 0.5;
-  auto adamw = sgd;
-  adamw.kind = optimizer_kind::adamw;
-  adamw.beta2 = 0.9;
-  const auto weight = [](std::int64_t first, std::int64_t size) {
-    auto x = (at::arange(first, first + size, at::kFloat) + 1).view({size, 1});
-    x.set_requires_grad(true);
-    x.mutable_grad() = x.detach() * 2 - 5;
-    return x;
-  };
-  const auto joined = weight(0, 6);
-  optimizer o{{joined}, 3};
-  update(o, {sgd, adamw, std::nullopt});
-  update(o, {sgd, std::nullopt, std::nullopt});
-  const auto one = weight(0, 2), two = weight(2, 2), three = weight(4, 2);
-  optimizer first{{one}, 1}, second{{two}, 1};
-  update(first, {sgd});
-  update(first, {sgd});
-  update(second, {adamw});
-  EXPECT_TRUE(joined.equal(at::cat({one, two, three})));
-  EXPECT_EQ(o.at(0).count, 2);
-  EXPECT_EQ(o.at(1).count, 1);
-  EXPECT_EQ(o.at(2).count, 0);
-  EXPECT_EQ(o.at(2).kind, optimizer_kind::none);
+  update(o, adamw);
+  EXPECT_EQ(o.present().count, 1);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), 0.1 * 2, 1e-6);
+  update(o, sgd);
+  EXPECT_EQ(o.present().count, 1);
+  EXPECT_NEAR(o.first().tensors()[0].item<double>(), 2, 1e-6);
 }
 
 TEST(Optimizer, WeightsThatDoNotDecay) {
@@ -155,10 +130,10 @@ TEST(Optimizer, WeightsThatDoNotDecay) {
     rule.beta2 = 0.9;
     rule.weight_decay = 0.2;
     const auto x = weight_of(1, 0), y = weight_of(2, 0);
-    optimizer o{{x, y}, 1, [](const at::Tensor& weight) {
+    optimizer o{{x, y}, [](const at::Tensor& weight) {
                   return weight.item<double>() == 2;
                 }};
-    update(o, {rule});
+    update(o, rule);
     EXPECT_EQ(x.item<double>(), 1);
     EXPECT_NEAR(y.item<double>(), 2 * (1 - 0.1 * 0.2), 1e-6);
   }
@@ -167,32 +142,78 @@ TEST(Optimizer, WeightsThatDoNotDecay) {
 TEST(TrainingState, AStepThatFailedLeavesNoGradients) {
   for (const double scale : {1, 1024}) {
     const auto x = weight_of(3, 7);
-    const training_state state{"some", {{"x", x}}, {}, 1};
+    const training_state state{"some", {{"x", x}}, {}};
     state.go_back((x * x).sum(), scale);
     EXPECT_EQ(x.grad().item<double>(), 6);
   }
 }
 
-TEST(TrainingState, GradientsAreClippedByLane) {
-  // Norms of the lanes' gradients: 5, 0.5 and 5.
-  const auto weight = [](const std::vector<double>& gradients) {
-    auto x = at::zeros({3}, at::kFloat);
+TEST(TrainingState, GradientsAreClipped) {
+  const auto weight = [](double gradient) {
+    auto x = at::zeros({1}, at::kFloat);
     x.set_requires_grad(true);
-    x.mutable_grad() = at::tensor(gradients, at::kFloat);
+    x.mutable_grad() = at::full({1}, gradient, at::kFloat);
     return x;
   };
-  const auto x = weight({3, 0.3, 3}), y = weight({-4, 0.4, -4});
-  const training_state state{"some", {{"x", x}, {"y", y}}, {}, 3};
-  lane_table rows{at::kCPU, 3};
-  for (std::size_t lane : {0, 1})
-    rows[lane].clip = 1;
-  state.clip_gradients(rows);
-  const auto near = [](const at::Tensor& gradient,
-                       const std::vector<double>& expected) {
-    return at::allclose(gradient, at::tensor(expected, at::kFloat), 0, 1e-6);
-  };
-  EXPECT_TRUE(near(x.grad(), {0.6, 0.3, 3})) << x.grad();
-  EXPECT_TRUE(near(y.grad(), {-0.8, 0.4, -4})) << y.grad();
+  // The gradients, the largest norm, and the gradients afterwards.
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const auto& [before, clip, after] :
+       {std::tuple{std::pair{3.0, -4.0}, 1.0, std::pair{0.6, -0.8}},
+        std::tuple{std::pair{0.3, 0.4}, 1.0, std::pair{0.3, 0.4}},
+        std::tuple{std::pair{3.0, -4.0}, infinity, std::pair{3.0, -4.0}}}) {
+    const auto x = weight(before.first), y = weight(before.second);
+    const training_state state{"some", {{"x", x}, {"y", y}}, {}};
+    step_values values{at::kCPU};
+    values->clip = static_cast<float>(clip);
+    state.clip_gradients(values);
+    EXPECT_NEAR(x.grad().item<double>(), after.first, 1e-6);
+    EXPECT_NEAR(y.grad().item<double>(), after.second, 1e-6);
+  }
+}
+
+TEST(TensorPiece, TensorsStayWhatTheyAreForWhoeverHasThem) {
+  auto x = at::arange(6, at::kFloat).view({2, 3}).set_requires_grad(true);
+  const auto held = x; // as a network has it
+  auto y = at::arange(24, at::kFloat)
+             .view({1, 2, 3, 4})
+             .contiguous(at::MemoryFormat::ChannelsLast);
+  const auto before = y.clone();
+  const auto strides = y.strides().vec();
+  const tensor_piece piece{{x, y}};
+  EXPECT_TRUE(held.detach().equal(at::arange(6, at::kFloat).view({2, 3})));
+  EXPECT_TRUE(held.requires_grad());
+  EXPECT_TRUE(y.equal(before));
+  EXPECT_EQ(y.strides().vec(), strides);
+  // A change by any way is one of all.
+  piece.all().mul_(2);
+  EXPECT_TRUE(y.equal(before * 2));
+  {
+    const at::NoGradGuard no_grad;
+    held.fill_(7);
+  }
+  EXPECT_TRUE(piece.places()[0].of(piece.all()).equal(at::full({2, 3}, 7.0F)));
+  (held * held).sum().backward();
+  EXPECT_TRUE(x.grad().equal(at::full({2, 3}, 14.0F)));
+  // Each begins where vectors of any width may.
+  for (const auto& place : piece.places())
+    EXPECT_EQ(place.offset % 128, 0);
+  EXPECT_LT(piece.places()[0].offset + 6, piece.places()[1].offset + 1);
+}
+
+TEST(TensorPiece, ZerosAreLikeTheTensors) {
+  const auto x = at::ones({2, 3}), y = at::ones({5}).mul_(2);
+  const auto zeros = tensor_piece::zeros_like({x, y});
+  ASSERT_EQ(zeros.tensors().size(), 2);
+  EXPECT_TRUE(zeros.tensors()[0].equal(at::zeros({2, 3})));
+  EXPECT_TRUE(zeros.tensors()[1].equal(at::zeros({5})));
+  EXPECT_TRUE(x.equal(at::ones({2, 3})));
+  EXPECT_TRUE(tensor_piece{}.empty());
+  EXPECT_TRUE(tensor_piece::zeros_like({}).empty());
+}
+
+TEST(TensorPiece, OtherNumbersAreRefused) {
+  EXPECT_THROW((tensor_piece{{at::ones({2}), at::ones({2}, at::kDouble)}}),
+               std::invalid_argument);
 }
 
 TEST(TensorFile, RoundTrip) {
@@ -251,8 +272,8 @@ constexpr image_form fashion{1, 28, 28, 10};
 TEST(Model, DropsTheShareAndKeepsTheMean) {
   // Through the network's own interface: with all weights but the last
   // layer's bias at work, a share of 0 must equal no dropout at all.
-  const auto x = make_network("mlp", fashion, at::kCPU, 1);
-  x->init(0, 1);
+  const auto x = make_network("mlp", fashion, at::kCPU);
+  x->init(1);
   const at::NoGradGuard no_grad;
   const auto images = at::ones({4, 1, 28, 28});
   const auto plain = x->forward(images, nullptr);
@@ -276,23 +297,21 @@ TEST(Model, DropsTheShareAndKeepsTheMean) {
 }
 
 TEST(Model, ShapesOfScores) {
-  for (const auto* name : {"mlp", "cnn", "resnet20", "wrn16-4", "mobilenetv2"})
-    for (const std::int64_t lanes : {1, 3}) {
-      const auto count = static_cast<std::size_t>(lanes);
-      const auto x = make_network(name, fashion, at::kCPU, count);
-      for (std::size_t i = 0; i < count; ++i)
-        x->init(i, 1);
-      const at::NoGradGuard no_grad;
-      EXPECT_EQ(x->forward(at::ones({5, lanes, 28, 28}), nullptr).sizes(),
-                (at::IntArrayRef{lanes, 5, 10}))
-        << name;
-    }
+  for (const auto* name :
+       {"mlp", "cnn", "resnet20", "wrn16-4", "mobilenetv2"}) {
+    const auto x = make_network(name, fashion, at::kCPU);
+    x->init(1);
+    const at::NoGradGuard no_grad;
+    EXPECT_EQ(x->forward(at::ones({5, 1, 28, 28}), nullptr).sizes(),
+              (at::IntArrayRef{5, 10}))
+      << name;
+  }
 }
 
 TEST(Model, ResnetHasTwentyLayers) {
   // Weights of convolutions on the main path and of the linear layer.
   int layers = 0;
-  const auto x = make_network("resnet20", fashion, at::kCPU, 1);
+  const auto x = make_network("resnet20", fashion, at::kCPU);
   for (const auto& [name, tensor] : x->parameters())
     layers += tensor.dim() > 1 && name.find("downsample") == std::string::npos;
   EXPECT_EQ(layers, 20);

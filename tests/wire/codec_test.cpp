@@ -43,6 +43,8 @@ TEST(Codec, HelloOfAnotherProtocolIsStillUnderstood) {
   auto x = samples::greeting();
   x.protocol = protocol_version + 1;
   EXPECT_EQ(round_trip(x).protocol, protocol_version + 1);
+  x.at_once = 0; // of a peer that knows nothing of it
+  EXPECT_EQ(round_trip(x).at_once, 1u);
 }
 
 TEST(Codec, WelcomeRoundTrips) {
@@ -209,6 +211,8 @@ TEST(Codec, RefusesBrokenHellos) {
           "numerics is too long");
   refused([](hello& x) { x.machine.assign(max_name_bytes + 1, 'm'); },
           "kind of machine is too long");
+  refused([](hello& x) { x.at_once = lanes_max + 1; },
+          "number of leases at once is out of range");
   refused(
     [](hello& x) {
       for (std::size_t i = 0; i <= max_workloads; ++i)

@@ -94,7 +94,7 @@ inline stop_report report() {
 inline hello greeting() {
   return {protocol_version, "node7", 4711, "cpu avx2 t1",
           {{"fashion-cnn", "built-in 3"}, {"toy", ""}}, 2, 1ull << 34,
-          "13.0", "9.0", "portable"};
+          "13.0", "9.0", "portable", 120, "a100-spot", 16};
 }
 
 } // namespace hippo::samples

@@ -13,6 +13,7 @@
 #include "checkpoint_route.hpp"
 #include "connector.hpp"
 #include "hippo/core/backoff.hpp"
+#include "hippo/core/devices.hpp"
 #include "hippo/core/endpoint.hpp"
 #include "hippo/keys/credentials.hpp"
 #include "hippo/train/device.hpp"
@@ -47,6 +48,7 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   if (x.name == "cpu")
     result.numerics = to_text(x.numerics);
   result.notice_seconds = opts.notice_seconds;
+  result.at_once = opts.at_once.value_or(default_at_once(x.name));
   result.machine = opts.machine;
   for (const auto& y : x.registry.descriptors())
     result.workloads.emplace(y.name, y.version);

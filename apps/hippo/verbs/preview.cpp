@@ -13,7 +13,6 @@
 #include "hippo/core/span_text.hpp"
 #include "hippo/preview/fleet_choice.hpp"
 #include "hippo/preview/preview.hpp"
-#include "hippo/space/lanes_override.hpp"
 #include "hippo/store/timings_json.hpp"
 #include "outcome.hpp"
 #include "simulation.hpp"
@@ -68,9 +67,6 @@ struct preview_arguments {
 std::optional<error> check_options(const preview_arguments& x) {
   const bool by_machines = !x.input.machines.empty();
   const bool has_profiles = !x.input.profiles.empty();
-  if (!x.server.empty() && x.input.studies.lanes > 0)
-    return error{errc::invalid_argument,
-                 "--lanes with --server requires --machines"};
   if (has_profiles && !by_machines && x.trainers->count() == 0)
     return error{errc::invalid_argument,
                  "--profile requires --trainers or --machines"};
@@ -185,9 +181,6 @@ int preview_machines_of_service(preview_arguments& x) {
       return refuse(measured.failure());
     x.fleet.measured = std::move(*measured);
     auto sources = read_or_ask(x.input.studies.files, service);
-    if (sources && x.input.studies.lanes > 0)
-      for (auto& source : *sources)
-        source.text = with_lanes(source.text, x.input.studies.lanes);
     return preview_machines(x, sources);
   });
 }
@@ -238,6 +231,7 @@ void add_preview(verb_table& verbs) {
                      "Say how long they would take on so many trainers")
         ->check(CLI::Range(1u, simulated_trainers_max));
   x->trainers = trainers;
+  add_at_once(*verb, x->what.at_once);
   verb->add_option("--profile", x->input.profiles,
                    "What training is like, one file for each workload and, "
                    "with --machines, device (repeatable)");

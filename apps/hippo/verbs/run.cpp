@@ -567,17 +567,13 @@ void add_run(verb_table& verbs) {
                    "Trainer processes on the CPU")
     ->check(CLI::Range(1u, trainers_max))
     ->default_str(std::to_string(machine_cores()));
-  verb->add_option("--threads", x->run.trainers.threads,
-                   "Threads of each trainer on the CPU: they decide the bits "
-                   "of results, as the kind of device does")
-    ->check(CLI::Range(1u, trainers_max))
-    ->capture_default_str();
+  add_threads(*verb, x->run.trainers.threads);
+  add_at_once(*verb, x->run.trainers.at_once);
   verb->add_option("--state", x->run.state,
                    "Folder for results and checkpoints")
     ->capture_default_str();
   verb->add_option("--resume", x->resume,
-                   "Go on with the studies of this state folder")
-    ->excludes("--lanes");
+                   "Go on with the studies of this state folder");
   verb->add_option("--study", x->resumed,
                    "With --resume: go on with this one, a number or a name "
                    "(repeatable; default: the last of each name)")

@@ -567,11 +567,8 @@ void add_serve(verb_table& verbs) {
                    "for each core on cpu")
     ->check(check_device_name)
     ->allow_extra_args(false);
-  verb->add_option("--threads", x->serve.local.threads,
-                   "Threads of each trainer on the CPU: they decide the bits "
-                   "of results, as the kind of device does")
-    ->check(CLI::Range(1u, trainers_max))
-    ->capture_default_str();
+  add_threads(*verb, x->serve.local.threads);
+  add_at_once(*verb, x->serve.local.at_once);
   verb->add_option("--linger", x->linger,
                    "End when no client has been connected for so many seconds; "
                    "the next service on the folder goes on")

@@ -104,6 +104,7 @@ void add_simulate(verb_table& verbs) {
                                     "File of the kinds of machine")
                      ->needs(used);
   used->needs(machines);
+  add_at_once(*verb, x->options.what.at_once);
   verb->add_option("--seed", x->options.what.seed,
                    "Decides the times and failures that are drawn")
     ->check(CLI::NonNegativeNumber)

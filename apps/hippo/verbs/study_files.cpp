@@ -2,25 +2,15 @@
 
 #include <utility>
 
-#include "hippo/space/lanes_override.hpp"
 #include "outcome.hpp"
 
 namespace hippo {
 
 expected<std::vector<study_source>> study_files::read() const {
-  auto result = read_sources(files);
-  if (result && lanes > 0)
-    for (auto& x : *result)
-      x.text = with_lanes(x.text, lanes);
-  return result;
+  return read_sources(files);
 }
 
 CLI::Option* study_files::add_to(CLI::App& verb) {
-  verb
-    .add_option("--lanes", lanes,
-                "Copies of the model that a trainer trains in one launch, "
-                "whatever the studies say; 1: none together")
-    ->check(CLI::Range(1u, lanes_max));
   return verb.add_option("files", files, "Study files");
 }
 

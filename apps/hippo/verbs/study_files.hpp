@@ -14,10 +14,9 @@
 
 namespace hippo {
 
-/// Study files, and what the command line says otherwise.
+/// Study files that the command line names.
 struct study_files {
   std::vector<std::string> files;
-  std::uint32_t lanes = 0; ///< 0: as the files say
 
   /// @returns the sources, or which file cannot be read
   [[nodiscard]] expected<std::vector<study_source>> read() const;

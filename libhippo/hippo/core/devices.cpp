@@ -16,6 +16,10 @@ std::string check_device_name(const std::string& x) {
   return "no device '" + x + "': give cpu, cuda:N or all";
 }
 
+std::uint32_t default_at_once(const std::string& device) {
+  return device == "cpu" ? 1 : 16;
+}
+
 expected<std::vector<std::string>>
 devices_of_trainers(const std::vector<std::string>& names,
                     std::optional<unsigned> trainers, unsigned cores) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,5 +22,11 @@ std::string check_device_name(const std::string& x);
 expected<std::vector<std::string>>
 devices_of_trainers(const std::vector<std::string>& names,
                     std::optional<unsigned> trainers, unsigned cores);
+
+/// Returns how many leases a trainer trains at once unless it is told: one on a
+/// CPU, which is no faster with more, and 16 on a GPU, which a small model
+/// leaves idle. Memory limits the number: each lease has weights, optimiser
+/// state, activations and a CUDA graph of its own.
+std::uint32_t default_at_once(const std::string& device);
 
 } // namespace hippo

@@ -95,6 +95,7 @@ struct granted {
   double seconds_between_interruptions = 0;
   double price = 0; ///< of an hour of it; 0: nothing, or it is not known
   std::string name{}; ///< by which people know the trainer
+  std::uint32_t at_once = 1; ///< leases that it trains at once
 };
 /// A trainer is gone.
 struct lost {

@@ -15,16 +15,16 @@ std::size_t stage_index(const lease& x, step_t at) {
                              : static_cast<std::size_t>(i - x.stages.begin());
 }
 
-lease_table::lease_table(std::uint32_t lanes, lease_id first)
-  : lanes_(lanes), first_(first), next_(first) {
-  assert(lanes > 0);
+lease_table::lease_table(lease_id first) : first_(first), next_(first) {
   assert(number_of(first) > 0);
 }
 
-void lease_table::add(trainer_id x) {
+void lease_table::add(trainer_id x, std::uint32_t lanes) {
   assert(number_of(x) > 0);
+  assert(lanes > 0);
   assert(!has(x));
-  trainers_[x].lanes.resize(lanes_);
+  trainers_[x].lanes.resize(lanes);
+  most_lanes_ = std::max(most_lanes_, lanes);
   free_.insert(x);
   check(x);
 }
@@ -49,7 +49,7 @@ void lease_table::wind_down(trainer_id x) {
 
 void lease_table::set_free(trainer_id x) {
   assert(has(x));
-  assert(trainer(x).leases < lanes_);
+  assert(trainer(x).leases < trainer(x).lanes.size());
   if (!trainer(x).yields)
     free_.insert(x);
   check(x);
@@ -75,7 +75,7 @@ lease_id lease_table::next_id() {
 
 void lease_table::begin(running_lease x) {
   assert(has(x.trainer));
-  assert(x.work.lane < lanes_);
+  assert(x.work.lane < trainer(x.trainer).lanes.size());
   assert(!x.work.stages.empty());
   assert(x.speed_keys.size() == x.work.stages.size());
   assert(x.id() >= first_ && x.id() < next_);
@@ -89,7 +89,7 @@ void lease_table::begin(running_lease x) {
   leases_.emplace(x.id(), std::move(x));
   if (++trainer.leases == 1)
     ++at_work_;
-  if (trainer.leases == lanes_)
+  if (trainer.leases == trainer.lanes.size())
     free_.erase(number);
   check(number);
 }
@@ -112,6 +112,26 @@ running_lease lease_table::end(lease_id x) {
   return result;
 }
 
+void lease_table::count_leases(trainer_id x, moment now) {
+  const auto leases = static_cast<double>(trainer(x).leases);
+  for (auto id : leases_of(x)) {
+    auto& progress = leases_.at(id).progress;
+    progress.lease_seconds
+      += leases * seconds_between(progress.leases_counted, now);
+    progress.leases_counted = now;
+  }
+}
+
+double lease_table::take_mean_leases(lease_id x, moment now) {
+  assert(find(x));
+  auto& lease = leases_.at(x);
+  count_leases(lease.trainer, now);
+  const auto span = seconds_between(lease.progress.reported, now);
+  const auto sum = std::exchange(lease.progress.lease_seconds, 0);
+  return span > 0 ? std::max(sum / span, 1.0)
+                  : static_cast<double>(trainer(lease.trainer).leases);
+}
+
 reported_progress& lease_table::progress(lease_id x) {
   assert(find(x));
   return leases_.at(x).progress;
@@ -120,7 +140,7 @@ reported_progress& lease_table::progress(lease_id x) {
 void lease_table::set_present(trainer_id x, std::uint32_t lane,
                               std::string file) {
   assert(has(x));
-  assert(lane < lanes_);
+  assert(lane < trainer(x).lanes.size());
   trainers_.at(x).lanes[lane].present = std::move(file);
 }
 
@@ -145,9 +165,9 @@ std::vector<lease_id> lease_table::leases_of(trainer_id x) const {
 void lease_table::check([[maybe_unused]] trainer_id x) const {
 #ifndef NDEBUG
   const auto& entry = trainer(x);
-  assert(entry.lanes.size() == lanes_);
+  assert(!entry.lanes.empty() && entry.lanes.size() <= most_lanes_);
   assert(leases_of(x).size() == entry.leases);
-  for (std::uint32_t lane = 0; lane < lanes_; ++lane)
+  for (std::uint32_t lane = 0; lane < entry.lanes.size(); ++lane)
     if (const auto& id = entry.lanes[lane].lease) {
       const auto* found = find(*id);
       assert(found && found->id() == *id);
@@ -159,7 +179,7 @@ void lease_table::check([[maybe_unused]] trainer_id x) const {
       assert(progress.reached <= stages.back().end);
     }
   if (free_.count(x) > 0) {
-    assert(entry.leases < lanes_);
+    assert(entry.leases < entry.lanes.size());
     assert(!entry.yields);
   }
 #endif

@@ -27,6 +27,10 @@ struct reported_progress {
   bool ends_early = false;   ///< whether it was asked to end before its end
   std::string fault{}; ///< what its trainer did that none may; empty: none
   double steps_per_second = 0; ///< of the last report; 0: none came
+  /// The leases that its trainer has had since the last report or the grant,
+  /// itself among them, added up over the seconds up to `leases_counted`.
+  double lease_seconds = 0;
+  moment leases_counted;
   bool outranked = false; ///< by what was waiting at the last report
   step_t heartbeat_at = 0; ///< the state of the last heartbeat
   moment heartbeat;        ///< when that came
@@ -70,7 +74,8 @@ std::size_t stage_index(const lease& x, step_t at);
 
 /// The trainers that the pool has granted, their lanes, and the leases on them.
 ///
-/// A trainer is *free* while it may be given a further lease.
+/// A trainer has a lane for each lease that it trains at once. It is *free*
+/// while it may be given a further lease.
 ///
 /// @invariant a trainer's leases are those of its occupied lanes
 /// @invariant the lease of a lane exists and names that trainer and lane
@@ -79,15 +84,15 @@ std::size_t stage_index(const lease& x, step_t at);
 ///            outside of its stages
 class lease_table {
 public:
-  /// @param lanes that each trainer has; not 0
   /// @param first number of the first lease
-  lease_table(std::uint32_t lanes, lease_id first);
+  explicit lease_table(lease_id first);
 
   // -- trainers ---------------------------------------------------------------
 
   /// Takes in a trainer; it is free.
+  /// @param lanes leases that it trains at once; not 0
   /// REQUIRES: it is not here.
-  void add(trainer_id x);
+  void add(trainer_id x, std::uint32_t lanes = 1);
 
   /// Forgets a trainer. @returns the leases that it had
   /// REQUIRES: it is here.
@@ -121,6 +126,14 @@ public:
   /// Ends a lease. Its lane is empty then; its trainer is not free before
   /// `set_free`. REQUIRES: it runs.
   running_lease end(lease_id x);
+
+  /// Counts the leases of a trainer up to now (`lease_seconds`): to be called
+  /// before their number changes. REQUIRES: `has(x)`
+  void count_leases(trainer_id x, moment now);
+
+  /// Returns how many leases a trainer has had on average since the last report
+  /// of one of them or its grant, which begins anew. REQUIRES: it runs.
+  double take_mean_leases(lease_id x, moment now);
 
   /// The progress of a lease that runs. REQUIRES: it does.
   reported_progress& progress(lease_id x);
@@ -157,7 +170,8 @@ public:
   [[nodiscard]] std::size_t trainers() const { return trainers_.size(); }
   /// Returns how many trainers have a lease.
   [[nodiscard]] std::size_t trainers_at_work() const { return at_work_; }
-  [[nodiscard]] std::uint32_t lanes() const { return lanes_; }
+  /// Returns how many lanes a trainer has had that was here, at most.
+  [[nodiscard]] std::uint32_t most_lanes() const { return most_lanes_; }
   /// Returns how many leases were begun.
   [[nodiscard]] std::uint64_t begun() const {
     return number_of(next_) - number_of(first_);
@@ -170,7 +184,7 @@ private:
   /// Asserts the invariants of one trainer and its leases.
   void check(trainer_id x) const;
 
-  std::uint32_t lanes_;
+  std::uint32_t most_lanes_ = 1;
   lease_id first_;
   lease_id next_;
   std::map<trainer_id, trainer_entry> trainers_;

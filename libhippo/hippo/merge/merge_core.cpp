@@ -29,7 +29,7 @@ merge_core::merge_core(merger_options options, moment begun)
     chooser_(plan_, estimates_, options_.policy,
              [this](node_id node) { return kinds_.kind_of_tree(node); }),
     studies_(plan_, kept_->resource()),
-    leases_(lanes_of(options_.workload), options_.first_lease),
+    leases_(options_.first_lease),
     ledger_(begun),
     retries_(options_.attempts_max),
     usage_(begun, options_.trained),
@@ -167,7 +167,7 @@ void merge_core::on(merge_event::granted& x) {
   }
   if (leases_.free_trainers().empty())
     studies_.await_all();
-  leases_.add(x.trainer);
+  leases_.add(x.trainer, x.at_once);
   names_[x.trainer] = std::move(x.name);
   between_interruptions_[x.trainer] = x.seconds_between_interruptions;
   ledger_.set_price(x.trainer, x.price);
@@ -390,7 +390,7 @@ merger_overview merge_core::overview() const {
   static_cast<usage_totals&>(result) = usage_.totals();
   result.status = status();
   result.workload_key = key_;
-  result.lanes = leases_.lanes();
+  result.lanes = leases_.most_lanes();
   result.stages = hippo::overview(plan_);
   for (auto i : studies_.ids()) {
     result.study_seconds.add(ledger_.shares().seconds(number_of(i)));

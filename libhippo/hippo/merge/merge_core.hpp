@@ -154,7 +154,9 @@ private:
   /// Gives up the file of a checkpoint: it goes once all is stored.
   void give_up(node_id node, step_t at, const checkpoint& x);
   /// @param span since the report before, or since the lease was handed over
-  void learn(const running_lease& lease, const stop_report& x, double span);
+  /// @param leases that the trainer had meanwhile, on average
+  void learn(const running_lease& lease, const stop_report& x, double span,
+             double leases);
   /// Follows how fast kinds of device are, as far as it was measured.
   void compare_kinds();
   /// How much a trainer trains between two checkpoints of a stage, in seconds.

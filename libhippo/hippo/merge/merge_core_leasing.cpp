@@ -67,6 +67,8 @@ void merge_core::place_trainers() {
 }
 
 bool merge_core::place_one() {
+  for (auto x : full_trainers(view()))
+    leases_.set_aside(x);
   if (leases_.free_trainers().empty() || !is_leasing())
     return false;
   ledger_.advance(now_);
@@ -80,10 +82,10 @@ bool merge_core::place_one() {
     }
     return true;
   }
-  // The pool may have a trainer on which it need not take turns.
+  // The pool may have a trainer that the path would have for itself.
   const bool pool_has_none = announced_demand_.value_or(0) > 0
                              && demands_answered_ == demands_announced_;
-  if (!next->where->fits && !pool_has_none) {
+  if (next->where->leases > 0 && !pool_has_none) {
     // Those without a lease may take nothing of what waits, or they would have
     // been chosen: they must not come back at once.
     if (!leases_.idle_trainers().empty()) {
@@ -131,6 +133,8 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   choose_settings(work);
   shorten(work.stages, options_.lease_steps_max);
   const auto* kind = kinds_.kind_of_trainer(trainer);
+  const auto slowdown = estimates_.slowdown(
+    kind, static_cast<double>(leases_.trainer(trainer).leases + 1));
   std::size_t bytes = 0;
   for (std::size_t i = 0; i < work.stages.size(); ++i) {
     auto& stage = work.stages[i];
@@ -143,9 +147,9 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
     stage.identity = plan_.node(stage.node).identity;
     const auto& key = result.speed_keys.emplace_back(
       estimates_.speed_key(stage.config, stage.begin));
+    const auto step = estimates_.step_seconds(key, kind) * slowdown;
     const auto save_every = static_cast<step_t>(
-      std::ceil(save_seconds_apart(trainer)
-                / std::max(estimates_.step_seconds(key, kind), 1e-6)));
+      std::ceil(save_seconds_apart(trainer) / std::max(step, 1e-6)));
     append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
                                             save_every));
   }
@@ -154,6 +158,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   progress.reached = progress.saved = work.stages.front().begin;
   progress.heartbeat_at = progress.reached;
   progress.granted = progress.reported = progress.heartbeat = now_;
+  progress.leases_counted = now_;
   return result;
 }
 
@@ -167,6 +172,7 @@ void merge_core::begin_lease(trainer_id trainer, path chosen) {
     estimates_.outdate();
   kinds_.begin(lease.work.number, node, trainer);
   plan_.begin_lease(lease.work);
+  leases_.count_leases(trainer, now_);
   leases_.begin(std::move(lease));
 }
 
@@ -234,9 +240,8 @@ void merge_core::offer_capacity() {
 }
 
 void merge_core::announce_demand() {
-  const auto lanes = leases_.lanes();
-  const auto paths = is_leasing() ? chooser_.runnable_count() : 0;
-  std::uint64_t demand = (paths + lanes - 1) / lanes;
+  // A trainer for each path: none is sooner done beside others.
+  std::uint64_t demand = is_leasing() ? chooser_.runnable_count() : 0;
   double weight = 0;
   for (auto i : studies_.ids()) {
     const bool more = studies_.wants_capacity(i);

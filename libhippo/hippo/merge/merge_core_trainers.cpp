@@ -124,6 +124,7 @@ void merge_core::on(merge_event::lease_ended& x) {
 
 void merge_core::end_lease(lease_end end) {
   const auto id = end.lease;
+  leases_.count_leases(leases_.find(id)->trainer, now_);
   auto ended = leases_.end(id);
   kinds_.end(id);
   ledger_.advance(now_);
@@ -283,12 +284,12 @@ void merge_core::miss_others(trainer_id trainer, lease_id at) {
 // -- reports ------------------------------------------------------------------
 
 void merge_core::learn(const running_lease& lease, const stop_report& x,
-                       double span) {
+                       double span, double leases) {
   if (x.trained_steps > 0) {
     const auto& speed_key = lease.speed_keys[stage_index(lease.work, x.at)];
     estimates_.learn_size(x.size);
     estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns),
-                          x.device);
+                          x.device, leases);
     for (const auto& y : estimates_.take_drifts())
       log(level::warning,
           y.kind + " trains " + (y.now > y.before ? "slower" : "faster")
@@ -418,7 +419,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
       unreported_since = std::min(unreported_since,
                                   leases_.progress(other).reported);
   const auto span = usage_.book(lease, x, now_, unreported_since);
-  learn(lease, x, span);
+  learn(lease, x, span, leases_.take_mean_leases(id, now_));
   auto& progress = leases_.progress(id);
   if (span > 0 && x.trained_steps > 0)
     progress.steps_per_second = static_cast<double>(x.trained_steps) / span;
@@ -570,9 +571,13 @@ std::optional<double>
 merge_core::expected_seconds(const running_lease& x) const {
   const auto index = stage_index(x.work, x.progress.heartbeat_at + 1);
   const auto* kind = kinds_.kind_of_trainer(x.trainer);
-  const auto step = estimates_.step_seconds(x.speed_keys[index], kind);
+  // At worst, all of its leases take turns.
+  const auto leases
+    = static_cast<double>(leases_.trainer(x.trainer).leases);
+  const auto step = leases * estimates_.step_seconds(x.speed_keys[index], kind);
   const auto measure
-    = estimates_.evaluate_seconds(kind) + estimates_.save_seconds(kind);
+    = leases
+      * (estimates_.evaluate_seconds(kind) + estimates_.save_seconds(kind));
   const auto& first = x.progress.first_step_seconds;
   if (!first) {
     const auto known = estimates_.first_step_seconds();
@@ -607,6 +612,8 @@ merge_core::unreported_seconds_max(const running_lease& x) const {
       expected += static_cast<double>(end - begin)
                   * estimates_.step_seconds(x.speed_keys[i], kind);
   }
+  // At worst, all of its leases take turns.
+  expected *= static_cast<double>(leases_.trainer(x.trainer).leases);
   return std::max(
     std::chrono::duration<double>(options_.stall_max).count(),
     stall_factor * expected);

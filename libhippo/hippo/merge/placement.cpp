@@ -2,43 +2,11 @@
 
 #include <algorithm>
 #include <cassert>
-#include <map>
-#include <string>
 #include <tuple>
 
 namespace hippo {
 
 namespace {
-
-/// Estimates how it would be to train a path on a trainer.
-/// @param own how long the path alone takes
-placement place_on(const merge_view& view, trainer_id trainer, const path& x,
-                   double own) {
-  const auto& first = x.stages.front();
-  const auto running = view.leases.leases_of(trainer);
-  placement result{trainer, own, own, true, running.size()};
-  if (running.empty())
-    return result;
-  const auto key = view.estimates.speed_key(view.plan.config_of(first.node),
-                                            first.begin);
-  std::map<std::string, double> misfits; ///< how long they go on
-  for (auto id : running) {
-    const auto& other = *view.leases.find(id);
-    const auto reached = other.progress.reached;
-    const auto& theirs
-      = other.speed_keys[stage_index(other.work, reached + 1)];
-    if (theirs == key)
-      continue;
-    auto& longest = misfits[theirs];
-    longest = std::max(longest,
-                       training_seconds(view, other.work.stages, reached));
-  }
-  for (const auto& [theirs, seconds] : misfits)
-    result.seconds += std::min(own, seconds);
-  result.fits = misfits.empty();
-  assert(result.seconds >= result.own);
-  return result;
-}
 
 /// How many times as fast as on a kind that nobody has measured, or on all of
 /// them on average, a trainer is by its kind.
@@ -103,6 +71,21 @@ std::optional<path> next_path(const merge_view& view) {
   return result;
 }
 
+std::uint32_t lanes_worth(const merge_view& view, trainer_id x) {
+  const auto lanes
+    = static_cast<std::uint32_t>(view.leases.trainer(x).lanes.size());
+  return view.estimates.lanes_worth(view.kinds.kind_of_trainer(x), lanes);
+}
+
+std::vector<trainer_id> full_trainers(const merge_view& view) {
+  std::vector<trainer_id> result;
+  for (auto x : view.leases.free_trainers())
+    if (const auto leases = view.leases.trainer(x).leases;
+        leases > 0 && leases >= lanes_worth(view, x))
+      result.push_back(x);
+  return result;
+}
+
 std::optional<placement> place(const merge_view& view, const path& x) {
   assert(!x.stages.empty());
   const auto own = training_seconds(view, x.stages, x.stages.front().begin);
@@ -126,14 +109,16 @@ std::optional<placement> place(const merge_view& view, const path& x) {
           trainer, x, settings,
           [&](trainer_id y) { return view.kinds.may_train(y, x); }))
       continue;
-    const auto next
-      = place_on(view, trainer, x,
-                 is_free ? own / speed_of(view, trainer) : own);
-    // A lease that is at its end takes no more time from one beside it, but
-    // still does not fit: else a path would wait for it that an idle trainer
-    // could take, which would be granted and released again without an end.
+    const auto alone = is_free ? own / speed_of(view, trainer) : own;
+    const auto leases = view.leases.trainer(trainer).leases;
+    const placement next{trainer, alone,
+                         alone
+                           * view.estimates.slowdown(
+                             view.kinds.kind_of_trainer(trainer),
+                             static_cast<double>(leases + 1)),
+                         leases};
     const auto rank = [](const placement& y) {
-      return std::tuple{y.seconds, !y.fits, -static_cast<double>(y.leases)};
+      return std::tuple{y.seconds, y.leases};
     };
     if (!best || rank(next) < rank(*best))
       best = next;
@@ -146,16 +131,13 @@ std::optional<placed_path> next_placement(const merge_view& view) {
   if (!chosen)
     return std::nullopt;
   auto where = place(view, *chosen);
-  if (where && where->fits)
+  if (where
+      && (where->leases == 0 || view.leases.idle_trainers().empty()))
     return placed_path{std::move(*chosen), where};
   std::optional<placement> there;
   const auto is_better = [&](const path& x) {
     there = place(view, x);
-    return there
-           && (!where
-               || (there->fits
-                   && (there->leases == 0 // nobody else could use it
-                       || there->own * misfit_gain_min >= where->own)));
+    return there && (!where || there->leases == 0);
   };
   const auto is_possible = [&](node_id node) {
     const auto& free = view.leases.free_trainers();
@@ -190,8 +172,8 @@ capacity_offers divide_capacity(const merge_view& view,
   assert(shares.size() == studies.size());
   for (auto i : studies.ids())
     shares.set_waiting(number_of(i), studies.wants_capacity(i));
-  const auto lanes = view.leases.lanes();
-  for (auto trainer : view.leases.free_trainers())
+  for (auto trainer : view.leases.free_trainers()) {
+    const auto lanes = lanes_worth(view, trainer);
     for (auto n = view.leases.trainer(trainer).leases; n < lanes; ++n) {
       const auto next = shares.next();
       if (!next)
@@ -199,6 +181,7 @@ capacity_offers divide_capacity(const merge_view& view,
       ++result[static_cast<study_no>(*next)];
       shares.hold(*next, 1 / static_cast<double>(lanes));
     }
+  }
   return result;
 }
 

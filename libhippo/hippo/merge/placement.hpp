@@ -66,16 +66,20 @@ struct placement {
   trainer_id trainer{};
   double own = 0;     ///< seconds that the path alone takes
   double seconds = 0; ///< until it is trained
-  bool fits = true;   ///< whether it can be trained at once with what is there
   std::size_t leases = 0; ///< that the trainer has
 };
 
+/// Returns how many leases a trainer had best have at once, at most: until the
+/// sum of their rates stops growing (`slowdowns::worth`).
+std::uint32_t lanes_worth(const merge_view& view, trainer_id x);
+
+/// Returns the free trainers that had best be given no further lease.
+std::vector<trainer_id> full_trainers(const merge_view& view);
+
 /// Chooses the trainer for a path: where it is done first, and of such trainers
-/// the fullest, so that others stay free. A kind of device that is known to be
-/// twice as fast takes half the time. Lanes whose steps take equally long
-/// for the same reasons (`time_estimates::speed_key`) are taken to fit each
-/// other: a step of all then takes as long as one of one. Those that do not fit
-/// train in turns.
+/// the emptiest. A kind of device that is known to be twice as fast takes half
+/// the time, and beside other leases the path takes as many times as long as
+/// their number is known to make it. That it slows these down is not counted.
 /// @returns nothing if none of the free trainers may train it: it is of another
 ///          kind, or the path has failed there and is left to others
 /// @complexity O(lanes of the free trainers)
@@ -87,12 +91,11 @@ struct placed_path {
   std::optional<placement> where;
 };
 
-/// Chooses what to train next, and where. A path that must take turns with what
-/// is there gives way to one that need not, unless it takes so many times as
-/// long: it is worth it to bring on what ends last.
+/// Chooses what to train next, and where. A path that may be trained nowhere,
+/// or only beside others while a trainer has no lease, gives way to one for
+/// which there is a better place: what else is there for that trainer?
 /// @returns nothing if nothing is runnable
 std::optional<placed_path> next_placement(const merge_view& view);
-inline constexpr double misfit_gain_min = 2;
 
 /// Returns the lane of a trainer that a path had best go to: one that is in its
 /// first state already, if such a one is empty.

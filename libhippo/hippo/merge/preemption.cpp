@@ -73,7 +73,11 @@ step_t yield_at(const merge_view& view, const usage_totals& totals,
                       + seconds_between(x.progress.reported,
                                         view.ledger.advanced_to());
     at += static_cast<step_t>(
-      span / view.chooser.tree().seconds_per_step(where.node));
+      span
+      / (view.chooser.tree().seconds_per_step(where.node)
+         * view.estimates.slowdown(
+           view.kinds.kind_of_trainer(x.trainer),
+           static_cast<double>(view.leases.trainer(x.trainer).leases))));
   }
   return at;
 }

@@ -47,7 +47,7 @@ struct merger_status {
 struct merger_overview : usage_totals {
   merger_status status;
   std::string workload_key;
-  std::uint32_t lanes = 1; ///< that a trainer has for it
+  std::uint32_t lanes = 1; ///< that a trainer has had for it, at most
   std::vector<overview_stage> stages;
   /// For how long trainers worked for each study, added up over them; what
   /// several waited for is divided among them by weight.

@@ -46,6 +46,9 @@ struct stop_point {
   friend bool operator==(const stop_point&, const stop_point&) = default;
 };
 
+/// The most leases that a trainer may train at once; it has a lane for each.
+inline constexpr std::uint32_t lanes_max = 64;
+
 /// A path handed to one trainer, with a number.
 ///
 /// @invariant `stages` is not empty, each begins where the one before ends
@@ -61,7 +64,7 @@ struct lease {
   std::uint16_t depot = 0; ///< port for those who do not; 0: there is none
   checkpoint code{};  ///< `study_code` as JSON; no file: the study brings none
   checkpoint start;   ///< the state at the first stage's begin
-  std::uint32_t lane = 0; ///< of the workload's lanes the one that trains it
+  std::uint32_t lane = 0; ///< of the trainer's lanes the one that trains it
   std::vector<stage> stages;
   std::vector<stop_point> stops;
 };

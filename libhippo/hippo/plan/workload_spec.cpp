@@ -120,13 +120,6 @@ std::vector<std::string> key_differences(const std::string& x,
   return result;
 }
 
-std::uint32_t lanes_of(const workload_spec& x) {
-  const auto i = x.options.find("lanes");
-  return i == x.options.end()
-           ? 1
-           : static_cast<std::uint32_t>(std::get<double>(i->second));
-}
-
 std::string numerics_of(const workload_spec& x) {
   const auto i = x.options.find("numerics");
   if (i == x.options.end())

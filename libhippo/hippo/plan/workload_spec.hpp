@@ -54,14 +54,6 @@ std::vector<key_part> read_key(const std::string& key);
 /// apart.
 bool reads_as_number(const std::string& word);
 
-/// The most lanes that a workload may have.
-inline constexpr std::uint32_t lanes_max = 64;
-
-/// Returns how many lanes one launch trains (`laned_workload`): the option
-/// `lanes`, or 1 without it. REQUIRES: it is from 1 to `lanes_max`, if it is
-/// there.
-std::uint32_t lanes_of(const workload_spec& x);
-
 /// Returns with which of a CPU's instructions it is trained, the option
 /// `numerics` of the built-in workloads: `portable`, `native`, or empty where
 /// it has no such option.

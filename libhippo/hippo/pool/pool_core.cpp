@@ -222,7 +222,7 @@ void pool_core::grant_idle(time_point now, effects& out) {
     shares_.set_waiting(*first, merger.wanted > 0);
     out.emplace_back(grant{merger.id, number, x.record.device,
                            between_interruptions_of(x), x.record.price,
-                           x.record.name});
+                           x.record.name, x.record.at_once});
   }
 }
 
@@ -397,6 +397,7 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   entry.record.driver = x.driver;
   entry.record.compute_capability = x.compute_capability;
   entry.record.notice_seconds = x.notice_seconds;
+  entry.record.at_once = x.at_once;
   entry.workloads = x.workloads;
   entry.numerics = x.numerics;
   entry.last_message = entry.since = now;

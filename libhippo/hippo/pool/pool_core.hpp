@@ -102,6 +102,7 @@ public:
     double seconds_between_interruptions = 0;
     double price = 0;   ///< of an hour; 0: nothing, or it is not known
     std::string name{}; ///< of the trainer: host and process
+    std::uint32_t at_once = 1; ///< leases that it trains at once
     friend bool operator==(const grant&, const grant&) = default;
   };
 

@@ -108,6 +108,7 @@ struct stage_record {
 };
 
 /// What one lane of a trainer did in one stretch of time, for the picture.
+/// A trainer has as many lanes as it trains leases at once.
 struct busy_record {
   std::uint64_t trainer = 0; ///< number, from 1
   double begin = 0;          ///< seconds since the run began
@@ -153,6 +154,7 @@ struct trainer_record {
   std::string machine{};
   std::string unpriced{};
   double price = 0; ///< of the trainer and an hour, if the machine is known
+  std::uint32_t at_once = 1; ///< leases that it trains at once
   double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
   double work_seconds = 0; ///< for which it was given work
   double idle_seconds = 0; ///< of the time for which it was there, the rest

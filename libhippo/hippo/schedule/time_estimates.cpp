@@ -37,6 +37,10 @@ constexpr std::uint64_t streak_stages = 10;
 /// Beside it is what is off by more than this share.
 constexpr double beside = 0.1;
 
+/// So near to a whole number is the mean number of leases of a trainer that had
+/// as many but for moments.
+constexpr double nearly_whole = 0.1;
+
 /// What is shorter has no logarithm that says anything.
 constexpr double shortest = 1e-9;
 
@@ -122,12 +126,27 @@ bool time_estimates::times::learn_step(const std::string& speed_key,
 
 void time_estimates::learn_step(const std::string& speed_key,
                                 std::uint64_t steps, double seconds,
-                                const std::string& kind) {
+                                const std::string& kind, double leases) {
+  assert(leases >= 1);
   has_learned_ = true;
   const auto count = static_cast<double>(steps);
+  const auto near = std::round(leases);
+  const bool is_alone = near == 1;
+  if (!kind.empty()) {
+    // Of what lies between two numbers of leases nothing is learned of either.
+    if (std::abs(leases - near) < nearly_whole)
+      slowdowns_.learn(kind, static_cast<std::uint32_t>(near), speed_key,
+                       count, seconds);
+    // Nor of the time alone of what is known, if the slowdown is not.
+    if (!slowdowns_.covers(kind, leases)
+        && kinds_[kind].steps.contains(speed_key))
+      return;
+    seconds /= slowdowns_.at(kind, leases);
+  }
   bool moved = pool_.learn_step(speed_key, count, seconds);
   if (!kind.empty()) {
-    follow_drift(kind, speed_key, count, seconds);
+    if (is_alone) // else the slowdown may be what moves
+      follow_drift(kind, speed_key, count, seconds);
     moved |= kinds_[kind].learn_step(speed_key, count, seconds);
   }
   if (moved)
@@ -200,6 +219,9 @@ void time_estimates::begin_with(const std::vector<timing>& known) {
       of->any_step.add(x);
       if (x.size.is_known())
         size_ = x.size;
+      if (of != &pool_ && x.seconds > 0)
+        slowdowns_.learn(x.device, 1, x.speed_key, x.count, x.seconds,
+                         x.stages);
       auto& step = of->steps[x.speed_key];
       step.seconds.add(x);
       step.announced = std::max(step.seconds.value(0), shortest_step);

@@ -11,6 +11,7 @@
 
 #include "hippo/plan/timing.hpp"
 #include "hippo/schedule/placement.hpp"
+#include "hippo/schedule/slowdowns.hpp"
 #include "hippo/schedule/step_model.hpp"
 #include "hippo/sequence/configuration.hpp"
 
@@ -20,7 +21,9 @@ namespace hippo {
 /// seconds.
 ///
 /// A step's time is learned for each combination of the hyper-parameters that
-/// affect it, on each kind of device and on all of them together. What was
+/// affect it, on each kind of device and on all of them together. It is that
+/// alone on its trainer: what was measured beside other leases is divided by
+/// the slowdown as it is known by then (`slowdowns`). What was
 /// never measured on a kind is what other kinds took, as much longer or shorter
 /// as what was measured on both; else what a `step_model` predicts of all that
 /// was measured, of other workloads too. What nothing says anything of is taken
@@ -42,9 +45,11 @@ public:
 
   /// Takes in a measurement. Later ones weigh more.
   /// @param kind of the device; empty: not known
-  /// REQUIRES: `steps > 0`
+  /// @param leases that its trainer had meanwhile, on average
+  /// REQUIRES: `steps > 0`, `leases >= 1`
   void learn_step(const std::string& speed_key, std::uint64_t steps,
-                  double seconds, const std::string& kind = {});
+                  double seconds, const std::string& kind = {},
+                  double leases = 1);
   /// The same of what is no step.
   /// REQUIRES: `what` is not `timed::step`
   void learn(timed what, double seconds, const std::string& kind = {});
@@ -91,6 +96,16 @@ public:
   /// @param kind of a device
   [[nodiscard]] step_estimate estimate(const std::string& speed_key,
                                        const std::string& kind) const;
+
+  /// As of `slowdowns::at`. @param kind of a device; null: not known
+  [[nodiscard]] double slowdown(const std::string* kind, double leases) const {
+    return kind == nullptr ? 1 : slowdowns_.at(*kind, leases);
+  }
+  /// As of `slowdowns::worth`. @param kind of a device; null: not known
+  [[nodiscard]] std::uint32_t lanes_worth(const std::string* kind,
+                                          std::uint32_t lanes) const {
+    return kind == nullptr ? lanes : slowdowns_.worth(*kind, lanes);
+  }
 
   /// How many kinds of device are known.
   [[nodiscard]] std::size_t kinds() const noexcept { return kinds_.size(); }
@@ -209,6 +224,7 @@ private:
   workload_size size_;
   times pool_;
   std::map<std::string, times> kinds_;
+  slowdowns slowdowns_; ///< of this run; times of earlier ones are alone
   std::optional<double> first_step_;
   std::uint64_t version_ = 0;
   bool has_learned_ = false; ///< since `take_unstored`

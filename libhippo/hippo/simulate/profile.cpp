@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/core/nearest.hpp"
+#include "hippo/plan/lease.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/diagnostic.hpp"
 #include "hippo/space/document.hpp"
@@ -55,8 +56,8 @@ public:
     known_keys(*root_, "key",
                {"device", "workload", "step_seconds", "spread",
                 "dispatch_seconds", "load_seconds", "save_seconds",
-                "evaluate_seconds", "checkpoint_bytes", "failure_rate",
-                "size", "curve"});
+                "evaluate_seconds", "checkpoint_bytes", "at_once_gain",
+                "failure_rate", "size", "curve"});
     if (const auto* x = required(*root_, "device"))
       result_.device = word(*x).value_or("");
     read_workload();
@@ -71,6 +72,8 @@ public:
     take(*root_, "checkpoint_bytes", {.min = 0, .max = 1e15, .integer = true},
          bytes);
     result_.checkpoint_bytes = static_cast<std::uint64_t>(bytes);
+    take(*root_, "at_once_gain", {.min = 1, .max = lanes_max},
+         result_.at_once_gain);
     take(*root_, "failure_rate", {.min = 0, .max = 1}, result_.failure_rate);
     if (const auto* size = root_->find("size")) {
       known_keys(*size, "key", {"operations", "parameters", "samples"});

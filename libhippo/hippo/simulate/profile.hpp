@@ -46,6 +46,9 @@ struct simulation_profile {
   double save_seconds = 0;
   double evaluate_seconds = 0;
   std::uint64_t checkpoint_bytes = 0;
+  /// How many times as fast a trainer is with any number of leases at once as
+  /// with one, at the most: k of them together are min(k, this) times as fast.
+  double at_once_gain = 1;
   double failure_rate = 0; ///< share of stages that fail on the way
   curve_settings curve;
   /// The file of a table that is played instead of the curve, as the profile

@@ -303,12 +303,4 @@ step_t simulated_training::reached(duration now) const noexcept {
   return at_ + std::min(static_cast<std::size_t>(done - ends.begin()), most);
 }
 
-double simulated_training::batch_size(duration now) const {
-  const auto at = reached(now);
-  const auto i = std::ranges::find_if(
-    lease_.stages, [at](const auto& y) { return at < y.end; });
-  const auto& x = i == lease_.stages.end() ? lease_.stages.back() : *i;
-  return curve_.batch_size(x.config, at);
-}
-
 } // namespace hippo

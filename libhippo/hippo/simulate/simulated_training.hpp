@@ -63,9 +63,6 @@ public:
   /// Returns the state that training has reached.
   [[nodiscard]] step_t reached(duration now) const noexcept;
 
-  /// Returns the batch size of the step that is trained or comes next.
-  [[nodiscard]] double batch_size(duration now) const;
-
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   [[nodiscard]] const lease& work() const noexcept { return lease_; }
 

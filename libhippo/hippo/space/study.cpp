@@ -27,6 +27,10 @@ namespace {
 
 using kind = document::kind;
 
+/// An option that workloads had once: it is read and dropped, so that it is
+/// part of no workload key.
+constexpr auto lanes_option = "lanes";
+
 class study_reader : value_reader {
 public:
   /// @param code that has come with the study
@@ -204,6 +208,10 @@ private:
       const auto name = prefix + entry.key;
       if (const auto* option = find_option(name))
         read_option(entry.value, *option);
+      else if (name == lanes_option)
+        notes_->warn(entry.where, entry.value.path,
+                     "lanes means nothing any more: a trainer's --at-once "
+                     "says how many leases it trains at once");
       else if (is_group(name + '.') && is_map(entry.value, "options"))
         read_options(entry.value, name + '.');
       else if (!is_group(name + '.'))

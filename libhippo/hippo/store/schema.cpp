@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "hippo/store/code_keys.hpp"
+#include "hippo/store/lanes_keys.hpp"
 #include "hippo/store/shared_steps.hpp"
 
 namespace hippo {
@@ -315,8 +316,10 @@ expected<std::monostate> migrate(sql_database& database,
     done = database.run(columns_of_version_8_sql);
   if (done && *from > 1 && *from < 9)
     done = database.run(columns_of_version_9_sql);
-  if (done && *from > 1)
+  if (done && *from > 1 && *from < 10)
     done = database.run(columns_of_version_10_sql);
+  if (done)
+    done = migrate_lanes_keys(database, checkpoints);
   if (done)
     done = database.run("UPDATE meta SET value = '"
                         + std::to_string(state_version)

@@ -76,12 +76,13 @@ parameter_descriptor fraction(std::string name, double fallback,
   return x;
 }
 
-/// In which numbers a network multiplies.
-parameter_descriptor precision() {
+/// In which numbers a network multiplies. The defaults are those of PyTorch,
+/// where convolutions on a GPU are of TF32 and other products of float32.
+parameter_descriptor precision(std::string fallback) {
   return words("precision", {"float32", "tf32", "bfloat16", "float16"},
-               "float32",
+               std::move(fallback),
                "numbers that are multiplied; weights and losses are float32 in "
-               "any case, float16 needs a GPU");
+               "any case, tf32 is float32 on a CPU, float16 needs a GPU");
 }
 
 /// With which of a CPU's instructions a network is computed.
@@ -120,11 +121,8 @@ std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
             "images to train on: " + x.training_part),
     integer("data.validation", x.validation, 1, x.count,
             "images to measure on: " + x.validation_part),
-    integer("lanes", 1, 1, lanes_max,
-            "copies of the model that one launch trains, each for a trial of "
-            "its own; part of what decides the bits"),
     numerics_option(),
-    precision(),
+    precision("tf32"),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order, augmentation and dropout"),
   };
@@ -206,7 +204,7 @@ std::vector<parameter_descriptor> span_options(const span_defaults& x) {
          "file of weights to begin with, as exported or by PyTorch; empty: "
          "random ones"),
     numerics_option(),
-    precision(),
+    precision("float32"),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order and dropout"),
   };

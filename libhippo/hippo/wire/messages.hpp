@@ -13,7 +13,7 @@ namespace hippo {
 
 /// The version of the messages between service and trainers. Grows whenever
 /// one side can no longer understand the other.
-inline constexpr std::uint32_t protocol_version = 6;
+inline constexpr std::uint32_t protocol_version = 7;
 
 /// What a trainer says first.
 struct hello {
@@ -33,6 +33,8 @@ struct hello {
   /// Between the warning that it has to go and its end; 0: unknown, or none.
   std::uint32_t notice_seconds = 0;
   std::string machine{}; ///< its kind, by name; empty: as the device says
+  /// The leases that it trains at once, from 1 to `lanes_max`.
+  std::uint32_t at_once = 1;
   friend bool operator==(const hello&, const hello&) = default;
 };
 

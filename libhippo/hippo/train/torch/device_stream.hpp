@@ -43,15 +43,15 @@ public:
   virtual void wait() = 0;
 };
 
-/// Where one workload's operations on a device are launched, in the order of the
-/// calls of `run`.
+/// Where one workload's operations on a device are launched, in the order of
+/// the calls of `run`.
 ///
 /// On a GPU that is a stream of the workload's own: the operations of several
 /// workloads run at the same time there, each as it runs alone. All of them are
 /// launched by the GPU's one `device_thread`, in turns. Beside the stream a
-/// workload has its own generator of random numbers, since LibTorch's is one for
-/// the whole device, and what is recorded reads its seed when it runs; memory,
-/// handles and workspaces of libraries LibTorch keeps by stream.
+/// workload has its own generator of random numbers, since LibTorch's is one
+/// for the whole device, and what is recorded reads its seed when it runs;
+/// memory, handles and workspaces of libraries LibTorch keeps by stream.
 ///
 /// On a CPU operations run where they are called.
 ///
@@ -72,9 +72,9 @@ public:
   /// Waits for the device.
   ~device_stream();
 
-  /// Calls `f`, which launches operations, and returns what it returns or throws
-  /// what it throws: `device_memory_error` if there is no room. `f` waits for
-  /// nothing on the device if others are to go on meanwhile.
+  /// Calls `f`, which launches operations, and returns what it returns or
+  /// throws what it throws: `device_memory_error` if there is no room. `f`
+  /// waits for nothing on the device if others are to go on meanwhile.
   template <class F>
   std::invoke_result_t<const F&> run(const F& f) {
     if (thread_ == nullptr)
@@ -89,11 +89,11 @@ public:
     });
   }
 
-  /// Launches pieces of work, the next one by each call of `next`, which returns
-  /// whether there are more. Between every few of them others have their turn,
-  /// and no more than so many are launched ahead of the device.
+  /// Launches pieces of work, the next one by each call of `next`, which
+  /// returns whether there are more. Between every few of them others have
+  /// their turn, and no more than so many are launched ahead of the device.
   template <class F>
-  void run_each(const F& next) {
+  void run_each(F&& next) {
     for (bool more = true; more;) {
       run([&] {
         for (std::size_t i = 0; i < pieces_a_turn && more; ++i)

@@ -19,9 +19,10 @@ namespace hippo {
 /// The one thread of this process that launches work on a GPU, for all that use
 /// it (`device_stream`).
 ///
-/// cuBLAS and cuDNN keep handles and plans by thread: what one thread has warmed
-/// up, another one could not record into a graph. And LibTorch's generator of
-/// random numbers is one for a GPU, which whoever launches sets before.
+/// cuBLAS and cuDNN keep handles and plans by thread: what one thread has
+/// warmed up, another one could not record into a graph. And LibTorch's
+/// generator of random numbers is one for a GPU, which whoever launches sets
+/// before.
 class device_thread {
 public:
   /// Has `f` called, on the thread of a GPU that is lost; null: nothing.

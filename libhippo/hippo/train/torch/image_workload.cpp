@@ -54,9 +54,9 @@ std::string network_of(const std::string& workload) {
   return workload.substr(workload.find('-') + 1);
 }
 
-/// Returns a workload's images on a device, which all workloads of the same ones
-/// share. To be called anywhere but on the device's thread, which reading files
-/// would keep from others.
+/// Returns a workload's images on a device, which all workloads of the same
+/// ones share. To be called anywhere but on the device's thread, which reading
+/// files would keep from others.
 std::shared_ptr<const loaded_images>
 loaded(const workload_spec& spec, at::Device device, device_stream& stream) {
   // Never destroyed, as what they hold belongs to whoever is there last.
@@ -102,7 +102,8 @@ public:
       device_(device), precision_(precision_of(spec, device)),
       images_(std::move(images)), training_(images_->training, device),
       validation_(images_->validation, device),
-      model_(make_network(network_of(spec.name), images_->data.form, device)),
+      model_(make_network(network_of(spec.name), images_->data.form,
+                          {device, layout_for(precision_, device)})),
       state_(spec.name, model_->parameters(), model_->buffers()),
       values_(device), plain_(device),
       sums_(at::zeros({2}, at::TensorOptions(device).dtype(at::kDouble))),
@@ -228,12 +229,16 @@ private:
   /// @param values as for `model::forward`
   at::Tensor scores_of(const at::Tensor& images, const step_values* values) {
     const autocast_scope numbers{precision_, device_};
-    // Channels-last, in which pooling is many times faster.
-    return model_->forward(images.permute({0, 3, 1, 2}), values).to(at::kFloat);
+    return model_
+      ->forward(
+        images.permute({0, 3, 1, 2})
+          .contiguous(layout_for(precision_, device_)),
+        values)
+      .to(at::kFloat);
   }
 
-  /// Returns the next `n` images (images x height x width x channels) and what is
-  /// to be said of them: shares of the classes (images x classes).
+  /// Returns the next `n` images (images x height x width x channels) and what
+  /// is to be said of them: shares of the classes (images x classes).
   std::pair<at::Tensor, at::Tensor> batch(const image_order& from,
                                           const step_values& values,
                                           std::int64_t n) const {

@@ -31,14 +31,6 @@ hippo_cuda_rule kernel_rule(const update_rule& x, std::uint64_t count) {
   return result;
 }
 
-/// Adds a moment for each weight, unless there are some.
-void ensure(std::vector<at::Tensor>& moments,
-            const std::vector<at::Tensor>& weights) {
-  if (moments.empty())
-    for (const auto& weight : weights)
-      moments.push_back(at::zeros_like(weight));
-}
-
 } // namespace
 
 optimizer::optimizer(std::vector<at::Tensor> weights, decay_predicate decays)
@@ -49,10 +41,11 @@ optimizer::optimizer(std::vector<at::Tensor> weights, decay_predicate decays)
 
 void optimizer::restart(optimizer_kind x) {
   progress_ = {x, 0};
-  const auto clear = [&](std::vector<at::Tensor>& moments) {
-    ensure(moments, weights_);
-    for (const auto& moment : moments)
-      moment.zero_();
+  const auto clear = [&](tensor_piece& moments) {
+    if (moments.empty())
+      moments = tensor_piece::zeros_like(weights_);
+    else
+      moments.all().zero_();
   };
   if (x != optimizer_kind::none)
     clear(first_);
@@ -68,7 +61,7 @@ void optimizer::plan(const update_rule& rule, step_values& values) {
 
 void optimizer::apply(const step_values& values) const {
   const at::NoGradGuard no_grad;
-  weight_update x{weights_, {}, first_, second_, decays_};
+  weight_update x{weights_, {}, first_.tensors(), second_.tensors(), decays_};
   for (const auto& weight : weights_) {
     auto gradient = weight.grad();
     if (gradient.strides() != weight.strides())

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hippo/train/torch/step_values.hpp"
+#include "hippo/train/torch/tensor_piece.hpp"
 
 namespace hippo {
 
@@ -63,19 +64,17 @@ public:
   // the present kind has none means nothing; empty until there were any.
 
   /// SGD's momentum buffers, AdamW's mean.
-  [[nodiscard]] const std::vector<at::Tensor>& first() const { return first_; }
+  [[nodiscard]] const tensor_piece& first() const { return first_; }
 
   /// AdamW's mean of squares.
-  [[nodiscard]] const std::vector<at::Tensor>& second() const {
-    return second_;
-  }
+  [[nodiscard]] const tensor_piece& second() const { return second_; }
 
 private:
   std::vector<at::Tensor> weights_;
   progress progress_;
   std::vector<bool> decays_; ///< by weight
-  std::vector<at::Tensor> first_;
-  std::vector<at::Tensor> second_;
+  tensor_piece first_;
+  tensor_piece second_;
 };
 
 } // namespace hippo

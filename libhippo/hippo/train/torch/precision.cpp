@@ -54,6 +54,12 @@ precision precision_of(const workload_spec& spec, at::Device device) {
   return precision::float32;
 }
 
+at::MemoryFormat layout_for(precision x, at::Device device) {
+  return x == precision::float32 && !device.is_cpu()
+           ? at::MemoryFormat::Contiguous
+           : at::MemoryFormat::ChannelsLast;
+}
+
 double loss_scale(precision x) {
   return x == precision::float16 ? 1024 : 1;
 }

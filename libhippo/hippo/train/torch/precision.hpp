@@ -17,6 +17,11 @@ enum class precision : std::uint8_t {
   float16   ///< the same; GPUs only
 };
 
+/// The order in memory in which activations are convolved fastest: on a GPU
+/// cuDNN has no deterministic ways for float32 that are channels-last; pooling
+/// on a CPU is many times faster in that order.
+at::MemoryFormat layout_for(precision x, at::Device device);
+
 /// Returns a workload's option `precision`, or float32 without it.
 /// Throws `std::invalid_argument` if the device cannot compute so.
 precision precision_of(const workload_spec& spec, at::Device device);

@@ -9,8 +9,8 @@
 
 namespace hippo {
 
-/// A workload that holds a `training_state`, which keeps and writes its own, and
-/// launches all that it does on a stream of its own.
+/// A workload that holds a `training_state`, which keeps and writes its own,
+/// and launches all that it does on a stream of its own.
 /// REQUIRES: a class that derives from it is made, and let go of, by `run` of
 /// that stream.
 class stateful_workload : public workload {

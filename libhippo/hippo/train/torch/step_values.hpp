@@ -17,8 +17,9 @@ struct dropout_source {
 };
 
 /// What a training step reads that is another one at every step: the values of
-/// the hyper-parameters above all. On a GPU they lie in device memory, always in
-/// the same place: a step that was recorded once is run again with other values.
+/// the hyper-parameters above all. On a GPU they lie in device memory, always
+/// in the same place: a step that was recorded once is run again with other
+/// values.
 class step_values {
 public:
   explicit step_values(at::Device device);
@@ -40,7 +41,8 @@ public:
   /// The values, for kernels on the device.
   [[nodiscard]] const hippo_cuda_step* published() const;
 
-  /// Returns `hippo_cuda_step::clip` as a tensor that follows what is published.
+  /// Returns `hippo_cuda_step::clip` as a tensor that follows what is
+  /// published.
   [[nodiscard]] at::Tensor clip() const;
 
 private:

@@ -6,6 +6,7 @@
 
 #include <cstring>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -28,8 +29,21 @@ at::Tensor bytes_as_tensor(const std::string& x) {
   return result;
 }
 
-std::string to_bytes(const state_parts& x) {
-  auto result = x.tensors;
+/// The tensors of a state by name; they share memory with its pieces.
+tensor_map tensors_in(const state_layout& layout,
+                      const std::vector<at::Tensor>& pieces) {
+  tensor_map result;
+  for (const auto& x : layout)
+    result.emplace(x.name, x.where.of(pieces[x.piece]));
+  return result;
+}
+
+std::string to_bytes(const state_header& x, const state_layout& layout,
+                     const std::vector<at::Tensor>& pieces) {
+  std::vector<at::Tensor> here;
+  for (const auto& piece : pieces)
+    here.push_back(piece.to(at::kCPU));
+  auto result = tensors_in(layout, here);
   result["train_loss"] = at::scalar_tensor(x.train_loss, at::kDouble);
   result["optimizer.kind"] =
     at::scalar_tensor(static_cast<int>(x.updates.kind), at::kLong);
@@ -39,11 +53,11 @@ std::string to_bytes(const state_parts& x) {
   return hippo::to_bytes(result);
 }
 
-state_parts parts_from_bytes(const std::string& bytes) {
-  state_parts result;
-  result.tensors = tensors_from_bytes(bytes);
+/// Takes what is no tensor of the model out of what was read.
+state_header take_header(tensor_map& tensors) {
+  state_header result;
   const auto take = [&](const char* name) {
-    auto x = result.tensors.extract(name);
+    auto x = tensors.extract(name);
     if (!x)
       throw std::runtime_error("a state without " + std::string{name});
     return x.mapped();
@@ -64,28 +78,28 @@ state_parts parts_from_bytes(const std::string& bytes) {
 /// A state in memory of its own.
 class copied_state final : public workload_state {
 public:
-  /// @param from shares memory with what is trained
-  explicit copied_state(state_parts from) : state_(std::move(from)) {
-    const auto shared = state_.tensors;
-    for (auto& [name, x] : state_.tensors) {
-      x = at::empty_like(x);
+  /// @param pieces are copied
+  copied_state(state_header header, std::shared_ptr<const state_layout> layout,
+               const std::vector<at::Tensor>& pieces)
+    : header_(std::move(header)), layout_(std::move(layout)) {
+    for (const auto& x : pieces) {
+      pieces_.push_back(x.clone());
       size_ += x.nbytes();
     }
-    copy_into(state_.tensors, shared);
-    if (const auto device = shared.begin()->second.device(); !device.is_cpu()) {
+    if (const auto device = pieces.front().device(); !device.is_cpu()) {
       const c10::impl::VirtualGuardImpl streams{device.type()};
       copied_.emplace(device.type());
       copied_->record(streams.getStream(device));
     }
   }
 
-  [[nodiscard]] const state_parts& state() const { return state_; }
+  [[nodiscard]] const state_header& header() const { return header_; }
 
   [[nodiscard]] std::string bytes() const override {
     if (!copied_)
-      return to_bytes(state_);
+      return to_bytes(header_, *layout_, pieces_);
     // On a stream that nobody trains on: their priority is the normal one. Each
-    // tensor is there before the next is asked for, so that nothing reads the
+    // piece is there before the next is asked for, so that nothing reads the
     // copies when this returns.
     const auto device = copied_->device();
     const c10::impl::VirtualGuardImpl streams{device.type()};
@@ -93,26 +107,36 @@ public:
       streams.getStreamFromGlobalPool(device, /*isHighPriority=*/true);
     const c10::StreamGuard use{stream}; // of the device as well
     copied_->block(stream);
-    return to_bytes(state_);
+    return to_bytes(header_, *layout_, pieces_);
   }
 
-  /// Lets the present stream, of whichever workload, read the copies: they are
-  /// there by then, and their memory is used again only after that.
-  void be_read() const {
-    if (!copied_)
-      return;
-    const auto device = copied_->device();
-    const c10::impl::VirtualGuardImpl streams{device.type()};
-    const auto stream = streams.getStream(device);
-    copied_->block(stream);
-    for (const auto& [name, x] : state_.tensors)
-      streams.recordDataPtrOnStream(x.storage().data_ptr(), stream);
+  /// Copies the pieces to others like them in the order of the present stream,
+  /// whichever workload's that is: they are there by then, and their memory is
+  /// used again only after that.
+  void copy_to(const std::vector<at::Tensor>& pieces) const {
+    if (pieces.size() != pieces_.size())
+      throw std::runtime_error("a state of another model");
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      if (pieces[i].sizes() != pieces_[i].sizes())
+        throw std::runtime_error("a state of another model");
+    if (copied_) {
+      const auto device = copied_->device();
+      const c10::impl::VirtualGuardImpl streams{device.type()};
+      const auto stream = streams.getStream(device);
+      copied_->block(stream);
+      for (const auto& x : pieces_)
+        streams.recordDataPtrOnStream(x.storage().data_ptr(), stream);
+    }
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+      pieces[i].copy_(pieces_[i], /*non_blocking=*/true);
   }
 
   [[nodiscard]] std::uint64_t size() const override { return size_; }
 
 private:
-  state_parts state_;
+  const state_header header_;
+  const std::shared_ptr<const state_layout> layout_;
+  std::vector<at::Tensor> pieces_;
   std::uint64_t size_ = 0;
   std::optional<c10::Event> copied_; ///< set off the CPU, where copying is late
 };
@@ -122,7 +146,14 @@ private:
 training_state::training_state(std::string workload, named_tensors weights,
                                named_tensors buffers, decay_predicate decays)
   : workload_(std::move(workload)), weights_(std::move(weights)),
-    buffers_(std::move(buffers)), optimizer_(tensors_of(weights_), decays) {}
+    buffers_(std::move(buffers)),
+    values_([this] {
+      auto all = tensors_of(weights_);
+      for (auto& x : tensors_of(buffers_))
+        all.push_back(std::move(x));
+      return tensor_piece{all};
+    }()),
+    optimizer_(tensors_of(weights_), decays) {}
 
 void training_state::restart(double loss) {
   optimizer_.restart(optimizer_kind::none);
@@ -160,70 +191,96 @@ void training_state::apply(const step_values& values) {
     x.mutable_grad().reset();
 }
 
-const tensor_map& training_state::tensors() const {
+std::vector<at::Tensor> training_state::pieces() const {
   const auto kind = optimizer_.present().kind;
-  auto& result = tensors_[kind];
-  if (!result.empty())
-    return result;
-  for (const auto& [name, x] : buffers_)
-    result["model." + name] = x;
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    const auto& [name, x] = weights_[i];
-    result["model." + name] = x.detach();
-    if (kind != optimizer_kind::none)
-      result["optimizer.first." + name] = optimizer_.first()[i];
-    if (kind == optimizer_kind::adamw)
-      result["optimizer.second." + name] = optimizer_.second()[i];
-  }
+  std::vector<at::Tensor> result{values_.all()};
+  if (kind != optimizer_kind::none)
+    result.push_back(optimizer_.first().all());
+  if (kind == optimizer_kind::adamw)
+    result.push_back(optimizer_.second().all());
   return result;
 }
 
-state_parts training_state::parts() const {
-  return {workload_, optimizer_.present(), train_loss, tensors()};
-}
-
-std::string training_state::save() const {
-  return to_bytes(parts());
-}
-
-void training_state::load(const std::string& bytes) {
-  assign(parts_from_bytes(bytes));
-}
-
-std::shared_ptr<const workload_state> training_state::snapshot() const {
-  try {
-    return std::make_shared<copied_state>(parts());
-  } catch (const c10::OutOfMemoryError&) {
-    throw std::bad_alloc{};
+const std::shared_ptr<const state_layout>& training_state::layout() const {
+  const auto kind = optimizer_.present().kind;
+  auto& result = layouts_[kind];
+  if (result)
+    return result;
+  state_layout fresh;
+  const auto& values = values_.places();
+  for (std::size_t i = 0; i < weights_.size(); ++i) {
+    const auto& name = weights_[i].first;
+    fresh.push_back({"model." + name, 0, values[i]});
+    if (kind != optimizer_kind::none)
+      fresh.push_back(
+        {"optimizer.first." + name, 1, optimizer_.first().places()[i]});
+    if (kind == optimizer_kind::adamw)
+      fresh.push_back(
+        {"optimizer.second." + name, 2, optimizer_.second().places()[i]});
   }
+  for (std::size_t i = 0; i < buffers_.size(); ++i)
+    fresh.push_back(
+      {"model." + buffers_[i].first, 0, values[weights_.size() + i]});
+  result = std::make_shared<const state_layout>(std::move(fresh));
+  return result;
 }
 
-void training_state::restore(const workload_state& x) {
-  if (const auto* copied = dynamic_cast<const copied_state*>(&x)) {
-    copied->be_read();
-    assign(copied->state());
-  } else {
-    load(x.bytes());
-  }
-}
-
-void training_state::assign(const state_parts& x) {
+void training_state::expect(const state_header& x) {
   if (x.workload != workload_)
     throw std::runtime_error("a state of " + x.workload + ", not of "
                              + workload_);
   // Moments that are there already need not be cleared to be replaced.
   if (optimizer_.present().kind != x.updates.kind)
     optimizer_.restart(x.updates.kind);
-  copy_into(tensors(), x.tensors);
   optimizer_.set_count(x.updates.count);
   train_loss = x.train_loss;
 }
 
+std::string training_state::save() const {
+  return to_bytes(header(), *layout(), pieces());
+}
+
+void training_state::load(const std::string& bytes) {
+  auto tensors = tensors_from_bytes(bytes);
+  expect(take_header(tensors));
+  const auto there = pieces();
+  // By way of the machine's memory: one copy to the device for each piece.
+  std::vector<at::Tensor> here;
+  for (const auto& x : there)
+    here.push_back(x.is_cpu() ? x
+                              : at::empty(x.sizes(), x.options()
+                                                       .device(at::kCPU)
+                                                       .pinned_memory(true)));
+  copy_into(tensors_in(*layout(), here), tensors);
+  for (std::size_t i = 0; i < there.size(); ++i)
+    if (!there[i].is_cpu())
+      there[i].copy_(here[i], /*non_blocking=*/true);
+}
+
+std::shared_ptr<const workload_state> training_state::snapshot() const {
+  try {
+    return std::make_shared<copied_state>(header(), layout(), pieces());
+  } catch (const c10::OutOfMemoryError&) {
+    throw std::bad_alloc{};
+  }
+}
+
+void training_state::restore(const workload_state& x) {
+  const auto* copied = dynamic_cast<const copied_state*>(&x);
+  if (copied == nullptr) {
+    load(x.bytes());
+    return;
+  }
+  expect(copied->header());
+  copied->copy_to(pieces());
+}
+
 void training_state::export_weights(const std::string& path) const {
   named_tensors result;
+  // Copies: a file would hold the whole piece with what is only a part of it.
   for (const auto* xs : {&weights_, &buffers_})
     for (const auto& [name, x] : *xs)
-      result.emplace_back(name, x.detach());
+      result.emplace_back(name, x.detach().clone());
   write_weights(path, result);
 }
 

@@ -13,13 +13,20 @@
 
 namespace hippo {
 
-/// What a later step reads.
-struct state_parts {
+/// What a later step reads beside tensors.
+struct state_header {
   std::string workload; ///< whose it is
   optimizer::progress updates;
   double train_loss = 0;
-  tensor_map tensors; ///< its weights, buffers and moments
 };
+
+/// Where tensors of a state lie: in which of its pieces (`tensor_piece`), by name.
+struct state_place {
+  std::string name;
+  std::size_t piece = 0;
+  tensor_piece::place where;
+};
+using state_layout = std::vector<state_place>;
 
 /// What a workload holds: weights, and everything else that a later step of
 /// training reads.
@@ -66,7 +73,7 @@ public:
   void load(const std::string& bytes);
 
   /// Copies the state within the memory of its device, in the order of the
-  /// present stream. Throws `std::bad_alloc` if there is no room for it.
+  /// present stream: a launch or three, however many tensors there are. Throws `std::bad_alloc` if there is no room for it.
   [[nodiscard]] std::shared_ptr<const workload_state> snapshot() const;
 
   /// Restores what `snapshot` of the same workload on the same device has kept,
@@ -79,20 +86,23 @@ public:
   double train_loss = 0; ///< mean over the last epoch
 
 private:
-  [[nodiscard]] state_parts parts() const;
-  void assign(const state_parts& x);
-
-  /// The tensors by name.
-  [[nodiscard]] const tensor_map& tensors() const;
+  [[nodiscard]] state_header header() const {
+    return {workload_, optimizer_.present(), train_loss};
+  }
+  /// What is trained, and the moments of the present kind of update.
+  [[nodiscard]] std::vector<at::Tensor> pieces() const;
+  /// Of those. It is made once for each kind: there are hundreds of tensors.
+  [[nodiscard]] const std::shared_ptr<const state_layout>& layout() const;
+  /// Gets ready to be given such a state. Throws if it is of another workload.
+  void expect(const state_header& x);
 
   std::string workload_;
   named_tensors weights_;
   named_tensors buffers_;
+  tensor_piece values_; ///< of weights, then of buffers
   optimizer optimizer_;
-
-  /// What `tensors` has returned, by kind of update: there are hundreds of them,
-  /// and they stay where they are.
-  mutable std::map<optimizer_kind, tensor_map> tensors_;
+  mutable std::map<optimizer_kind, std::shared_ptr<const state_layout>>
+    layouts_;
 };
 
 } // namespace hippo

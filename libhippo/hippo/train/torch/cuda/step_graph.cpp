@@ -23,8 +23,8 @@ namespace allocator = c10::cuda::CUDACachingAllocator;
 constexpr auto mode = cudaStreamCaptureModeThreadLocal;
 
 /// Where recorded steps have what they compute on their way. All recordings of
-/// a stream share it: they run one after the other there, and nothing outlives a
-/// step.
+/// a stream share it: they run one after the other there, and nothing outlives
+/// a step.
 class memory_pool {
 public:
   static std::shared_ptr<const memory_pool>

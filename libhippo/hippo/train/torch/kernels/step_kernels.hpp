@@ -33,8 +33,8 @@ public:
   /// Those of a device's kind. REQUIRES: it is ready (`prepare_device`).
   static const step_kernels& of(at::Device device);
 
-  /// Writes the next images, augmented and normalised, and what is to be said of
-  /// them: shares of the classes.
+  /// Writes the next images, augmented and normalised, and what is to be said
+  /// of them: shares of the classes.
   /// @param images (images x height x width x channels)
   /// @param targets (images x classes)
   virtual void put_batch(const hippo_cuda_images& set,

@@ -30,8 +30,8 @@ constexpr std::array<stage, 7> stages{{{1, 16, 1, 1},
 /// Sandler et al. (2018); the names are those of torchvision's `MobileNetV2`.
 class mobilenet final : public model {
 public:
-  mobilenet(const image_form& form, at::Device device)
-    : model(device), images_(sides_of(form)),
+  mobilenet(const image_form& form, const network_place& place)
+    : model(place), images_(sides_of(form)),
       first_(add_unit("features.0.0", "features.0.1",
                       static_cast<std::int64_t>(form.channels), 32, 3, 1, 1)) {
     std::int64_t in = 32;
@@ -121,8 +121,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<model> make_mobilenet(const image_form& form, at::Device device) {
-  return std::make_unique<mobilenet>(form, device);
+std::unique_ptr<model> make_mobilenet(const image_form& form,
+                                      const network_place& place) {
+  return std::make_unique<mobilenet>(form, place);
 }
 
 } // namespace hippo

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "hippo/train/torch/networks/convolution.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
@@ -11,13 +12,14 @@ at::Tensor model::linear_layer::operator()(const at::Tensor& x) const {
 }
 
 at::Tensor model::convolution::operator()(const at::Tensor& x) const {
-  return at::conv2d(x, weight, {}, stride, weight.size(2) / 2, 1, groups);
+  return convolved(x, weight, stride, groups);
 }
 
 at::Tensor model::add_tensor(named_tensors& to, const std::string& name,
                              at::IntArrayRef shape,
                              at::MemoryFormat format) {
-  auto x = at::empty(shape, at::TensorOptions(device_).dtype(at::kFloat), format);
+  auto x = at::empty(
+    shape, at::TensorOptions(place_.device).dtype(at::kFloat), format);
   x.set_requires_grad(&to == &parameters_);
   to.emplace_back(name, x);
   return x;
@@ -41,7 +43,7 @@ model::add_convolution(const std::string& name, sides images,
                              * made.width);
   return {add_tensor(parameters_, name + ".weight",
                      {out, in / groups, size, size},
-                     at::MemoryFormat::ChannelsLast),
+                     place_.layout),
           stride, groups};
 }
 

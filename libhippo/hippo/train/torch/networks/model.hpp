@@ -13,15 +13,26 @@
 
 namespace hippo {
 
-/// A network from images to the scores of classes. Activations are in
-/// channels-last order; for linear layers they are images x features.
+/// Where a network is, and in which order its activations lie in memory.
+struct network_place {
+  network_place(at::Device where,
+                at::MemoryFormat order = at::MemoryFormat::ChannelsLast)
+    : device(where), layout(order) {}
+  network_place(at::DeviceType where) : network_place(at::Device{where}) {}
+
+  at::Device device;
+  at::MemoryFormat layout;
+};
+
+/// A network from images to the scores of classes. For linear layers
+/// activations are images x features.
 class model {
 public:
   virtual ~model() = default;
 
-  /// Returns the scores (images x classes); when training, updates normalisation
-  /// statistics.
-  /// @param images images x channels x height x width
+  /// Returns the scores (images x classes); when training, updates
+  /// normalisation statistics.
+  /// @param images images x channels x height x width, in the network's layout
   /// @param values null for evaluation, which uses those statistics
   virtual at::Tensor forward(const at::Tensor& images,
                              const step_values* values) = 0;
@@ -45,7 +56,7 @@ public:
   [[nodiscard]] const named_tensors& buffers() const { return buffers_; }
 
 protected:
-  explicit model(at::Device device) : device_(device) {}
+  explicit model(const network_place& place) : place_(place) {}
 
   /// The sides of images, in pixels.
   struct sides {
@@ -81,8 +92,8 @@ protected:
                               std::int64_t groups = 1);
   batch_norm add_batch_norm(const std::string& name, std::int64_t channels);
 
-  /// Returns channels, with or without pixels, as images x features, in the order
-  /// of channel, row, column.
+  /// Returns channels, with or without pixels, as images x features, in the
+  /// order of channel, row, column.
   [[nodiscard]] static at::Tensor features(const at::Tensor& x) {
     return x.flatten(1).contiguous();
   }
@@ -93,7 +104,7 @@ private:
                         at::MemoryFormat format
                         = at::MemoryFormat::Contiguous);
 
-  at::Device device_;
+  network_place place_;
   double forward_operations_ = 0; ///< of an image
   named_tensors parameters_;
   named_tensors buffers_;

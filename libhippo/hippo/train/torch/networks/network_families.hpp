@@ -9,19 +9,22 @@
 
 namespace hippo {
 
-std::unique_ptr<model> make_mlp(const image_form& form, at::Device device);
+std::unique_ptr<model> make_mlp(const image_form& form,
+                                const network_place& place);
 
-std::unique_ptr<model> make_cnn(const image_form& form, at::Device device);
+std::unique_ptr<model> make_cnn(const image_form& form,
+                                const network_place& place);
 
 /// REQUIRES: `depth` is 6n + 2.
 std::unique_ptr<model> make_residual_network(int depth, const image_form& form,
-                                             at::Device device);
+                                             const network_place& place);
 
 /// REQUIRES: `depth` is 6n + 4.
 std::unique_ptr<model> make_wide_residual_network(int depth, int width,
                                                   const image_form& form,
-                                                  at::Device device);
+                                                  const network_place& place);
 
-std::unique_ptr<model> make_mobilenet(const image_form& form, at::Device device);
+std::unique_ptr<model> make_mobilenet(const image_form& form,
+                                      const network_place& place);
 
 } // namespace hippo

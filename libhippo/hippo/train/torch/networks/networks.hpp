@@ -25,6 +25,7 @@ namespace hippo {
 /// one.
 /// @returns null if there is none of that name
 std::unique_ptr<model> make_network(const std::string& name,
-                                    const image_form& form, at::Device device);
+                                    const image_form& form,
+                                    const network_place& place);
 
 } // namespace hippo

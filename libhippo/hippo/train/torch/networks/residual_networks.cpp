@@ -17,8 +17,9 @@ std::string block_name(int layer, int index) {
 /// and 64 channels; the names are those of torchvision's `ResNet`.
 class residual_network final : public model {
 public:
-  residual_network(int depth, const image_form& form, at::Device device)
-    : model(device),
+  residual_network(int depth, const image_form& form,
+                   const network_place& place)
+    : model(place),
       conv1_(add_convolution("conv1", sides_of(form),
                              static_cast<std::int64_t>(form.channels), 16, 3,
                              1)),
@@ -90,8 +91,8 @@ private:
 class wide_residual_network final : public model {
 public:
   wide_residual_network(int depth, int width, const image_form& form,
-                        at::Device device)
-    : model(device),
+                        const network_place& place)
+    : model(place),
       conv1_(add_convolution("conv1", sides_of(form),
                              static_cast<std::int64_t>(form.channels), 16, 3,
                              1)) {
@@ -156,14 +157,14 @@ private:
 } // namespace
 
 std::unique_ptr<model> make_residual_network(int depth, const image_form& form,
-                                             at::Device device) {
-  return std::make_unique<residual_network>(depth, form, device);
+                                             const network_place& place) {
+  return std::make_unique<residual_network>(depth, form, place);
 }
 
 std::unique_ptr<model> make_wide_residual_network(int depth, int width,
                                                   const image_form& form,
-                                                  at::Device device) {
-  return std::make_unique<wide_residual_network>(depth, width, form, device);
+                                                  const network_place& place) {
+  return std::make_unique<wide_residual_network>(depth, width, form, place);
 }
 
 } // namespace hippo

@@ -7,8 +7,8 @@ namespace {
 /// Two hidden layers of 128.
 class mlp final : public model {
 public:
-  mlp(const image_form& form, at::Device device)
-    : model(device),
+  mlp(const image_form& form, const network_place& place)
+    : model(place),
       fc1_(add_linear("fc1", static_cast<std::int64_t>(form.size()), 128)),
       fc2_(add_linear("fc2", 128, 128)),
       fc3_(add_linear("fc3", 128, static_cast<std::int64_t>(form.classes))) {}
@@ -27,8 +27,8 @@ private:
 /// Two convolutions of 3 x 3, each pooled and normalised, and a linear layer.
 class cnn final : public model {
 public:
-  cnn(const image_form& form, at::Device device)
-    : model(device),
+  cnn(const image_form& form, const network_place& place)
+    : model(place),
       conv1_(add_convolution("conv1", sides_of(form),
                              static_cast<std::int64_t>(form.channels), 16, 3,
                              1)),
@@ -59,12 +59,14 @@ private:
 
 } // namespace
 
-std::unique_ptr<model> make_mlp(const image_form& form, at::Device device) {
-  return std::make_unique<mlp>(form, device);
+std::unique_ptr<model> make_mlp(const image_form& form,
+                                const network_place& place) {
+  return std::make_unique<mlp>(form, place);
 }
 
-std::unique_ptr<model> make_cnn(const image_form& form, at::Device device) {
-  return std::make_unique<cnn>(form, device);
+std::unique_ptr<model> make_cnn(const image_form& form,
+                                const network_place& place) {
+  return std::make_unique<cnn>(form, place);
 }
 
 } // namespace hippo
