@@ -5,7 +5,8 @@
 /* What libhippo_cuda.so offers: kernels for what a training step needs beside
  * LibTorch, on a GPU.
  *
- * Every one of them gives the bits that `step_kernels::on_cpu()` gives.
+ * Every one of them gives the bits that the CPU's `step_kernels` give, but for
+ * normalisation, whose sums have an order of their own.
  * All pointers are of memory that one device reaches, which is the calling
  * thread's current one; `stream` is a cudaStream_t of it. A launch returns
  * before it is done, allocates nothing, and may be captured into a graph: what
@@ -18,7 +19,7 @@ extern "C" {
 #endif
 
 /* Counts changes of this file that need a new build of whoever uses it. */
-#define HIPPO_CUDA_INTERFACE 3
+#define HIPPO_CUDA_INTERFACE 4
 
 /* Returns HIPPO_CUDA_INTERFACE of the library. */
 int hippo_cuda_interface(void);
@@ -103,6 +104,69 @@ struct hippo_cuda_weights {
 /* Updates the weights. */
 int hippo_cuda_update(const struct hippo_cuda_weights* weights,
                       const struct hippo_cuda_step* values, void* stream);
+
+/* What follows a normalisation, numbered as kernels::activation. */
+enum hippo_cuda_activation {
+  hippo_cuda_no_activation = 0,
+  hippo_cuda_relu = 1,
+  hippo_cuda_relu6 = 2
+};
+
+/* A batch that is normalised by channel, and how.
+ * Its activations, and whatever has their shape, are of one type and begin at a
+ * multiple of 16 bytes; all else is of float32. */
+struct hippo_cuda_norm {
+  int64_t images, channels, pixels; /* 1 or more of each; pixels of an image */
+  int32_t channels_last; /* 1: images x pixels x channels in memory,
+                            0: images x channels x pixels */
+  int32_t type;          /* hippo_cuda_type of activations */
+  int32_t last;          /* hippo_cuda_activation */
+  double epsilon;        /* added to variances */
+  double momentum;       /* share of a batch in running statistics */
+};
+
+/* Returns how many floats of workspace it takes to train; 0: the batch is
+ * empty, too large, or of no type. */
+int64_t hippo_cuda_norm_workspace(const struct hippo_cuda_norm* batch);
+
+struct hippo_cuda_norm_forward {
+  const void* x;
+  const void* residual; /* null: there is none */
+  void* y;
+  const float* weight;
+  const float* bias;
+  float* running_mean;
+  float* running_variance;
+  float* mean;      /* when training: gets the batch's means, */
+  float* inverse;   /* and 1 / standard deviations */
+  float* workspace; /* null: by the running statistics, which stay as they
+                       are, as all of these */
+};
+
+/* Writes `y`: the activation of `(x - mean) / deviation * weight + bias` plus
+ * the residual, rounded once. */
+int hippo_cuda_normalise(const struct hippo_cuda_norm* batch,
+                         const struct hippo_cuda_norm_forward* tensors,
+                         void* stream);
+
+struct hippo_cuda_norm_backward {
+  const void* dy;
+  const void* y; /* null: there is no activation */
+  const void* x;
+  const float* weight;
+  const float* mean;    /* as hippo_cuda_norm_forward wrote it */
+  const float* inverse; /* the same */
+  void* dx;
+  void* dresidual; /* null: nobody wants it */
+  float* dweight;
+  float* dbias;
+  float* workspace;
+};
+
+/* Writes the gradients of what a batch has trained. */
+int hippo_cuda_normalise_backward(
+  const struct hippo_cuda_norm* batch,
+  const struct hippo_cuda_norm_backward* tensors, void* stream);
 
 #ifdef __cplusplus
 }

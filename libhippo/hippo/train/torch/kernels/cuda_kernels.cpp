@@ -36,7 +36,11 @@ expected<cuda_kernels> load_cuda_kernels(const std::string& library) {
   if (!find(loaded, "hippo_cuda_error_text", result.error_text)
       || !find(loaded, "hippo_cuda_image_batch", result.image_batch)
       || !find(loaded, "hippo_cuda_dropout", result.dropout)
-      || !find(loaded, "hippo_cuda_update", result.update))
+      || !find(loaded, "hippo_cuda_update", result.update)
+      || !find(loaded, "hippo_cuda_norm_workspace", result.norm_workspace)
+      || !find(loaded, "hippo_cuda_normalise", result.normalise)
+      || !find(loaded, "hippo_cuda_normalise_backward",
+               result.normalise_backward))
     return refused("a kernel is missing");
   return result;
 }

@@ -13,6 +13,9 @@ struct cuda_kernels {
   decltype(&hippo_cuda_image_batch) image_batch;
   decltype(&hippo_cuda_dropout) dropout;
   decltype(&hippo_cuda_update) update;
+  decltype(&hippo_cuda_norm_workspace) norm_workspace = nullptr;
+  decltype(&hippo_cuda_normalise) normalise = nullptr;
+  decltype(&hippo_cuda_normalise_backward) normalise_backward = nullptr;
 };
 
 /// Loads the library that they are in, for the life of the process.

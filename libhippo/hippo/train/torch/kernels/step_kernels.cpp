@@ -1,13 +1,11 @@
 #include "hippo/train/torch/kernels/step_kernels.hpp"
 
-#include <c10/core/impl/VirtualGuardImpl.h>
-
 #include <algorithm>
-#include <stdexcept>
 
 #include "hippo/train/torch/augmentation.hpp"
 #include "hippo/train/torch/data/image_data.hpp"
 #include "hippo/train/torch/kernels/kernels.hpp"
+#include "hippo/train/torch/kernels/launch.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
@@ -115,32 +113,7 @@ public:
   }
 
 private:
-  static std::int32_t type_of(const at::Tensor& x) {
-    switch (x.scalar_type()) {
-      case at::kBFloat16:
-        return hippo_cuda_bfloat16;
-      case at::kHalf:
-        return hippo_cuda_float16;
-      default:
-        return hippo_cuda_float32;
-    }
-  }
-
-  /// The stream that LibTorch uses there now; null on a CPU.
-  static void* stream_of(const at::Tensor& x) {
-    const auto device = x.device();
-    if (device.is_cpu())
-      return nullptr;
-    return c10::impl::VirtualGuardImpl{device.type()}
-      .getStream(device)
-      .native_handle();
-  }
-
-  void check(int result) const {
-    if (result != 0)
-      throw std::runtime_error(std::string{"a kernel for GPUs: "}
-                               + table_.error_text(result));
-  }
+  void check(int result) const { check_launch(table_, result); }
 
   cuda_kernels table_;
 };
@@ -152,12 +125,7 @@ const step_kernels& step_kernels::of(at::Device device) {
     static const cpu_step_kernels result;
     return result;
   }
-  static const auto result = [] {
-    const auto& table = own_cuda_kernels();
-    if (!table)
-      throw std::runtime_error(table.failure().message);
-    return make_step_kernels(*table);
-  }();
+  static const auto result = make_step_kernels(needed_cuda_kernels());
   return *result;
 }
 

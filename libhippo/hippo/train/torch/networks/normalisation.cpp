@@ -9,13 +9,15 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "hippo/train/torch/kernels/kernels.hpp"
+#include "hippo/train/torch/kernels/launch.hpp"
+#include "hippo/train/torch/networks/gpu_normalisation.hpp"
 
 namespace hippo {
 
 namespace {
 
-constexpr double epsilon = 1e-5;
-constexpr double momentum = 0.1;
+constexpr auto epsilon = batch_norm::epsilon;
+constexpr auto momentum = batch_norm::momentum;
 
 /// How many images a thread takes at a time in what has no sums.
 constexpr std::int64_t images_a_task = 8;
@@ -246,9 +248,9 @@ public:
   }
 };
 
-/// Whether the kernels can do it.
+/// Whether the CPU's kernels can do it.
 bool fits_kernels(const at::Tensor& x, bool pool) {
-  return x.is_cpu() && x.scalar_type() == at::kFloat
+  return x.scalar_type() == at::kFloat
          && x.size(1) % kernels::vector_width == 0
          && (!pool || (x.size(2) % 2 == 0 && x.size(3) % 2 == 0));
 }
@@ -257,6 +259,8 @@ bool fits_kernels(const at::Tensor& x, bool pool) {
 
 at::Tensor normalise(const at::Tensor& x, const batch_norm& norm,
                      const normalisation& how, bool training) {
+  if (!x.is_cpu())
+    return normalise_by(needed_cuda_kernels(), x, norm, how, training);
   if (!fits_kernels(x, how.pool)) {
     auto y = at::batch_norm(how.pool ? at::max_pool2d(x, 2) : x, norm.weight,
                             norm.bias, norm.mean, norm.variance, training,

@@ -10,6 +10,9 @@ using kernels::activation;
 
 /// Batch normalisation (Ioffe and Szegedy, 2015) of one layer.
 struct batch_norm {
+  static constexpr double epsilon = 1e-5; ///< added to variances
+  static constexpr double momentum = 0.1; ///< share of a batch in running ones
+
   at::Tensor weight, bias;
   at::Tensor mean, variance; ///< running ones, which evaluation uses
 };
@@ -21,9 +24,8 @@ struct normalisation {
   activation last = activation::relu;
 };
 
-/// Normalises `x` (images x channels x height x width) by the statistics of the
-/// batch when training, which go into the running ones with momentum 0.1, else
-/// by the running ones.
+/// Normalises `x` (images x channels x height x width): when training, by the
+/// statistics of the batch, which go into the running ones; else by those.
 at::Tensor normalise(const at::Tensor& x, const batch_norm& norm,
                      const normalisation& how, bool training);
 
