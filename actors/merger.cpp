@@ -283,8 +283,10 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
       dispatch_for(self, x.id, merge_event::study_added{x});
       return result;
     },
-    [self](order_atom, study_no study, const study_orders& x) {
-      dispatch_for(self, study, merge_event::orders_given{study, x});
+    // They may be large, and their study has no use for them any more.
+    [self](order_atom, study_no study, study_orders& x) {
+      dispatch_for(self, study,
+                   merge_event::orders_given{study, std::move(x)});
     },
     [self](weight_atom, study_no study, double weight) {
       dispatch_for(self, study, merge_event::weight_set{study, weight});

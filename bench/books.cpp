@@ -214,7 +214,8 @@ int main(int argc, char** argv) {
   std::unique_ptr<world> around;
   for (std::uint64_t i = 0; i < studies; ++i) {
     const auto read
-      = admit_study(text_of(argv[1], trials, i, space, steps), "books", workloads);
+      = admit_study(text_of(argv[1], trials, i, space, steps), "books",
+                    workloads);
     for (const auto& x : read.errors)
       std::fprintf(stderr, "%s\n", to_text(x).c_str());
     if (!read.study)

@@ -1575,6 +1575,25 @@ TEST(MergeCore, ATrainerThatOthersNeedIsReleasedWithACheckpoint) {
   EXPECT_EQ(x.trained, x.distinct());
 }
 
+TEST(MergeCore, AStudyThatHasHadNothingDoesNotWaitForAReport) {
+  started_world x;
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto lease = x.lease_of(id);
+  const auto other = x.add_study(each_three);
+  x.train(other, {x.constant(.2)}, 3);
+  x.apply(merge_event::heartbeat{id, lease, 0});
+  EXPECT_TRUE(x.sent_stops.empty()) << "it waits for seconds";
+  x.pass(fair_shares::first_quantum_seconds + 1);
+  for (int i = 0; i < 3; ++i)
+    x.apply(merge_event::heartbeat{id, lease, 1});
+  ASSERT_EQ(x.sent_stops.size(), 1u) << "once";
+  EXPECT_TRUE(x.sent_stops.back().stop.point.last);
+  x.run_all();
+  x.expect_all_as_alone();
+  EXPECT_EQ(x.trained, x.distinct());
+}
+
 TEST(MergeCore, ATrainerGrantedTwiceIsOne) {
   started_world x;
   x.train(0, {x.constant(.1), x.constant(.2)}, 9);

@@ -76,17 +76,26 @@ TEST(DeviceSeconds, WhereNobodyWorksOneDeviceCounts) {
                    fair_shares::quantum_seconds);
 }
 
-/// Two studies, the first of which has had a trainer for so many seconds. Both
+/// Two studies, the first of which has had a trainer for so many seconds more
+/// than the second, which has had one for a second, or has not had any. Both
 /// wait: the first for longer work.
 struct two_studies : world {
-  explicit two_studies(double seconds, std::uint32_t lanes = 1) : world(lanes) {
+  explicit two_studies(double seconds, std::uint32_t lanes = 1,
+                       bool is_new = false)
+    : world(lanes) {
     first = add_study(1000);
     second = add_study(10);
     first_node = add_trial(first, 1000);
     second_node = add_trial(second, 10);
     join(first_trainer);
+    if (!is_new) {
+      const lease_id before{1000};
+      ledger.begin(before, first_trainer, {second});
+      advance(1);
+      ledger.end(before);
+    }
     const auto id = begin(first_trainer, 0, first_node);
-    advance(seconds);
+    advance(is_new ? seconds : seconds + 1);
     end(id);
   }
 
@@ -98,6 +107,15 @@ TEST(LeftBehind, StudyIsLeftBehindBeyondTwoQuanta) {
   two_studies near{60};
   EXPECT_FALSE(left_behind(near.view(), near.ledger.shares(), {near.first}));
   two_studies far{61};
+  EXPECT_EQ(left_behind(far.view(), far.ledger.shares(), {far.first}),
+            far.second);
+}
+
+TEST(LeftBehind, StudyThatHasHadNothingIsSoon) {
+  const auto most = fair_shares::first_quantum_seconds;
+  two_studies near{most, 1, true};
+  EXPECT_FALSE(left_behind(near.view(), near.ledger.shares(), {near.first}));
+  two_studies far{most + 1, 1, true};
   EXPECT_EQ(left_behind(far.view(), far.ledger.shares(), {far.first}),
             far.second);
 }

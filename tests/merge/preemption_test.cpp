@@ -19,12 +19,20 @@ preemption preempt_in(const world& x, lease_id id,
 }
 
 /// A trainer that works for a study, and shorter work of a second one that
-/// waits. A hand-over takes so many seconds.
+/// waits, and has had a second as the first one has, or nothing. A hand-over
+/// takes so many seconds.
 struct contended : world {
-  explicit contended(double handover) {
+  explicit contended(double handover, bool is_new = false) {
     first = add_study(100'000);
     second = add_study(10);
     leases.add(only_trainer);
+    if (!is_new)
+      for (auto x : {second, first}) {
+        const lease_id before{1000};
+        ledger.begin(before, only_trainer, {x});
+        advance(1);
+        ledger.end(before);
+      }
     id = begin(only_trainer, 0, add_trial(first, 100'000));
     estimates.learn(timed::save, handover / 2);
     add_trial(second, 10);
@@ -88,6 +96,16 @@ TEST(Preempt, LeaseEndsForAStudyOnlyOnceItHasLasted) {
   EXPECT_FALSE(preempt_in(x, x.id).ends);
   x.advance(1);
   EXPECT_TRUE(preempt_in(x, x.id).ends);
+}
+
+TEST(Preempt, StudyThatHasHadNothingWaitsForSecondsOnly) {
+  contended x{20, true};
+  x.advance(fair_shares::first_quantum_seconds - 1);
+  EXPECT_FALSE(preempt_in(x, x.id).ends);
+  x.advance(2);
+  const auto what = preempt_in(x, x.id);
+  EXPECT_TRUE(what.ends) << "however little the lease has lasted";
+  EXPECT_FALSE(what.outranked);
 }
 
 TEST(Preempt, WhereATrainerIsFreeALeaseGoesOn) {

@@ -449,6 +449,22 @@ TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
   EXPECT_EQ(pool.trainers()[0].stalled, "");
 }
 
+TEST_F(PoolCoreTest, StalledTrainerIsExpectedBackForAWhile) {
+  pool.introduce(1, {"key", "mlp", ""});
+  const auto x = join(named({"mlp"}));
+  demand(1, 1);
+  EXPECT_TRUE(all<core::tell_able>(pool.stall(x, "no progress", now)).empty());
+  now += stalled_awaited - 1s;
+  pool.note_heartbeat(heartbeat{x, lease_id{3}, 0, 0}, now);
+  EXPECT_TRUE(all<core::tell_able>(pool.tick(now)).empty());
+  now += 1s;
+  using told = std::vector<core::tell_able>;
+  EXPECT_EQ(all<core::tell_able>(pool.tick(now)), (told{{1, {}}}));
+  EXPECT_TRUE(all<core::tell_able>(pool.tick(now)).empty()) << "once";
+  EXPECT_EQ(all<core::tell_able>(heartbeat_of(x)),
+            (told{{1, {{x, "test"}}}}));
+}
+
 TEST_F(PoolCoreTest, OneThatDoesNotReturnIsHeldUpAndNotIdle) {
   demand(1, 1);
   const auto x = join();
@@ -618,6 +634,28 @@ TEST_F(PoolCoreTest, LaterMergerOfAKeyReplacesTheFirst) {
   EXPECT_EQ(pool.merger_of("key"), 2u);
   pool.forget_merger(2, now);
   EXPECT_EQ(pool.merger_of("key"), std::nullopt);
+}
+
+TEST_F(PoolCoreTest, WhoHasHadNothingWaitsSecondsForTheOnlyTrainer) {
+  demand(1, 10);
+  const auto x = join();
+  now += 1h;
+  last = demand(2, 1);
+  auto asked = all<core::ask_to_yield>(last);
+  int reviews = 0;
+  for (; asked.empty(); ++reviews) {
+    now += 3s;
+    asked = all<core::ask_to_yield>(pool.review(false, now));
+    ASSERT_LT(reviews, 10);
+  }
+  EXPECT_LE(reviews, 2);
+  EXPECT_EQ(asked, (std::vector<core::ask_to_yield>{{1, x}}));
+  pool.release(x, now);
+  ASSERT_EQ(pool.holder_of(x), 2u);
+  // From then on turns are long: it has had one.
+  now += 3s;
+  EXPECT_TRUE(all<core::ask_to_yield>(pool.demand(1, 10, 3, {}, now)).empty());
+  EXPECT_TRUE(all<core::ask_to_yield>(pool.review(false, now)).empty());
 }
 
 TEST_F(PoolCoreTest, MergerFarBehindHasATrainerAskedBack) {

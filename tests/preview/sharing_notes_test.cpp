@@ -56,6 +56,31 @@ TEST(SharingNotes, ARungThatCannotTellTrialsApartIsNamed) {
     << found[0];
 }
 
+// A reader waits for it, and others for the memory.
+TEST(SharingNotes, OfTrialsThatAreLargeFewAreLookedAtOrNone) {
+  auto large = workloads().front();
+  for (int i = 0; i < 200; ++i) {
+    parameter_descriptor more;
+    more.name = "p" + std::to_string(i);
+    more.fallback = 1.0;
+    large.hyper_parameters.push_back(more);
+  }
+  const auto of = [&](int pieces) {
+    std::string list = "[0, {uniform: [0, 1]}]";
+    for (int i = 1; i < pieces; ++i)
+      list += ", [" + std::to_string(i) + ", " + std::to_string(1 + i % 2)
+              + "]";
+    const auto read = admit_study(
+      "study: s\nworkload: toy\nobjective: {metric: acc}\nsteps: {max: 40}\n"
+      "space: {x: {piecewise: [" + list + "]}}\nalgorithm: random\n"
+      "budget: {trials: 1000}\n",
+      "s.yaml", {large});
+    return sharing_notes(read.study.value(), large).size();
+  };
+  EXPECT_EQ(of(2), 1u);
+  EXPECT_EQ(of(30), 0u);
+}
+
 // With many trainers it compares what is one state on purpose.
 TEST(SharingNotes, NothingIsSaidOfARungThatWasChosenForAStudy) {
   const std::string space = "{x: {multistep: {initial: {choice: [0.1, 1]},"

@@ -20,12 +20,12 @@ class PlanBomb(RudeCase):
     limit = 512  # MiB
     options = ("--memory-limit", "512MiB")
 
-    def bomb(self, name, workload=None):
+    def bomb(self, name, workload=None, pieces=4000):
         return {"study": name,
                 "workload": workload or {"files": [self.script()]},
                 "objective": {"metric": "val_accuracy" if workload else "m",
                               "direction": "maximize", "every": 4000},
-                "steps": {"max": 4000}, "space": {"lr": wide(4000)},
+                "steps": {"max": 4000}, "space": {"lr": wide(pieces)},
                 "algorithm": "random", "budget": {"trials": 5000}}
 
     def script(self):
@@ -38,20 +38,39 @@ class PlanBomb(RudeCase):
             os.chmod(name, 0o755)
         return "run.sh"
 
-    def watch(self, seconds):
-        """The service lives on for a while."""
+    def assert_bounded(self, seconds):
+        """The service lives on for a while, and has had no more memory than
+        its limit, and some for itself."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.assertIsNone(self.service.poll(), self.log()[-3000:])
             time.sleep(0.5)
+        self.assertLessEqual(self.memory("VmHWM"), self.limit + 300)
 
     def test_beside_a_victim_of_another_key(self):
         one = victim()
         self.alone(one)
-        self.submit(self.bomb("plan"))
+        self.submit(self.bomb("plan0"))
         self.submit(one)
         self.assert_unharmed(one)
-        self.watch(5)
+        self.assert_bounded(1)
+        # Each has its window: those for which there is no room are refused.
+        taken = ["plan0"]
+        while (said := self.submit(self.bomb(f"plan{len(taken)}", pieces=100),
+                                   code=None)).returncode == 0:
+            taken.append(f"plan{len(taken)}")
+            self.assertLess(len(taken), 7)
+        self.assertIn("and this one would take", said.stderr)
+        self.assertIn("--memory-limit", said.stderr)
+        self.assert_bounded(3)
+        # What is gone gives back what it took.
+        for name in taken:
+            self.ask("cancel", name)
+        wait_for("memory to be given back",
+                 lambda: self.memory("RssAnon") < self.limit // 2, 30)
+        later = victim("later")
+        self.submit(later)
+        self.assert_unharmed(later)
 
     def test_beside_a_victim_of_the_same_key(self):
         one = victim()
@@ -59,7 +78,7 @@ class PlanBomb(RudeCase):
         self.submit(one)
         self.submit(self.bomb("plan", one["workload"]))
         self.assert_unharmed(one)
-        self.watch(3)
+        self.assert_bounded(3)
 
 
 class ManyPlans(RudeCase):

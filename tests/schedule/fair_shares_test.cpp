@@ -89,6 +89,28 @@ TEST(FairShares, ADeviceCountsForAQuantumMore) {
   EXPECT_EQ(x.lag(1, 0), -fair_shares::quantum_seconds);
 }
 
+TEST(FairShares, WhoHasHadNothingSinceItCameIsNew) {
+  auto x = waiting({1, 1});
+  EXPECT_TRUE(x.is_new(0));
+  x.hold(0, 1);
+  EXPECT_FALSE(x.is_new(0));
+  x.hold(0, -1);
+  EXPECT_TRUE(x.is_new(0)) << "for no time";
+  x.hold(0, 1);
+  x.advance(1);
+  x.hold(0, -1);
+  EXPECT_FALSE(x.is_new(0));
+  EXPECT_EQ(x.head_start(0), 0);
+  EXPECT_TRUE(x.is_new(1));
+  EXPECT_EQ(x.head_start(1), fair_shares::quantum_seconds
+                               - fair_shares::first_quantum_seconds);
+  x.set_waiting(0, true); // says so again
+  EXPECT_FALSE(x.is_new(0));
+  x.set_waiting(0, false);
+  x.set_waiting(0, true);
+  EXPECT_TRUE(x.is_new(0)) << "it comes again";
+}
+
 TEST(FairShares, AWeightCountsFromWhenItIsSet) {
   auto x = waiting({1, 1});
   use(x, 200);

@@ -161,6 +161,9 @@ private:
   void compare_kinds();
   /// How much a trainer trains between two checkpoints of a stage, in seconds.
   [[nodiscard]] double save_seconds_apart(trainer_id x) const;
+  /// Ends a lease early for a study that has had no device time yet: it need
+  /// not wait until something of the lease is reported.
+  void make_room_for_newcomers(const running_lease& x);
   /// A lease has got on: it has not stalled.
   void note_progress(reported_progress& x);
   /// Records what of a report is new. A checkpoint that is not needed goes.

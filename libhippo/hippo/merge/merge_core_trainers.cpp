@@ -185,8 +185,10 @@ void merge_core::on(merge_event::heartbeat& x) {
   }
   const bool is_still = progress.still_seconds > stall_seconds(*lease);
   const auto untold_max = unreported_seconds_max(*lease);
-  if (!is_still && !(untold_max && progress.unreported_seconds > *untold_max))
+  if (!is_still && !(untold_max && progress.unreported_seconds > *untold_max)) {
+    make_room_for_newcomers(*lease);
     return;
+  }
   const auto span = is_still ? progress.still_seconds
                              : progress.unreported_seconds;
   const auto why = std::string{is_still ? "no step" : "no report"} + " for "
@@ -210,6 +212,16 @@ void merge_core::on(merge_event::heartbeat& x) {
   take_failure(*lease, end);
   recheck_all(); // trials may have failed with it
   remove_trainer(x.trainer);
+}
+
+void merge_core::make_room_for_newcomers(const running_lease& x) {
+  const auto next = ledger_.shares().next();
+  if (!next || ledger_.shares().seconds(*next) > 0 || x.progress.ends_early)
+    return;
+  ledger_.advance(now_);
+  const auto what = preempt(view(), usage_.totals(), options_.policy, x);
+  if (what.ends && !what.outranked)
+    end_early(x, x.progress.reached + 1);
 }
 
 bool merge_core::hold_to_account(running_lease& x, lease_end& end) {

@@ -49,9 +49,13 @@ double device_seconds_of(const merge_view& view, double quanta) {
 std::optional<study_no> left_behind(const merge_view& view,
                                     const fair_shares& shares,
                                     const std::vector<study_no>& others) {
-  const auto slack = device_seconds_of(view, quanta_behind_max);
   const auto first = shares.next();
-  if (!first || std::any_of(others.begin(), others.end(), [&](study_no x) {
+  if (!first)
+    return std::nullopt;
+  const auto slack = device_seconds_of(view, shares.seconds(*first) > 0
+                                               ? quanta_behind_max
+                                               : first_quanta_behind_max);
+  if (std::any_of(others.begin(), others.end(), [&](study_no x) {
         return shares.lag(*first, number_of(x)) <= slack;
       }))
     return std::nullopt;

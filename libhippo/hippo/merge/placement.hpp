@@ -50,6 +50,11 @@ double device_seconds_of(const merge_view& view, double quanta);
 /// 4 % of what is due in an hour.
 inline constexpr double quanta_behind_max = 2;
 
+/// The same for a study that has had no device time yet: its first result is
+/// waited for.
+inline constexpr double first_quanta_behind_max
+  = fair_shares::first_quantum_seconds / fair_shares::quantum_seconds;
+
 /// Returns the study that would be left behind if a trainer went to `others`,
 /// the studies that a path is for: behind all of them by more than the longest
 /// path first may put it.

@@ -56,8 +56,10 @@ preemption preempt(const merge_view& view, const usage_totals& totals,
     return {}; // nobody waits, or not for this
   const auto shares = view.ledger.projected_without(x.id());
   const auto beneficiaries = view.ledger.beneficiaries(x.id());
-  if (left_behind(view, shares, beneficiaries))
-    return {seconds_to_last(view, totals, x) <= 0, false};
+  if (const auto next = left_behind(view, shares, beneficiaries))
+    return {shares.seconds(number_of(*next)) <= 0
+              || seconds_to_last(view, totals, x) <= 0,
+            false};
   if (!is_nearer_its_end(view, totals, chosen, x)
       || !may_be_interrupted(view, shares, beneficiaries))
     return {};

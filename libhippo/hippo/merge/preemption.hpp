@@ -12,7 +12,8 @@ namespace hippo {
 inline constexpr double handover_gain_min = 20;
 
 /// For the sake of fair shares a lease ends early once it has lasted so many
-/// times as long as a hand-over: these cost a tenth of the time at most.
+/// times as long as a hand-over: these cost a tenth of the time at most. For
+/// a study that has had no trainer yet it ends at once.
 inline constexpr double handover_lasting_min = 10;
 
 /// A study that is behind others by more than so many quanta for each trainer

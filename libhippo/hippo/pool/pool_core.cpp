@@ -111,8 +111,9 @@ std::map<trainer_id, std::string>
 pool_core::able_for(merger_id merger) const {
   std::map<trainer_id, std::string> result;
   for (const auto& [number, x] : trainers_)
-    if (x.is_there() && x.record.sick.empty() && x.record.stalled.empty()
-        && x.is_able(merger) && suits(x, merger))
+    if (x.is_there() && x.record.sick.empty()
+        && (x.record.stalled.empty() || x.awaited_until) && x.is_able(merger)
+        && suits(x, merger))
       result.emplace(number, x.record.device);
   return result;
 }
@@ -285,7 +286,7 @@ void pool_core::ask_back(effects& out) {
     if (const auto x = candidate_for(next, *to)) {
       auto after = next;
       after.move(x->from, *to);
-      if (after.shares.lag(*to, x->from)
+      if (after.shares.lag(*to, x->from) + next.shares.head_start(*to)
           > preferences_.slack * after.shares.weight(*to)) {
         next = std::move(after);
         x->trainer->reserved_for = mergers_[*to].id;
@@ -442,6 +443,7 @@ pool_core::effects pool_core::note_heartbeat(const heartbeat& msg,
          }))
     for (const auto& need : needs_)
       out.emplace_back(notify_back{need.merger, x->record.name});
+  x->awaited_until.reset();
   if (!std::exchange(x->record.stalled, {}).empty()) {
     out.emplace_back(
       log_line{false, "trainer " + to_string(msg.trainer) + " goes on"});
@@ -535,6 +537,7 @@ pool_core::effects pool_core::stall(trainer_id number,
   catch_up(now);
   x->ready = false;
   x->record.stalled = why;
+  x->awaited_until = now + stalled_awaited;
   able_changed_ = true;
   take_back(*x);
   share(now, out);
@@ -616,6 +619,10 @@ pool_core::effects pool_core::tick(time_point now) {
       x.last_message = std::min(now, x.last_message + late);
     if (!x.gone && now - x.last_message > options_.silence_max)
       silent.push_back(number);
+    if (x.awaited_until && *x.awaited_until <= now) {
+      x.awaited_until.reset();
+      able_changed_ = true;
+    }
   }
   for (const auto number : silent)
     lose(number,
@@ -623,6 +630,8 @@ pool_core::effects pool_core::tick(time_point now) {
            + " s",
          now, out);
   look_for_listed_devices(now, out);
+  if (able_changed_)
+    share(now, out);
   checked();
   return out;
 }

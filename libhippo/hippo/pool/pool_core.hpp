@@ -31,6 +31,11 @@ inline constexpr std::size_t gone_trainers_max = 1000;
 /// is said to be held up: most return sooner.
 inline constexpr std::chrono::seconds unreturned_shown{5};
 
+/// So long a trainer that has stalled is expected back, and what others have
+/// failed at is left to it. Else, where two trainers each stall at something of
+/// their own, each would get the same again, without an end.
+inline constexpr std::chrono::seconds stalled_awaited{30};
+
 /// As so many a merger counts that could use any number of trainers.
 inline constexpr std::uint64_t waiting_leases_max = 1000;
 
@@ -130,7 +135,8 @@ public:
   };
 
   /// The merger is told which trainers could train for it, whoever holds them:
-  /// those that are connected, know its workload, and are not known to fail.
+  /// those that are connected, know its workload, and are not known to fail;
+  /// one that has stalled for a while yet.
   struct tell_able {
     merger_id merger = 0;
     std::map<trainer_id, std::string> trainers; ///< the kinds of their devices
@@ -320,6 +326,8 @@ private:
     std::optional<time_point> blamed; ///< for the last time
     backoff sick_pauses{sick_first, sick_last};
     bool ready = false;   ///< whether it is idle by its own account
+    /// Until when it counts as able though it has stalled.
+    std::optional<time_point> awaited_until;
     lease_id ends{}; ///< that it works on although nobody holds it; 0: none
     /// Since when a lease was to end whose call of training has not returned.
     std::optional<time_point> unreturned_since;

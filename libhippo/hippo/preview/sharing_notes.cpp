@@ -34,12 +34,12 @@ std::uint64_t state_at(const std::vector<segment>& x, step_t at) {
 class sample {
 public:
   sample(const study_spec& study, const workload_descriptor& workload,
-         const tune_settings& settings)
+         const tune_settings& settings, std::uint64_t count)
     : study_(study),
       defaults_(defaults_of(workload)),
       order_(study.space, study.seed,
              settings.sampling != sampling_kind::grid),
-      count_(std::min(settings.trials, noted_trials_max)) {
+      count_(count) {
     for (trial_no i = 0; i < count_; ++i)
       add(study.space.decide(order_(i)).sequences);
   }
@@ -140,6 +140,14 @@ private:
   std::vector<std::vector<segment>> segments_;
 };
 
+/// How many trials of a study are looked at, of so many.
+std::uint64_t looked_at(const trial_cost& each, std::uint64_t trials) {
+  const auto forms = each.pieces * std::max<std::uint64_t>(
+                                     each.hyper_parameters, 1);
+  return std::min({trials, noted_trials_max,
+                   noted_forms_max / std::max<std::uint64_t>(forms, 1)});
+}
+
 /// The first rung at which trials are compared, and how many are at least; no
 /// trials: they are not.
 struct first_rung {
@@ -216,7 +224,10 @@ std::vector<diagnostic> sharing_notes(const accepted_study& study,
   if (settings.kind == algorithm_kind::client || spec.space.empty()
       || !may_share(spec.workload))
     return result;
-  const sample trials{spec, workload, settings};
+  const auto count = looked_at(study.cost(), settings.trials);
+  if (count < std::min(settings.trials, noted_trials_min))
+    return result;
+  const sample trials{spec, workload, settings, count};
   const auto rung = first_rung_of(settings);
   const auto add = [&](const std::string& path, const std::string& text) {
     if (!text.empty())

@@ -49,8 +49,10 @@ double fair_shares::virtual_time_now() const {
 
 void fair_shares::set_waiting(party x, bool waiting) {
   auto& changed = parties_[x];
-  if (waiting && !changed.active())
+  if (waiting && !changed.active()) {
     changed.virtual_time = std::max(changed.virtual_time, virtual_time_now());
+    changed.is_new = true;
+  }
   changed.waiting = waiting;
 }
 
@@ -76,6 +78,7 @@ void fair_shares::advance(double seconds) {
   for (auto& x : parties_) {
     const auto had = seconds * x.devices;
     x.seconds += had;
+    x.is_new = x.is_new && had <= 0;
     x.virtual_time += had / x.weight;
   }
 }

@@ -28,6 +28,10 @@ public:
   /// the hour in which shares are to be within 5 %.
   static constexpr double quantum_seconds = 30;
 
+  /// The same for the first device of a party that is new: whoever has come
+  /// does not wait a quantum for a first turn.
+  static constexpr double first_quantum_seconds = 3;
+
   /// REQUIRES: `weight > 0`, here as below
   party add(double weight);
 
@@ -40,7 +44,8 @@ public:
 
   /// Whether the party could use a device more than it holds. Who neither
   /// waited nor held any has had no use for its turns until now: it goes on
-  /// from the virtual time of the one that has had the least of all that do.
+  /// from the virtual time of the one that has had the least of all that do,
+  /// as one that has just come.
   void set_waiting(party x, bool waiting);
 
   /// Lets a party have so many devices more, or fewer. A device that several
@@ -65,6 +70,15 @@ public:
   /// it is ahead. What both hold counts for a quantum more.
   [[nodiscard]] double lag(party x, party other) const;
 
+  /// Whether the party holds nothing, and has since it began to take part.
+  [[nodiscard]] bool is_new(party x) const {
+    return parties_[x].is_new && parties_[x].devices <= 0;
+  }
+  /// Device seconds by which a new party need be less far behind others.
+  [[nodiscard]] double head_start(party x) const {
+    return is_new(x) ? quantum_seconds - first_quantum_seconds : 0;
+  }
+
   [[nodiscard]] bool waits(party x) const { return parties_[x].waiting; }
   [[nodiscard]] double weight(party x) const { return parties_[x].weight; }
   /// Device seconds that the party has had.
@@ -79,6 +93,7 @@ private:
     double devices = 0;
     double seconds = 0;
     bool waiting = false;
+    bool is_new = true; ///< it has had nothing since it takes part
 
     [[nodiscard]] bool active() const;
     /// Virtual time, a quantum further for each device.
