@@ -21,7 +21,7 @@ struct effect_sender {
   void operator()(const pool_core::grant& x) const {
     self->send(merger(x.merger), grant_atom::value, trainer(x.trainer),
                trainer_grant{x.trainer, x.kind, x.seconds_between_interruptions,
-                             x.price, x.name, x.at_once});
+                             x.price, x.name, x.at_once, x.code_at_once});
   }
 
   void operator()(const pool_core::ask_to_yield& x) const {

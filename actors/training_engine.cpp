@@ -130,9 +130,9 @@ public:
     const std::uint32_t lane_;
   };
 
-  /// A lane's lease has failed for want of memory. Lets go of what it has, and of
-  /// what lanes keep that train nothing; if none does, of those that train beside
-  /// each other there is to be one less from now on.
+  /// A lane's lease has failed for want of memory. Lets go of what it has, and
+  /// of what lanes keep that train nothing; if none does, of those that train
+  /// beside each other there is to be one less from now on.
   /// @returns whether it has been alone, so that it needs more than there is
   /// REQUIRES: the lane has a seat
   bool make_room(std::uint32_t lane) {
@@ -331,8 +331,8 @@ private:
     return true;
   }
 
-  /// Trains a lease; once more where that has failed for want of memory, perhaps
-  /// beside fewer others. What was reported stays reported.
+  /// Trains a lease; once more where that has failed for want of memory,
+  /// perhaps beside fewer others. What was reported stays reported.
   lease_end train(const job& x) {
     for (;;) {
       const shared_state::seat mine{*shared_, x.work.lane, *x.control};

@@ -39,6 +39,7 @@ struct Hello {
   machine   @11 :Text;     # kind of its machine, as a list of prices names it;
                            # empty = its device says so
   atOnce    @12 :UInt32;   # leases that it trains at once, at most 64; 0 = 1
+  codeAtOnce @13 :UInt32;  # the same of code that studies bring
 }
 
 struct Welcome {

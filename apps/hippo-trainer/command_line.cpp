@@ -34,7 +34,7 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                  "Leases that each device trains at once, which decides no "
                  "result; its memory limits the number")
     ->check(CLI::Range(1u, lanes_max))
-    ->default_str("1 on a CPU, 16 on a GPU");
+    ->default_str("16 of built-in workloads on a GPU, else 1");
   app.add_option("--numerics", opts.numerics,
                  "Train on a CPU what is of these numerics: native (all that "
                  "the CPU has; unless given) or portable (AVX2)")

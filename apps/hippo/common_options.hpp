@@ -116,7 +116,7 @@ inline void add_at_once(CLI::App& verb, std::optional<std::uint32_t>& leases) {
                 "Leases that each trainer here trains at once, which decides "
                 "no result; the memory of its device limits the number")
     ->check(CLI::Range(1u, lanes_max))
-    ->default_str("1 on a CPU, 16 on a GPU");
+    ->default_str("16 of built-in workloads on a GPU, else 1");
 }
 
 /// Adds `--at-once` of simulated trainers.

@@ -44,6 +44,21 @@ TEST(MergeCore, TrialsWithACommonBeginningTrainItOnce) {
   EXPECT_EQ(x.core.status().trained_steps, x.trained);
 }
 
+TEST(MergeCore, CodeThatAStudyBringsHasATrainerToItself) {
+  for (const bool is_built_in : {true, false}) {
+    merger_options options;
+    if (!is_built_in)
+      options.code.file = "code.json";
+    started_world x{options, 2};
+    x.grant();
+    x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+    x.answer_demands();
+    EXPECT_EQ(x.sent_leases.size(), is_built_in ? 2u : 1u);
+    x.run_all();
+    x.expect_all_as_alone();
+  }
+}
+
 TEST(MergeCore, NothingIsLeasedBeforeTheStart) {
   merge_world x;
   x.add_study(each_three);

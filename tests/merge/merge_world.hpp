@@ -218,7 +218,7 @@ public:
     trainers[id].granted = true;
     ++grants_made;
     apply(
-      merge_event::granted{id, trainers[id].kind, 0, price, {}, lanes_});
+      merge_event::granted{id, trainers[id].kind, 0, price, {}, lanes_, 1});
     return id;
   }
 

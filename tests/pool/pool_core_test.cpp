@@ -72,9 +72,10 @@ using grants = std::vector<core::grant>;
 TEST_F(PoolCoreTest, AGrantSaysHowManyLeasesATrainerTrainsAtOnce) {
   auto self = named();
   self.at_once = 16;
+  self.code_at_once = 3;
   const auto x = join(self);
   EXPECT_EQ(all<core::grant>(demand(1, 1)),
-            (grants{{1, x, "test", 0, 0, "node:7", 16}}));
+            (grants{{1, x, "test", 0, 0, "node:7", 16, 3}}));
   EXPECT_EQ(pool.trainers().front().at_once, 16u);
 }
 

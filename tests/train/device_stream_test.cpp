@@ -165,8 +165,8 @@ TEST_F(DeviceStream, PiecesOfAllAreLaunchedInTurnsByOneThread) {
   for (auto& x : threads)
     x.join();
   ASSERT_EQ(order.size(), 1200);
-  // Nobody is passed by for long once all have begun: between two pieces of one,
-  // the others launch a turn each.
+  // Nobody is passed by for long once all have begun: between two pieces of
+  // one, the others launch a turn each.
   for (int i = 0; i < 3; ++i)
     EXPECT_EQ(std::count(order.begin(), order.end(), i), 400);
 }

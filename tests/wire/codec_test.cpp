@@ -45,6 +45,8 @@ TEST(Codec, HelloOfAnotherProtocolIsStillUnderstood) {
   EXPECT_EQ(round_trip(x).protocol, protocol_version + 1);
   x.at_once = 0; // of a peer that knows nothing of it
   EXPECT_EQ(round_trip(x).at_once, 1u);
+  x.code_at_once = 0;
+  EXPECT_EQ(round_trip(x).code_at_once, 1u);
 }
 
 TEST(Codec, WelcomeRoundTrips) {
@@ -211,6 +213,8 @@ TEST(Codec, RefusesBrokenHellos) {
           "numerics is too long");
   refused([](hello& x) { x.machine.assign(max_name_bytes + 1, 'm'); },
           "kind of machine is too long");
+  refused([](hello& x) { x.code_at_once = lanes_max + 1; },
+          "the number of leases at once is out of range");
   refused([](hello& x) { x.at_once = lanes_max + 1; },
           "number of leases at once is out of range");
   refused(

@@ -48,7 +48,10 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   if (x.name == "cpu")
     result.numerics = to_text(x.numerics);
   result.notice_seconds = opts.notice_seconds;
+  // Code that studies bring may take a whole device: several at once only if
+  // somebody says so.
   result.at_once = opts.at_once.value_or(default_at_once(x.name));
+  result.code_at_once = opts.at_once.value_or(1);
   result.machine = opts.machine;
   for (const auto& y : x.registry.descriptors())
     result.workloads.emplace(y.name, y.version);

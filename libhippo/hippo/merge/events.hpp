@@ -96,6 +96,7 @@ struct granted {
   double price = 0; ///< of an hour of it; 0: nothing, or it is not known
   std::string name{}; ///< by which people know the trainer
   std::uint32_t at_once = 1; ///< leases that it trains at once
+  std::uint32_t code_at_once = 1; ///< the same of code that studies bring
 };
 /// A trainer is gone.
 struct lost {

@@ -167,7 +167,8 @@ void merge_core::on(merge_event::granted& x) {
   }
   if (leases_.free_trainers().empty())
     studies_.await_all();
-  leases_.add(x.trainer, x.at_once);
+  leases_.add(x.trainer,
+              options_.code.file.empty() ? x.at_once : x.code_at_once);
   names_[x.trainer] = std::move(x.name);
   between_interruptions_[x.trainer] = x.seconds_between_interruptions;
   ledger_.set_price(x.trainer, x.price);

@@ -207,9 +207,7 @@ void pool_core::grant_idle(time_point now, effects& out) {
     if (!x.is_idle(now))
       continue;
     auto first = next_for(x, next.shares);
-    if (!first)
-      first = next_for(x, shares_);
-    if (!first)
+    if (!first && !(first = next_for(x, shares_)))
       continue;
     next.grant(*first);
     shares_.pass_turns();
@@ -223,7 +221,8 @@ void pool_core::grant_idle(time_point now, effects& out) {
     shares_.set_waiting(*first, merger.wanted > 0);
     out.emplace_back(grant{merger.id, number, x.record.device,
                            between_interruptions_of(x), x.record.price,
-                           x.record.name, x.record.at_once});
+                           x.record.name, x.record.at_once,
+                           x.record.code_at_once});
   }
 }
 
@@ -399,6 +398,7 @@ welcome pool_core::admit(const hello& x, std::optional<trainer_id> known,
   entry.record.compute_capability = x.compute_capability;
   entry.record.notice_seconds = x.notice_seconds;
   entry.record.at_once = x.at_once;
+  entry.record.code_at_once = x.code_at_once;
   entry.workloads = x.workloads;
   entry.numerics = x.numerics;
   entry.last_message = entry.since = now;

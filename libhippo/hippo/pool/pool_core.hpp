@@ -108,6 +108,7 @@ public:
     double price = 0;   ///< of an hour; 0: nothing, or it is not known
     std::string name{}; ///< of the trainer: host and process
     std::uint32_t at_once = 1; ///< leases that it trains at once
+    std::uint32_t code_at_once = 1; ///< the same of code that studies bring
     friend bool operator==(const grant&, const grant&) = default;
   };
 

@@ -155,6 +155,7 @@ struct trainer_record {
   std::string unpriced{};
   double price = 0; ///< of the trainer and an hour, if the machine is known
   std::uint32_t at_once = 1; ///< leases that it trains at once
+  std::uint32_t code_at_once = 1; ///< the same of code that studies bring
   double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
   double work_seconds = 0; ///< for which it was given work
   double idle_seconds = 0; ///< of the time for which it was there, the rest

@@ -278,8 +278,9 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
   out.memory_bytes = in.getMemory();
   out.notice_seconds = in.getNotice();
   out.at_once = std::max(in.getAtOnce(), 1u); // 0: of an older peer
+  out.code_at_once = std::max(in.getCodeAtOnce(), 1u);
   if (!why.require(out.protocol != 0, "the protocol version", "is missing")
-      || !why.require(out.at_once <= lanes_max,
+      || !why.require(std::max(out.at_once, out.code_at_once) <= lanes_max,
                       "the number of leases at once", "is out of range")
       || !get_word(in.getHost(), out.host, "the host name", why)
       || !get_name(in.getDevice(), out.device, "the kind of device", why)
@@ -486,6 +487,7 @@ wire<schema::Hello> encode(const hello& x) {
     out.setNotice(x.notice_seconds);
     out.setMachine(x.machine);
     out.setAtOnce(x.at_once);
+    out.setCodeAtOnce(x.code_at_once);
     auto list = out.initWorkloads(count(x.workloads.size()));
     for (unsigned i = 0; const auto& [name, version] : x.workloads) {
       list[i].setName(name);

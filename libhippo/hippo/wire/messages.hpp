@@ -33,8 +33,10 @@ struct hello {
   /// Between the warning that it has to go and its end; 0: unknown, or none.
   std::uint32_t notice_seconds = 0;
   std::string machine{}; ///< its kind, by name; empty: as the device says
-  /// The leases that it trains at once, from 1 to `lanes_max`.
+  /// The leases that it trains at once, from 1 to `lanes_max`: of built-in
+  /// workloads, and of code that studies bring.
   std::uint32_t at_once = 1;
+  std::uint32_t code_at_once = 1;
   friend bool operator==(const hello&, const hello&) = default;
 };
 

@@ -26,7 +26,8 @@ public:
   tensor_piece() = default;
 
   /// Moves tensors into one piece: each stays the tensor that it is for whoever
-  /// has it. Throws `std::invalid_argument` unless all are floats on one device.
+  /// has it. Throws `std::invalid_argument` unless all are floats on one
+  /// device.
   explicit tensor_piece(const std::vector<at::Tensor>& xs);
 
   /// Makes zeros that are like tensors in shape and order.

@@ -6,14 +6,14 @@
 
 namespace hippo {
 
-/// Returns `x` (images x channels x height x width) convolved with square kernels
-/// (outputs x channels / groups x side x side), padded by half a side.
+/// Returns `x` (images x channels x height x width) convolved with square
+/// kernels (outputs x channels / groups x side x side), padded by half a side.
 ///
-/// On a GPU in float32, cuDNN's deterministic ways to the gradient of the weights
-/// are slow where the stride is 2 or the channels are as few as those of images:
-/// 5 to 10 times the time of one product of matrices on an H100, by which that
-/// gradient is computed there. The choice follows from shapes alone, so that all
-/// GPUs of a kind give the same bits.
+/// On a GPU in float32, cuDNN's deterministic ways to the gradient of the
+/// weights are slow where the stride is 2 or the channels are as few as those
+/// of images: 5 to 10 times the time of one product of matrices on an H100, by
+/// which that gradient is computed there. The choice follows from shapes alone,
+/// so that all GPUs of a kind give the same bits.
 at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight,
                      std::int64_t stride, std::int64_t groups);
 
