@@ -93,7 +93,8 @@ TEST_P(Snapshot, OutlivesTheWorkload) {
 TEST_P(Snapshot, TellsHowLargeItIs) {
   train();
   for (step_t step = 0; step <= last; ++step) {
-    EXPECT_LT(kept[step]->size(), saved[step].size());
+    // Each of at most some hundred tensors begins at a multiple of 512 bytes.
+    EXPECT_LT(kept[step]->size(), saved[step].size() + (512 << 7));
     EXPECT_GT(kept[step]->size(), saved[step].size() / 10 * 9);
   }
 }
