@@ -231,12 +231,16 @@ class Case(unittest.TestCase):
                  lambda: "Trial" in self.stderr() or process.poll())
         self.assertIsNone(process.poll(), self.stderr())
 
-    def assert_nothing_half_written(self, state):
-        for folder, _, files in os.walk(self.path(state)):
-            for name in files:
-                self.assertFalse(".tmp" in name
-                                 or name.endswith((".new", ".part")),
-                                 os.path.join(folder, name))
+    def assert_nothing_half_written(self, state, killed=0):
+        """@param killed trainers, each of which may have left a checkpoint
+        that it was writing: it is removed ten minutes later"""
+        half = [os.path.join(folder, name)
+                for folder, _, files in os.walk(self.path(state))
+                for name in files
+                if ".tmp" in name or name.endswith((".new", ".part"))]
+        left = [x for x in half if x.endswith(".part")]
+        self.assertEqual(half, left)
+        self.assertLessEqual(len(left), killed, left)
 
 
 def read_report(path):

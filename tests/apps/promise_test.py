@@ -72,7 +72,7 @@ class MergedEqualsAlone(Case):
         # What the dead one had begun is trained again, and only that.
         self.assertLessEqual(report["trained_steps"],
                              report["unique_steps"] + 9)
-        self.assert_nothing_half_written("state")
+        self.assert_nothing_half_written("state", killed=1)
 
     def test_trainers_die_one_after_the_other(self):
         process = self.start("run", *self.files, "--state",
