@@ -55,11 +55,11 @@ private:
 
 } // namespace
 
-/// What the threads share: the way to checkpoints, the states that were saved
-/// last, and the workload that each lane has kept. Thread-safe.
+/// The state that threads share: the way to checkpoints, the states that were
+/// saved last, and the workload that each lane has kept. Thread-safe.
 class training_engine::shared_state {
 public:
-  /// What a lane trains.
+  /// A lane's workload.
   struct entry {
     // The code is gone after what runs it.
     std::optional<unpacked_code> code;

@@ -1691,7 +1691,8 @@ TEST(MergeCore, ATrainerThatMayTakeNothingComesBackAfterAWhile) {
   };
   ASSERT_EQ(x.trainers.at(first).jobs.size(), 1u);
   ASSERT_EQ(x.trainers.at(second).jobs.size(), 1u);
-  // What fails on the first could only be trained beside what the second has.
+  // A lease that fails on the first could only be trained beside those of the
+  // second.
   x.end(first, lease_on(first), error{errc::training_failed, "sick"});
   if (!x.trainers.at(first).granted)
     x.grant(first);

@@ -17,7 +17,7 @@ namespace hippo {
 
 namespace {
 
-/// What marks are of: a device that does what was launched when it is told to.
+/// A device that does what was launched when it is told to.
 class pretended_device {
 public:
   void launch() {

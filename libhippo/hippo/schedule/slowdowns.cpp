@@ -13,7 +13,7 @@ namespace hippo {
 
 namespace {
 
-/// What is left of the weight of older measurements when a new one arrives.
+/// The weight that older measurements keep when a new one arrives.
 constexpr double kept_part = 0.9;
 
 /// It is fitted anew once this part more was measured.

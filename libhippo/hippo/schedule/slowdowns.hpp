@@ -25,7 +25,7 @@ public:
   /// More leases are worth it only if together they are faster by this factor.
   static constexpr double gain_min = 1.03;
 
-  /// What was measured of more leases than are worth it is forgotten after so
+  /// Measurements of more leases than are worth it are forgotten after so
   /// many other measurements of the kind, so that it is tried again.
   static constexpr std::uint64_t forgotten_after = 1000;
 
@@ -55,7 +55,7 @@ private:
     double seconds = 0;
     double steps = 0;
   };
-  /// What was measured with one number of leases.
+  /// Measurements with one number of leases.
   struct crowd {
     std::map<std::string, mean> steps; ///< by speed key
     std::uint64_t measurements = 0;

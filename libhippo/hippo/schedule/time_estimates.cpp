@@ -13,7 +13,7 @@ namespace hippo {
 
 namespace {
 
-/// What is left of the weight of older measurements when a new one arrives.
+/// The weight that older measurements keep when a new one arrives.
 constexpr double memory = 0.9;
 
 /// An estimate that moves by more than this share is announced.

@@ -101,7 +101,7 @@ device_stream::release_cached_memory(const c10::OutOfMemoryError& e) {
   try {
     at::getDeviceAllocator(at::kCUDA)->emptyCache();
   } catch (const std::exception&) {
-    // What is told is that there was no room.
+    // The error that is told is that there was no room.
   }
   const std::string all = e.what_without_backtrace();
   return all.substr(0, all.find('\n'));

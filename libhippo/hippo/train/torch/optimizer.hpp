@@ -36,7 +36,7 @@ inline bool all_decay(const at::Tensor& /*weight*/) { return true; }
 /// uses the present betas, as in PyTorch.
 class optimizer {
 public:
-  /// What there is beside moments.
+  /// The state beside moments.
   struct progress {
     optimizer_kind kind = optimizer_kind::none; ///< of the last update
     std::uint64_t count = 0;                    ///< updates with this kind

@@ -16,7 +16,7 @@ struct dropout_source {
   double share = 0; ///< of activations dropped
 };
 
-/// What a training step reads that is another one at every step: the values of
+/// Values that a training step reads and that change at every step: those of
 /// the hyper-parameters above all. On a GPU they lie in device memory, always
 /// in the same place: a step that was recorded once is run again with other
 /// values.
@@ -24,7 +24,7 @@ class step_values {
 public:
   explicit step_values(at::Device device);
 
-  /// What is written here counts from the next `publish` on; on a CPU at once.
+  /// A change counts from the next `publish` on; on a CPU at once.
   hippo_cuda_step* operator->() { return &values_; }
   const hippo_cuda_step* operator->() const { return &values_; }
   const hippo_cuda_step& operator*() const { return values_; }

@@ -13,7 +13,7 @@
 
 namespace hippo {
 
-/// What a later step reads beside tensors.
+/// The parts of a state that are no tensors.
 struct state_header {
   std::string workload; ///< whose it is
   optimizer::progress updates;
@@ -28,7 +28,7 @@ struct state_place {
 };
 using state_layout = std::vector<state_place>;
 
-/// What a workload holds: weights, and everything else that a later step of
+/// The state of a workload: weights, and everything else that a later step of
 /// training reads.
 class training_state {
 public:
@@ -89,7 +89,7 @@ private:
   [[nodiscard]] state_header header() const {
     return {workload_, optimizer_.present(), train_loss};
   }
-  /// What is trained, and the moments of the present kind of update.
+  /// Weights with buffers, and the moments of the present kind of update.
   [[nodiscard]] std::vector<at::Tensor> pieces() const;
   /// Of those. It is made once for each kind: there are hundreds of tensors.
   [[nodiscard]] const std::shared_ptr<const state_layout>& layout() const;

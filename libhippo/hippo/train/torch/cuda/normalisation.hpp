@@ -7,7 +7,7 @@
 
 #include "hippo/train/torch/cuda/kernels.h"
 
-// What blocks of threads compute to normalise a batch. It is compiled for CPUs
+// The work of blocks of threads that normalise a batch. It is compiled for CPUs
 // as well, where a block's threads run one after the other between any two
 // places at which they wait for each other.
 //
@@ -115,7 +115,7 @@ inline std::int64_t norm_workspace(const hippo_cuda_norm& x,
   return 2 * x.channels * plan.parts;
 }
 
-/// What a block does: blocks are numbered chunk by chunk, then part by part.
+/// The place of a block: blocks are numbered chunk by chunk, then part by part.
 struct norm_block {
   std::int32_t chunk, part;
 };

@@ -123,7 +123,7 @@ hippo_record_step(const std::function<void()>& step) {
   try {
     return std::make_unique<graph>(step);
   } catch (const c10::OutOfMemoryError&) {
-    // What is cached for steps that are not recorded recordings cannot use.
+    // Recordings cannot use memory that is cached for steps without one.
     allocator::emptyCache();
     return std::make_unique<graph>(step);
   }

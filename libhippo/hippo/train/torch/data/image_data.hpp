@@ -61,7 +61,7 @@ public:
   resident_images(const image_data& data, const image_set& set,
                   at::Device device);
 
-  /// What kernels read, without an order.
+  /// The arrays that kernels read, without an order.
   [[nodiscard]] const hippo_cuda_images& arrays() const { return arrays_; }
 
   /// The labels of the images, on the device.
@@ -98,7 +98,7 @@ public:
 
   [[nodiscard]] std::int64_t size() const { return arrays_.size; }
 
-  /// What kernels read.
+  /// The arrays that kernels read.
   [[nodiscard]] const hippo_cuda_images& arrays() const { return arrays_; }
 
 private:
