@@ -158,8 +158,9 @@ TEST_F(PoolTest, AsksATrainerBackForWhoHasFallenBehind) {
   want(first, 2, 9);
   pass(1h); // nobody else
   want(other, 1, 9);
-  // Behind by a quantum when the first has had two more, of twice the weight.
-  pass(59s);
+  // Behind by its first quantum, 3 s, when the first has had two more, of twice
+  // the weight.
+  pass(5s);
   EXPECT_TRUE(asked_back["first"].empty());
   pass(6s);
   EXPECT_EQ(asked_back["first"], (std::vector<std::uint64_t>{1}));

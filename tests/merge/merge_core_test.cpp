@@ -50,10 +50,10 @@ TEST(MergeCore, CodeThatAStudyBringsHasATrainerToItself) {
     if (!is_built_in)
       options.code.file = "code.json";
     started_world x{options, 2};
-    x.grant();
     x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+    const auto id = x.grant();
     x.answer_demands();
-    EXPECT_EQ(x.sent_leases.size(), is_built_in ? 2u : 1u);
+    EXPECT_EQ(x.trainers.at(id).jobs.size(), is_built_in ? 2u : 1u);
     x.run_all();
     x.expect_all_as_alone();
   }

@@ -12,7 +12,7 @@ import time
 import programs
 from programs import SHA, study, wait_for
 from nodes_test import TRAIN, NodeCase
-from rude import GREETING, KINDS, frame, header
+from rude import GREETING, KINDS, PROTOCOL, frame, header
 
 HELLO, LEASE, REPORT, ENDED, RESENT, HEARTBEAT = (
     KINDS[x] for x in ("hello", "lease", "report", "ended", "resent",
@@ -21,14 +21,14 @@ MIB = 1 << 20
 
 
 def a_hello(device=b"cpu rude"):
-    """A Hello with a kind of device, by hand: protocol 6, no workloads."""
+    """A Hello with a kind of device, by hand: no workloads."""
     def text(words_ahead, value):
         return struct.pack("<II", words_ahead << 2 | 1,
                            (len(value) + 1) << 3 | 2)
     body = device + b"\0" * (8 - len(device) % 8)
     # Three words of data, six pointers, then the text.
     root = struct.pack("<IHH", 0, 3, 6)
-    data = struct.pack("<IIQQ", 6, 0, 4711, 0)
+    data = struct.pack("<IIQQ", PROTOCOL, 0, 4711, 0)
     pointers = [bytes(8)] * 6
     pointers[1] = text(4, device)
     message = root + data + b"".join(pointers) + body

@@ -5,7 +5,7 @@ import time
 import unittest
 
 from programs import wait_for
-from rude import SCHEMA, Peer, RudeCase, frame, header, victim
+from rude import PROTOCOL, SCHEMA, Peer, RudeCase, frame, header, victim
 
 # The memory that peers may take together, in MiB, and what else varies.
 ROOM = 64
@@ -89,7 +89,7 @@ class TrainerPort(RudeCase):
         peer = Peer(self.port, hello=False)
         self.addCleanup(peer.close)
         message = SCHEMA.Hello.new_message(
-            protocol=6, host=evil, processId=1, device="cpu rude", threads=1,
+            protocol=PROTOCOL, host=evil, processId=1, device="cpu rude", threads=1,
             memory=1 << 30)
         message.init("workloads", 1)[0].name = "another"
         peer.send("hello", message)
