@@ -76,11 +76,11 @@ parameter_descriptor fraction(std::string name, double fallback,
   return x;
 }
 
-/// In which numbers a network multiplies. The defaults are those of PyTorch,
-/// where convolutions on a GPU are of TF32 and other products of float32.
-parameter_descriptor precision(std::string fallback) {
+/// In which numbers a network multiplies. The default is a part of the keys of
+/// studies that are stored: with another one they would begin anew.
+parameter_descriptor precision() {
   return words("precision", {"float32", "tf32", "bfloat16", "float16"},
-               std::move(fallback),
+               "float32",
                "numbers that are multiplied; weights and losses are float32 in "
                "any case, tf32 is float32 on a CPU, float16 needs a GPU");
 }
@@ -122,7 +122,7 @@ std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
     integer("data.validation", x.validation, 1, x.count,
             "images to measure on: " + x.validation_part),
     numerics_option(),
-    precision("tf32"),
+    precision(),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order, augmentation and dropout"),
   };
@@ -204,7 +204,7 @@ std::vector<parameter_descriptor> span_options(const span_defaults& x) {
          "file of weights to begin with, as exported or by PyTorch; empty: "
          "random ones"),
     numerics_option(),
-    precision("float32"),
+    precision(),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order and dropout"),
   };
