@@ -34,6 +34,9 @@ private:
 
   std::shared_ptr<slot> slot_of(const std::string& key) {
     const std::lock_guard guard{mutex_};
+    std::erase_if(slots_, [](const auto& x) {
+      return x.second.use_count() == 1 && x.second->value.expired();
+    });
     auto& result = slots_[key];
     if (!result)
       result = std::make_shared<slot>();
