@@ -89,8 +89,8 @@ class TrainerPort(RudeCase):
         peer = Peer(self.port, hello=False)
         self.addCleanup(peer.close)
         message = SCHEMA.Hello.new_message(
-            protocol=PROTOCOL, host=evil, processId=1, device="cpu rude", threads=1,
-            memory=1 << 30)
+            protocol=PROTOCOL, host=evil, processId=1, device="cpu rude",
+            threads=1, memory=1 << 30)
         message.init("workloads", 1)[0].name = "another"
         peer.send("hello", message)
         self.assertIsNotNone(peer.wait("welcome"))
