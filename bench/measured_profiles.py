@@ -55,7 +55,7 @@ PROFILES = {
         "squad-bert-base", "val_f1", (8, 16, 32, 64), 640, 3300, 1200, 12000,
         {"precision": "bfloat16"}, {"set": "synthetic", "length": 384})}
 
-# What stands in for them with --quick.
+# Small stand-ins for them with --quick.
 QUICK = {
     "resnet56-cifar10": Measured(
         "cifar-resnet20", "val_accuracy", (2, 4), 8, 40000, 8, 10000, {},

@@ -28,8 +28,8 @@ public:
   /// the hour in which shares are to be within 5 %.
   static constexpr double quantum_seconds = 30;
 
-  /// The same for the first device of a party that is new: whoever has come
-  /// does not wait a quantum for a first turn.
+  /// The same for the first device of a party that is new: a newcomer does not
+  /// wait a quantum for a first turn.
   static constexpr double first_quantum_seconds = 3;
 
   /// REQUIRES: `weight > 0`, here as below

@@ -19,7 +19,7 @@ namespace hippo {
 /// trainer is filled before anything is known of it.
 class slowdowns {
 public:
-  /// So many measurements of a number of leases are no chance.
+  /// Measurements of a number of leases that it takes to rely on them.
   static constexpr std::uint64_t measurements_min = 3;
 
   /// More leases are worth it only if together they are faster by this factor.

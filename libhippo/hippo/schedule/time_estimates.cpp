@@ -133,7 +133,7 @@ void time_estimates::learn_step(const std::string& speed_key,
   const auto near = std::round(leases);
   const bool is_alone = near == 1;
   if (!kind.empty()) {
-    // Of what lies between two numbers of leases nothing is learned of either.
+    // A mean between two numbers of leases says nothing of either.
     if (std::abs(leases - near) < nearly_whole)
       slowdowns_.learn(kind, static_cast<std::uint32_t>(near), speed_key,
                        count, seconds);

@@ -4,9 +4,9 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
-#include <dlfcn.h>
-
 #include <exception>
+
+#include "hippo/train/torch/kernels/step_recorder.hpp"
 
 namespace hippo {
 
@@ -15,13 +15,8 @@ namespace {
 /// Returns `hippo_new_stream_mark` of libhippo_cuda_graph.so, or null if it is
 /// not there.
 device_stream::mark_maker gpu_mark_maker() {
-  static const auto result = []() -> device_stream::mark_maker {
-    void* library = ::dlopen("libhippo_cuda_graph.so", RTLD_NOW | RTLD_LOCAL);
-    return library == nullptr
-             ? nullptr
-             : reinterpret_cast<device_stream::mark_maker>(
-                 ::dlsym(library, "hippo_new_stream_mark"));
-  }();
+  static const auto result = reinterpret_cast<device_stream::mark_maker>(
+    cuda_graph_function("hippo_new_stream_mark"));
   return result;
 }
 
@@ -103,6 +98,10 @@ device_stream::release_cached_memory(const c10::OutOfMemoryError& e) {
   } catch (const std::exception&) {
     // The error that is told is that there was no room.
   }
+  return first_line(e);
+}
+
+std::string first_line(const c10::Error& e) {
   const std::string all = e.what_without_backtrace();
   return all.substr(0, all.find('\n'));
 }

@@ -18,6 +18,10 @@
 
 namespace hippo {
 
+/// Returns the first line of what LibTorch says; the others are advice on
+/// debugging.
+std::string first_line(const c10::Error& e);
+
 /// A device has no room for more.
 class device_memory_error : public std::bad_alloc {
 public:

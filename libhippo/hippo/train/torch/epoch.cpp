@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hippo/core/number.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
@@ -15,6 +16,14 @@ std::uint64_t whole(const scalar& x) {
 double number_at(const configuration& config, const std::string& name,
                  step_t at) {
   return std::get<double>(config.at(name).at(at));
+}
+
+std::string data_key(const workload_spec& spec) {
+  std::string result;
+  for (const auto& [name, x] : spec.options)
+    if (name.starts_with("data."))
+      result += '\n' + name + '=' + to_text(x);
+  return result;
 }
 
 epoch_values epoch_values_at(const configuration& config, step_t at) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/plan/workload_spec.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 
@@ -33,6 +34,10 @@ epoch_values epoch_values_at(const configuration& config, step_t at);
 /// @param size of these, in examples
 void check_batch_size(const configuration& config, step_t at,
                       std::size_t size);
+
+/// Returns the options that decide a workload's data, as one text: equal texts,
+/// equal data for workloads of one kind.
+std::string data_key(const workload_spec& spec);
 
 /// Returns the order in which epoch `step` goes through `size` examples.
 std::vector<std::uint32_t> epoch_order(std::uint64_t seed, step_t step,

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "hippo/core/number.hpp"
 #include "hippo/train/torch/data/image_files.hpp"
 #include "hippo/train/torch/data/image_folder.hpp"
 #include "hippo/train/torch/data/shared_values.hpp"
@@ -61,10 +60,9 @@ std::shared_ptr<const loaded_images>
 loaded(const workload_spec& spec, at::Device device, device_stream& stream) {
   // Never destroyed, as what they hold belongs to whoever is there last.
   static auto& all = *new shared_values<loaded_images>;
-  auto key = device.str() + (spec.name.starts_with("folder-") ? "folder" : "");
-  for (const auto& [name, x] : spec.options)
-    if (name.starts_with("data."))
-      key += '\n' + name + '=' + to_text(x);
+  const auto key = device.str()
+                   + (spec.name.starts_with("folder-") ? "folder" : "")
+                   + data_key(spec);
   return all.get(key, [&] {
     auto data = read_data(spec);
     return stream.run([&] {

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "hippo/core/number.hpp"
 #include "hippo/train/torch/data/shared_values.hpp"
 #include "hippo/train/torch/data/span_data.hpp"
 #include "hippo/train/torch/epoch.hpp"
@@ -341,12 +340,9 @@ std::unique_ptr<workload> make_span_workload(const workload_spec& spec,
                                              at::Device device,
                                              device_stream& stream) {
   static auto& all = *new shared_values<span_data>;
-  std::string key;
-  for (const auto& [name, x] : spec.options)
-    if (name.starts_with("data."))
-      key += '\n' + name + '=' + to_text(x);
-  auto data = all.get(
-    key, [&] { return std::make_shared<const span_data>(data_of(spec)); });
+  auto data = all.get(data_key(spec), [&] {
+    return std::make_shared<const span_data>(data_of(spec));
+  });
   tensor_map pretrained;
   if (const auto& path = std::get<std::string>(spec.options.at("weights"));
       !path.empty()) {

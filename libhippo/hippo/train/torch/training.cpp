@@ -92,13 +92,6 @@ expected<std::string> cpu_kind(unsigned threads) {
          + "-thread torch-" TORCH_VERSION;
 }
 
-/// Returns the first line of what LibTorch says; the others are advice on
-/// debugging.
-std::string first_line(const c10::Error& e) {
-  const std::string all = e.what_without_backtrace();
-  return all.substr(0, all.find('\n'));
-}
-
 /// Computes something small: a GPU that the driver knows may be of a kind that
 /// LibTorch has no kernels for, out of memory, or in use by another process
 /// alone.

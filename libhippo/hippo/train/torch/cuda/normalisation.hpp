@@ -32,14 +32,14 @@ namespace hippo::cuda {
 
 constexpr int norm_threads = 256;
 
-/// So many channels a block takes at most.
+/// The most channels that a block takes.
 constexpr int norm_channels_max = 64;
 
 /// About so many blocks work on large activations: two for each multiprocessor
 /// of an H100.
 constexpr int norm_blocks = 256;
 
-/// So many vectors a thread takes at least, unless there are fewer.
+/// The fewest vectors that a thread takes, unless there are fewer in all.
 constexpr int norm_vectors_a_thread = 4;
 
 /// Activations in memory: numbers of one type, by vectors of 16 bytes or one by
@@ -231,8 +231,8 @@ struct norm_limits {
     return above >= high ? high : above;
   }
 
-  /// What passes of a gradient `dy` where the result was `y`, or anything if
-  /// there is no activation.
+  /// Returns the part of a gradient `dy` that passes where the result was `y`,
+  /// which is anything if there is no activation.
   [[nodiscard]] HIPPO_HOST_DEVICE float passed(float dy, float y) const {
     return y <= low || y >= high ? 0.0F : dy;
   }
@@ -439,7 +439,7 @@ norm_results(const Threads& threads, const hippo_cuda_norm& x,
   });
 }
 
-/// What the way back reads of a vector.
+/// The numbers of a vector that the way back reads.
 template <class Layout>
 struct norm_gradient {
   typename Layout::numbers dy, y, x;

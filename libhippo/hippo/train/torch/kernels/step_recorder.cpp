@@ -13,10 +13,7 @@ namespace {
 /// there.
 step_recorder::record_function graph_recorder() {
   static const auto result = []() -> step_recorder::record_function {
-    void* library =
-      ::dlopen("libhippo_cuda_graph.so", RTLD_NOW | RTLD_LOCAL);
-    void* found =
-      library == nullptr ? nullptr : ::dlsym(library, "hippo_record_step");
+    void* found = cuda_graph_function("hippo_record_step");
     if (found == nullptr)
       TORCH_WARN("training without CUDA graphs: ", ::dlerror());
     return reinterpret_cast<step_recorder::record_function>(found);
@@ -25,6 +22,11 @@ step_recorder::record_function graph_recorder() {
 }
 
 } // namespace
+
+void* cuda_graph_function(const char* name) {
+  void* library = ::dlopen("libhippo_cuda_graph.so", RTLD_NOW | RTLD_LOCAL);
+  return library == nullptr ? nullptr : ::dlsym(library, name);
+}
 
 step_recorder::step_recorder(at::Device device)
   : step_recorder(device.is_cpu() ? nullptr : graph_recorder()) {}

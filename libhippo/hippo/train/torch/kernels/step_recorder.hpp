@@ -10,6 +10,9 @@
 
 namespace hippo {
 
+/// Returns a function of libhippo_cuda_graph.so, or null if it is not there.
+void* cuda_graph_function(const char* name);
+
 /// Runs steps of one shape again and again. On a GPU a step is recorded into a
 /// CUDA graph the second time and then launched as a whole, which spares the
 /// time that launching its kernels one by one takes. Bits are the same: the
