@@ -20,15 +20,16 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")),
 # A pattern that no sentence of a page may hold, and a better way to say it.
 MARKS = [
     (r"\bso many\b", "give the number, or 'as many X as'"),
-    (r"\b(?:of|from|to|by|than|with|into|beside|for|after|behind|until) what\b",
+    (r"\b(?:of|from|to|by|than|with|into|beside|for|after|until)"
+     r" what\b",
      "name the thing"),
     (r"(?i)\bwhoever\b", "name the person or the program"),
     (r"(?i)\bwhatever (?:is|was|has|it|they|that)\b", "name the thing"),
     (r"(?i)\bsomebody\b", "name the person or the program"),
-    (r"\b(?:those|them) (?:who|that) (?:is|are) there\b", "'present', or 'all'"),
+    (r"\b(?:those|them) (?:who|that) (?:is|are) there\b",
+     "'present', or 'all'"),
     (r"(?<!device )\bkinds? of\b",
      "a kind is a 'device kind'; else say 'sort', 'type' or 'form'"),
-    (r"\b[Ll]ikewise of\b", "name the thing"),
 ]
 # A sentence whose subject is a pronoun instead of a noun.
 OPENING = re.compile(r"^(?:What|Who|Whoever|Whatever|Whose|Whom|Of what)\b")
@@ -40,8 +41,7 @@ TERMS = re.compile(r"\b(?:rungs?|trainers?|leases?|lanes?|stage trees?"
 
 def prose(text):
     """The paragraphs, items and cells of a page, with their line numbers."""
-    text = re.sub(r"(?ms)^```.*?^```|<!-- (\S+) begins -->.*?<!-- \1 ends -->"
-                  r"|<!-- bench/paper begins -->.*?<!-- bench/paper ends -->",
+    text = re.sub(r"(?ms)^```.*?^```|<!-- (\S+) begins -->.*?<!-- \1 ends -->",
                   lambda block: "\n" * block[0].count("\n"), text)
     found, paragraph, begin = [], [], 1
     for number, line in enumerate(text.splitlines() + [""], 1):
