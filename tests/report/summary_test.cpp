@@ -58,10 +58,7 @@ TEST(Text, BriefParametersReadLikeCalls) {
   EXPECT_EQ(brief(nullptr), "");
 }
 
-TEST(Text, ClocksAndShares) {
-  EXPECT_EQ(clock_text(42.9), "0:42");
-  EXPECT_EQ(clock_text(3723), "1:02:03");
-  EXPECT_EQ(clock_text(std::nan("")), "0:00");
+TEST(Text, Shares) {
   EXPECT_EQ(percent(1, 3), "33 %");
   EXPECT_EQ(percent(1, 0), "0 %");
 }
