@@ -103,7 +103,7 @@ listing list_studies(const std::vector<study_summary>& studies) {
                     {"algorithm", cell_look::text, false},
                     {"workload", cell_look::text, false},
                     {"weight", cell_look::number, false},
-                    {"reason", cell_look::text, false},
+                    {"reason", cell_look::text, false, 0, false, true},
                     {"uid", cell_look::text, false}};
   for (const auto& x : studies) {
     json value;
@@ -155,6 +155,8 @@ listing list_studies(const std::vector<study_summary>& studies) {
 listing list_trials(const std::vector<trial_summary>& trials,
                     const json& measured, const goals& wanted) {
   const bool has_several = !wanted.metrics.empty();
+  const bool any_failure = std::ranges::any_of(
+    trials, [](const auto& x) { return !x.failure.empty(); });
   listing result;
   result.columns = {{"trial", cell_look::number},
                     {"state"},
@@ -164,7 +166,7 @@ listing list_trials(const std::vector<trial_summary>& trials,
                     {"asked", cell_look::number},
                     {"shared", cell_look::number},
                     {"params", cell_look::brief},
-                    {"failure", cell_look::text, false},
+                    {"failure", cell_look::text, any_failure, 0, false, true},
                     {"chosen", cell_look::text, false},
                     {"predicted", cell_look::number, false},
                     {"untrained", cell_look::number, false}};

@@ -137,6 +137,21 @@ TEST(ListingTest, Json) {
   EXPECT_TRUE(x[2]["best"].is_null());
 }
 
+TEST(ListingTest, DataMayHaveMoreThanTables) {
+  auto list = sample();
+  list.columns.push_back({"why", cell_look::text, false, 0, false, true});
+  for (auto& row : list.rows)
+    row.emplace_back("x");
+  listing_view view;
+  EXPECT_EQ(render(list, view)->find("why"), std::string::npos);
+  view.format = listing_format::json;
+  const auto x = json::parse(*render(list, view));
+  EXPECT_EQ(x[0]["why"], "x");
+  EXPECT_FALSE(x[0].contains("lr"));
+  view.format = listing_format::csv;
+  EXPECT_NE(render(list, view)->find(",why\r\n"), std::string::npos);
+}
+
 TEST(ListingTest, Yaml) {
   listing_view view;
   view.format = listing_format::yaml;

@@ -352,9 +352,10 @@ expected<std::string> render(const listing& x, const listing_view& view) {
       return i.failure();
     columns.push_back(*i);
   }
+  const bool is_data = view.format != listing_format::table;
   if (columns.empty())
     for (std::size_t i = 0; i < x.columns.size(); ++i)
-      if (x.columns[i].shown)
+      if (x.columns[i].shown || (is_data && x.columns[i].in_data))
         columns.push_back(i);
   chosen_rows rows;
   for (const auto& row : x.rows)

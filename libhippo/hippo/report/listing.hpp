@@ -27,6 +27,8 @@ struct listing_column {
   /// rank down, unless they are asked for by name; 0: never.
   int spare = 0;
   bool whole = false; ///< it is never cut
+  /// It is in JSON, YAML and CSV also where tables do not show it.
+  bool in_data = false;
 };
 
 /// What a verb lists: a row for each thing, a value for each column, null where
