@@ -221,12 +221,12 @@ class Failures(OwnCode):
 
     def test_crash(self):
         why = self.run_bad("os.kill(os.getpid(), 11)", head="import os")
-        self.assertEqual(why, "at step 3: the workload's process ended with "
+        self.assertEqual(why, "in step 2: the workload's process ended with "
                               "signal 11 (Segmentation fault)")
 
     def test_exit(self):
         why = self.run_bad("os._exit(3)", head="import os")
-        self.assertEqual(why, "at step 3: the workload's process ended with "
+        self.assertEqual(why, "in step 2: the workload's process ended with "
                               "exit code 3")
 
     def test_killed(self):
@@ -238,7 +238,7 @@ class Failures(OwnCode):
     def test_hang(self):
         why = self.run_bad("time.sleep(1000)", head="import time",
                            silence_seconds=0.5)
-        self.assertEqual(why, "at step 3: the workload's process said nothing "
+        self.assertEqual(why, "in step 2: the workload's process said nothing "
                               "for 0.5 s and was killed")
 
     def test_who_prints_does_not_hang(self):
