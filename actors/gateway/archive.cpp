@@ -177,18 +177,16 @@ expected<study_view> archive::view_of(stored_study study) {
   result.cost_max = known->cost_max;
   result.counts = *counts;
   result.step_seconds = trained->step_seconds();
+  const auto trained_for_it
+    = counts->delivered_steps
+      - std::min(counts->shared_steps, counts->delivered_steps);
   result.cost_seconds
-    = static_cast<double>(counts->delivered_steps
-                          - std::min(counts->shared_steps,
-                                     counts->delivered_steps))
-      * result.step_seconds;
+    = static_cast<double>(trained_for_it) * result.step_seconds;
   const auto own = trained->own_step_seconds(mean_step_seconds(*timings));
-  const auto seconds
-    = [own](std::uint64_t steps) { return static_cast<double>(steps) * own; };
-  result.saved_seconds = seconds(counts->shared_steps);
+  result.saved_seconds = static_cast<double>(counts->shared_steps) * own;
   const auto in_full = counts->pruned * known->max_steps;
-  result.stopped_seconds
-    = seconds(in_full - std::min(counts->pruned_steps, in_full));
+  const auto stopped = in_full - std::min(counts->pruned_steps, in_full);
+  result.stopped_seconds = static_cast<double>(stopped) * own;
   if (*best) {
     const auto time = improved(result.study.id, **best);
     if (!time)

@@ -24,8 +24,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t gap_columns = 2;
-/// A column is cut no further than this; one of text that leaves room for others
-/// no further than that.
+/// A column is cut no further than this; one of text, to keep others in the
+/// table, no further than that.
 constexpr std::size_t cut_columns_min = 4;
 constexpr std::size_t text_columns_min = 16;
 

@@ -5,7 +5,7 @@
 namespace hippo {
 
 /// A workload that knows which part of its training time is no time of steps:
-/// code that a study brings may make its model when its first step is asked for.
+/// code that a study brings may make its model when it is asked for a step.
 class setup_time {
 public:
   virtual ~setup_time() = default;
