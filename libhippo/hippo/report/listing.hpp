@@ -66,10 +66,11 @@ struct listing_view {
 /// numbers and all else as text; equal rows keep their order; rows with no
 /// value come last and pass no filter but `!=`.
 ///
-/// Of a table that is wider than `width`, spare columns are left out first; then
-/// the widest columns of text are cut, then the widest of all. It is wider only
-/// if its whole columns are. JSON is an array of objects, YAML the same; CSV is
-/// RFC 4180 with a header line, and lists and objects as JSON in its cells.
+/// Of a table that is wider than `width`, spare columns are left out. If that
+/// is not enough, the widest columns of text are cut, then the widest of all.
+/// It is wider only if its whole columns are. JSON is an array of objects, YAML
+/// the same; CSV is RFC 4180 with a header line, and lists and objects as JSON
+/// in its cells.
 /// @returns `errc::invalid_argument` naming an unknown column and the nearest
 ///          one, or what is wrong with a filter or an order
 expected<std::string> render(const listing& x, const listing_view& view);
