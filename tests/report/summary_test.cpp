@@ -97,7 +97,7 @@ TEST(Summary, RanksTrialsAndGivesTheFigures) {
   EXPECT_TRUE(has(text, "18  that the trials have got\n"));
   EXPECT_TRUE(has(text, "10  of the delivered, after merging\n"));
   EXPECT_TRUE(has(text, "9  in this run; 1 were there before"));
-  EXPECT_TRUE(has(text, "19.8 s  50 % of 39.5 s if trained alone"));
+  EXPECT_TRUE(has(text, "20 s  50 % of 40 s if trained alone"));
   EXPECT_TRUE(has(text, "killed by signal 9"));
   EXPECT_FALSE(has(text, "Failed trials"));
   EXPECT_FALSE(has(text, "Interrupted"));

@@ -121,8 +121,8 @@ void add_table(std::string& to, const time_preview& x) {
       saved(x.merged.device_seconds, x.alone.device_seconds), "");
   if (x.merged.wall_seconds > x.alone.wall_seconds * .99
       && x.merged.device_seconds < x.alone.device_seconds * .95)
-    add_line(to, "so many trainers are at the longest trials at once either "
-                 "way: merging saves them work, not you time");
+    add_line(to, "with so many trainers merging saves device time alone: fewer "
+                 "are enough");
   add_line(to, "means of " + std::to_string(x.simulations)
                  + " simulations; with merging on they took "
                  + duration_text(x.merged.wall_low) + " to "

@@ -221,9 +221,8 @@ void add_figures(page& out, const run_record& x) {
           + fixed(ratio, ratio < 100 ? 2 : 0) + " x as long");
   }
   row("saved by merging", duration_text(x.saved_device_seconds),
-      percent(x.saved_device_seconds, x.alone_device_seconds) + " of the "
-        + duration_text(x.alone_device_seconds)
-        + " of the delivered steps, each trial trained alone");
+      percent(x.saved_device_seconds, x.alone_device_seconds) + " of "
+        + duration_text(x.alone_device_seconds) + " if trained alone");
   if (!x.costs)
     return;
   double idle = 0;
