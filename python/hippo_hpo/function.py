@@ -260,9 +260,9 @@ class FunctionWorkload(Workload):
         return ctx
 
     def _train_step(self, hp: HyperParameters) -> None:
-        begin = time.monotonic()
-        is_first = self._run is None
-        if is_first:
+        begin: float | None = None
+        if self._run is None:
+            begin = time.monotonic()
             self._ctx = self._context(hp)
             self._run = self._function(self._ctx)
         assert self._ctx is not None
@@ -272,7 +272,7 @@ class FunctionWorkload(Workload):
         try:
             self._measure = next(self._run)
             self.step_seconds = time.monotonic() - self._ctx._begun
-            if is_first:
+            if begin is not None:
                 self._setup_seconds += self._ctx._begun - begin
         except StopIteration:
             raise RuntimeError(

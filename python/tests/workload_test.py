@@ -99,7 +99,7 @@ class Processes(unittest.TestCase):
                     time.sleep(0.2)
                     state = {"x": 0}
                     for step in ctx.steps(state=state):
-                        state["x"] += 1
+                        state["x"] += ctx.hp.lr(step)
                         yield lambda: {"x": state["x"]}
                 """))
         for options in [], ["--try"]:
