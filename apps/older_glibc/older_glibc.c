@@ -170,6 +170,21 @@ int mknodat(int folder, const char* path, mode_t mode, dev_t device) {
   return (int)syscall(SYS_mknodat, folder, path, mode, device);
 }
 
+// Since 2.34, and in Linux since 5.9.
+int close_range(unsigned first, unsigned last, int flags) {
+  if (syscall(SYS_close_range, first, last, flags) == 0)
+    return 0;
+  if (errno != ENOSYS)
+    return -1;
+  const long limit = sysconf(_SC_OPEN_MAX);
+  for (long file = first; file < limit && (unsigned long)file <= last; ++file)
+    if (flags == 0)
+      close((int)file);
+    else if (fcntl((int)file, F_GETFD) >= 0)
+      fcntl((int)file, F_SETFD, FD_CLOEXEC);
+  return 0;
+}
+
 // -- random numbers, since 2.36; numbers of 4 bytes come whole
 
 uint32_t arc4random(void) {
