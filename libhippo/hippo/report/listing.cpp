@@ -5,7 +5,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -174,9 +173,10 @@ struct table_column {
 
 std::size_t width_of(const std::vector<table_column>& xs,
                      std::size_t text_max = SIZE_MAX) {
-  auto result = gap_columns * (xs.size() - 1);
+  std::size_t result = 0;
   for (const auto& x : xs)
-    result += x.is_text() ? std::min(x.width, text_max) : x.width;
+    result += (result == 0 ? 0 : gap_columns)
+              + (x.is_text() ? std::min(x.width, text_max) : x.width);
   return result;
 }
 
@@ -223,14 +223,13 @@ std::string render_table(const listing& x,
     leave_out(shown, width);
   cut(shown, width, [](const auto& y) { return y.is_text(); });
   cut(shown, width, [](const auto& y) { return !y.what->whole; });
-  // The rest of a line is cut, but for what is whole.
-  std::size_t kept = 0;
-  std::size_t end = 0;
-  for (const auto& column : shown) {
-    end += column.width;
-    if (column.what->whole)
-      kept = end;
-    end += gap_columns;
+  // Lines are cut, but for what is whole.
+  const auto last = std::find_if(shown.rbegin(), shown.rend(),
+                                 [](const auto& y) { return y.what->whole; });
+  const std::vector<table_column> kept{shown.begin(), last.base()};
+  if (!kept.empty() && width_of(kept) >= width) {
+    width = width_of(kept);
+    shown = kept;
   }
   std::string result;
   for (std::size_t j = 0; j <= rows.size(); ++j) {
@@ -242,7 +241,7 @@ std::string render_table(const listing& x,
                 : pad_right(column.cells[j], column.width);
     }
     text.erase(text.find_last_not_of(' ') + 1);
-    result += fit(text, std::max(width, kept)) + '\n';
+    result += fit(text, width) + '\n';
   }
   return result;
 }
