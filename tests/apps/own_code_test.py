@@ -211,6 +211,14 @@ class Failures(OwnCode):
         why = self.run_bad("raise ValueError('no luck')")
         first, *lines = why.splitlines()
         self.assertEqual(first, "in step 2: ValueError: no luck")
+        rows = json.loads(self.hippo("trials", "s", "--state", "state", "-f",
+                                     "json").out)
+        self.assertEqual(
+            {"COMPLETE": None, "FAILED": first},
+            {x["state"]: x["failure"] and x["failure"].split("\n")[0]
+             for x in rows})
+        self.assertRegex(self.hippo("trials", "s", "--state", "state").out,
+                         r"\bfailure\n[^$]*FAILED .*  in step 2: V")
         line = self.read("train.py").splitlines().index(
             "            raise ValueError('no luck')") + 1
         self.assertRegex("\n".join(lines),
