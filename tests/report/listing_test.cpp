@@ -85,7 +85,7 @@ TEST(ListingTest, TablesFit) {
   }
   listing_view view;
   view.width = 36;
-  EXPECT_NE(shown(view).find("0.123456  1 min 16 s  lr=…"), std::string::npos)
+  EXPECT_NE(shown(view).find("0.123457  1 min 16 s  lr=…"), std::string::npos)
     << "texts are cut first: " << shown(view);
 }
 

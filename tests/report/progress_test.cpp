@@ -56,8 +56,8 @@ TEST(Progress, ShowsSharedStepsOfSomeStudies) {
   auto x = sample_view(1, 1);
   x.shared_steps = 140;
   EXPECT_EQ(lines_of(render_progress(x, 80, false)).back(),
-            "steps 240 asked for, 140 of them shared | merging saved 1 min "
-            "15 s of device time");
+            "steps 240 asked for, 140 shared | merging saved 1 min 15 s of "
+            "device time");
 }
 
 TEST(Progress, IsNeverTooWide) {

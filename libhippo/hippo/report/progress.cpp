@@ -184,7 +184,7 @@ std::string render_progress(const progress_view& x, std::size_t columns,
   const auto asked = std::to_string(x.asked_steps) + " asked for";
   steps.add(x.shared_steps
               ? " " + asked + ", " + std::to_string(*x.shared_steps)
-                  + " of them shared"
+                  + " shared"
               : " " + std::to_string(x.trained_steps) + " of "
                   + std::to_string(x.unique_steps) + " unique, " + asked);
   steps.add(" | merging saved ");
