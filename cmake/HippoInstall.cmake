@@ -18,6 +18,15 @@ set_target_properties(hippo-trainer-plain PROPERTIES
   BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/${own_from_bin}")
 target_link_options(hippo-trainer-plain PRIVATE -Wl,--disable-new-dtags)
 install(TARGETS hippo hippo-trainer-plain RUNTIME COMPONENT programs)
+# Where there is no help2man, there are no man pages.
+find_program(HELP2MAN help2man)
+if(HELP2MAN)
+  set(install_man_pages "execute_process(COMMAND_ERROR_IS_FATAL ANY COMMAND
+    \"${PROJECT_SOURCE_DIR}/scripts/man-pages\" \"$<TARGET_FILE:hippo>\"
+    \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/share/man/man1\")")
+  install(CODE "${install_man_pages}" COMPONENT man)
+  install(CODE "${install_man_pages}" COMPONENT package EXCLUDE_FROM_ALL)
+endif()
 if(TARGET hippo-trainer)
   # LibTorch is looked for
   # - where `cmake --install BUILD --component torch` copies it to (450 MB), for

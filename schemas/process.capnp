@@ -106,6 +106,10 @@ struct Answer $Cxx.name("ProcessAnswer") {
   size @8 :Workload.WorkloadSize;
   # Beside done, where the process knows it by then: how much there is to
   # compute. The last one told counts; unset = as before.
+
+  setupNanos @9 :UInt64;
+  # Beside done, of a train: of the time since the request, in nanoseconds, what
+  # was spent beside the steps: on data, on a model, on trying the code.
 }
 
 struct Description {

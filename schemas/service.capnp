@@ -197,8 +197,8 @@ struct StudyInfo {
     trial @14 :TrialInfo;
   }
   activeSeconds @15 :Float64;  # for how long it has been worked on
-  savedSeconds  @16 :Float64;  # device time that the shared steps would have
-                               # taken, by the mean of its workload
+  savedSeconds  @16 :Float64;  # device time that merging saved: shared steps by
+                               # the mean time of a step itself
   deliveredSteps @17 :UInt64;  # how far its trials have been trained, added up
   waiting @18 :Text;  # why nothing of it can be trained now, and what helps;
                       # empty if something can, or it is not to be

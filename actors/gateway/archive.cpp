@@ -163,6 +163,9 @@ expected<study_view> archive::view_of(stored_study study) {
   const auto trained = store_->load_trained(known->workload_key);
   if (!trained)
     return trained.failure();
+  const auto timings = store_->load_timings(known->workload_key);
+  if (!timings)
+    return timings.failure();
   auto uid = store_->load_uid(study.id);
   if (!uid)
     return uid.failure();
@@ -173,17 +176,17 @@ expected<study_view> archive::view_of(stored_study study) {
   result.workload_key = known->workload_key;
   result.cost_max = known->cost_max;
   result.counts = *counts;
-  const auto seconds = [&](std::uint64_t steps) {
-    return static_cast<double>(steps) * trained->step_seconds();
-  };
   result.step_seconds = trained->step_seconds();
-  result.saved_seconds = seconds(counts->shared_steps);
+  const auto trained_for_it
+    = counts->delivered_steps
+      - std::min(counts->shared_steps, counts->delivered_steps);
   result.cost_seconds
-    = seconds(counts->delivered_steps
-              - std::min(counts->shared_steps, counts->delivered_steps));
+    = static_cast<double>(trained_for_it) * result.step_seconds;
+  const auto own = trained->own_step_seconds(mean_step_seconds(*timings));
+  result.saved_seconds = static_cast<double>(counts->shared_steps) * own;
   const auto in_full = counts->pruned * known->max_steps;
-  result.stopped_seconds
-    = seconds(in_full - std::min(counts->pruned_steps, in_full));
+  const auto stopped = in_full - std::min(counts->pruned_steps, in_full);
+  result.stopped_seconds = static_cast<double>(stopped) * own;
   if (*best) {
     const auto time = improved(result.study.id, **best);
     if (!time)

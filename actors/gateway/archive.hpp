@@ -29,7 +29,8 @@ struct study_view {
   std::string algorithm;
   std::string workload_key;
   state_reader::trial_counts counts;
-  // Device time by the mean of a step of its workload.
+  // Device time by the mean of a step of its workload, all included; that
+  // which was not spent, by the mean of a step itself.
   double step_seconds = 0;    ///< that mean; 0: nothing was trained
   double cost_seconds = 0;    ///< of the steps that were trained for it
   double saved_seconds = 0;   ///< that shared steps would have taken

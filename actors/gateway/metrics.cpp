@@ -99,7 +99,7 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
              "Time in which trainers were at work for these plans, added up.")
     .sample(device_seconds);
   out.metric("saved_seconds", "gauge",
-             "Device time that sharing has avoided, an estimate.")
+             "Device time that merging has saved, an estimate.")
     .sample(saved_seconds);
   out.metric("leases_running", "gauge", "Paths that are being trained.")
     .sample(leases);

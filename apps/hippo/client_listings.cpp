@@ -77,23 +77,23 @@ listing list_studies(const std::vector<study_summary>& studies) {
     studies, [](const auto& x) { return !x.waiting.empty(); });
   listing result;
   result.columns = {{"id", cell_look::number},
-                    {"name"},
-                    {"state"},
+                    {"name", cell_look::text, true, 0, true},
+                    {"state", cell_look::text, true, 0, true},
                     {"waiting", cell_look::text, any_waits},
                     {"done", cell_look::number},
                     {"trials", cell_look::number},
                     {"best", cell_look::number},
-                    {"front", cell_look::number, any_front},
-                    {"hypervolume", cell_look::number, any_front},
-                    {"steps", cell_look::number},
-                    {"asked", cell_look::number},
-                    {"shared", cell_look::number},
-                    {"saved", cell_look::clock},
-                    {"active", cell_look::clock, false},
+                    {"front", cell_look::number, any_front, 5},
+                    {"hypervolume", cell_look::number, any_front, 6},
+                    {"steps", cell_look::number, true, 2},
+                    {"asked", cell_look::number, true, 4},
+                    {"shared", cell_look::number, true, 3},
+                    {"saved", cell_look::duration, true, 1},
+                    {"active", cell_look::duration, false},
                     {"cost", cell_look::number, false},
                     {"budget", cell_look::number, false},
-                    {"left", cell_look::clock, false},
-                    {"deadline", cell_look::clock, false},
+                    {"left", cell_look::duration, false},
+                    {"deadline", cell_look::duration, false},
                     {"metric", cell_look::text, false},
                     {"direction", cell_look::text, false},
                     {"constraints", cell_look::text, false},
@@ -103,7 +103,7 @@ listing list_studies(const std::vector<study_summary>& studies) {
                     {"algorithm", cell_look::text, false},
                     {"workload", cell_look::text, false},
                     {"weight", cell_look::number, false},
-                    {"reason", cell_look::text, false},
+                    {"reason", cell_look::text, false, 0, false, true},
                     {"uid", cell_look::text, false}};
   for (const auto& x : studies) {
     json value;
@@ -155,6 +155,8 @@ listing list_studies(const std::vector<study_summary>& studies) {
 listing list_trials(const std::vector<trial_summary>& trials,
                     const json& measured, const goals& wanted) {
   const bool has_several = !wanted.metrics.empty();
+  const bool any_failure = std::ranges::any_of(
+    trials, [](const auto& x) { return !x.failure.empty(); });
   listing result;
   result.columns = {{"trial", cell_look::number},
                     {"state"},
@@ -164,7 +166,7 @@ listing list_trials(const std::vector<trial_summary>& trials,
                     {"asked", cell_look::number},
                     {"shared", cell_look::number},
                     {"params", cell_look::brief},
-                    {"failure", cell_look::text, false},
+                    {"failure", cell_look::text, any_failure, 0, false, true},
                     {"chosen", cell_look::text, false},
                     {"predicted", cell_look::number, false},
                     {"untrained", cell_look::number, false}};

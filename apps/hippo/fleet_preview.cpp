@@ -83,7 +83,7 @@ private:
 std::string limits_text(const fleet_limits& x) {
   std::string result;
   if (x.deadline_seconds)
-    result += "take at most " + fleet_time_text(*x.deadline_seconds);
+    result += "take at most " + duration_text(*x.deadline_seconds);
   if (x.budget)
     result += (result.empty() ? "" : " and ")
               + ("cost at most " + significant(*x.budget, 6));

@@ -3,7 +3,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdlib>
+#include <string_view>
+#include <system_error>
 
 namespace hippo {
 
@@ -17,6 +20,17 @@ terminal_size size_of_terminal(int fd) {
   if (size.ws_row > 0)
     result.rows = size.ws_row;
   return result;
+}
+
+std::size_t table_columns(int fd) {
+  const char* const wanted = std::getenv("COLUMNS");
+  const std::string_view text{wanted == nullptr ? "" : wanted};
+  std::size_t result = 0;
+  const auto read
+    = std::from_chars(text.data(), text.data() + text.size(), result);
+  const bool is_number
+    = read.ec == std::errc{} && read.ptr == text.data() + text.size();
+  return is_number && result > 0 ? result : size_of_terminal(fd).columns;
 }
 
 bool is_terminal(int fd) {

@@ -14,6 +14,10 @@ struct terminal_size {
 /// there is none.
 terminal_size size_of_terminal(int fd);
 
+/// Returns how wide tables may be that are written there: as `COLUMNS` says if
+/// it is set, else as the terminal is.
+std::size_t table_columns(int fd);
+
 /// Whether a file descriptor is a terminal.
 bool is_terminal(int fd);
 

@@ -199,6 +199,7 @@ class FunctionWorkload(Workload):
         self._is_loop = inspect.isgeneratorfunction(self._function)
         self._kept: dict[Any, Any] = {}
         self.step_seconds = 0.0  # the last one took, without what precedes it
+        self._setup_seconds = 0.0  # what precedes first steps took
         self._begin({"step": 0, "parts": None, "metrics": None})
 
     @property
@@ -259,7 +260,9 @@ class FunctionWorkload(Workload):
         return ctx
 
     def _train_step(self, hp: HyperParameters) -> None:
+        begin: float | None = None
         if self._run is None:
+            begin = time.monotonic()
             self._ctx = self._context(hp)
             self._run = self._function(self._ctx)
         assert self._ctx is not None
@@ -269,6 +272,8 @@ class FunctionWorkload(Workload):
         try:
             self._measure = next(self._run)
             self.step_seconds = time.monotonic() - self._ctx._begun
+            if begin is not None:
+                self._setup_seconds += self._ctx._begun - begin
         except StopIteration:
             raise RuntimeError(
                 f"the function ended at step {self._step}: its loop must go on "
@@ -283,6 +288,12 @@ class FunctionWorkload(Workload):
             raise TypeError(
                 f"the function yields {self._measure!r}: yield a function that "
                 "measures, `yield lambda: {\"val_accuracy\": ...}`")
+
+    def take_setup_seconds(self) -> float:
+        """Returns how long the function has worked before its loops since the
+        last call."""
+        result, self._setup_seconds = self._setup_seconds, 0.0
+        return result
 
     def where(self) -> str:
         """Says where training is, as the function counts."""

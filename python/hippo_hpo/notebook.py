@@ -79,7 +79,7 @@ def card_of(info: StudyInfo) -> str:
             f"{best.number}<br><span style=\"opacity:.7\">"
             f"{html.escape(values)}</span>"))
     rows.append(_row("time", _seconds(info.active_seconds)
-                     + (f", {_seconds(info.saved_seconds)} saved by sharing"
+                     + (f", {_seconds(info.saved_seconds)} saved by merging"
                         if info.saved_seconds >= 0.05 else "")))
     for name, text in ("reason", info.reason), ("waiting", info.waiting):
         if text:

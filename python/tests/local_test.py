@@ -35,6 +35,15 @@ def train(ctx):
         yield lambda: {"w": net["w"]}
 
 
+@hippo.workload(seed=1)
+def slow_to_begin(ctx):
+    time.sleep(1)
+    net = {"w": 0.0}
+    for step in ctx.steps(net=net):
+        net["w"] += ctx.hp.lr(step)
+        yield lambda: {"w": net["w"]}
+
+
 @hippo.workload
 def parabola(ctx):
     return (ctx.hp.x(0) - 0.25) ** 2
@@ -176,6 +185,15 @@ class Local(unittest.TestCase):
         table = study.results_dataframe()
         self.assertEqual(18, len(table))
         self.assertEqual([0.5, 1.0], list(table["w"][:2]))
+
+    def test_what_merging_saves_counts_steps_and_no_starts(self):
+        study = self.optimize(slow_to_begin, SPACE, steps=6, algorithm="grid",
+                              objective=W)
+        info = study.info()
+        self.assertEqual(7, info.shared_steps)
+        # The mean step took a part of the second before the first one.
+        self.assertGreater(info.saved_seconds, 0)
+        self.assertLess(info.saved_seconds, 1)
 
     def test_the_same_call_runs_anew_what_failed_in_part(self):
         def run(**options):

@@ -94,7 +94,7 @@ class Cards(unittest.TestCase):
         for text in ("a<b", "study 7, asha, RUNNING", "2 of 8 finished",
                      "40 delivered, 30 trained: 25% shared", "0.875",
                      "at step 6 of trial 3", "lr = 0.1, kind = <script>",
-                     "1 min 15 s, 12.0 s saved by sharing"):
+                     "1 min 15 s, 12.0 s saved by merging"):
             self.assertIn(text, said)
 
     def test_before_the_first_trial_and_when_it_waits(self):

@@ -89,6 +89,36 @@ class Processes(unittest.TestCase):
         self.assertIn("size() has x; it may have operations",
                       trainer.ask("init").failed.message)
 
+    def test_time_before_the_loop_is_no_time_of_steps(self):
+        with open(self.path, "a") as file:
+            file.write(textwrap.dedent("""
+                import time
+
+                @hippo.workload
+                def slow(ctx):
+                    time.sleep(0.2)
+                    state = {"x": 0}
+                    for step in ctx.steps(state=state):
+                        state["x"] += ctx.hp.lr(step)
+                        yield lambda: {"x": state["x"]}
+                """))
+        for options in [], ["--try"]:
+            trainer = Trainer(*options, f"{self.path}:slow")
+            self.addCleanup(trainer.close)
+            trainer.ask("describe", process.processProtocolVersion)
+            trainer.setup()
+            trainer.ask("init")
+            first = trainer.train(0, 2, lr=[1])
+            self.assertEqual("done", first.which(), first)
+            # To try the code it is begun anew, and afterwards once more.
+            self.assertGreater(first.setupNanos, 0.5e9 if options else 0.2e9)
+            if options:
+                self.assertGreater(trainer.train(2, 3, lr=[1]).setupNanos,
+                                   0.2e9)
+            else:
+                self.assertEqual(0, trainer.train(2, 3, lr=[1]).setupNanos)
+            self.assertEqual(0, trainer.train(3, 4, lr=[1]).setupNanos)
+
     def test_goes_on_in_another_process(self):
         first, other = self.ready(), self.ready()
         file = os.path.join(self.folder.name, "state")

@@ -71,11 +71,19 @@ class Fake(Asking):
         self.assertEqual(
             self.ask("ls").out,
             "id  name      state     done  trials  best  steps  asked  shared"
-            "  saved\n"
+            "       saved\n"
             " 1  mnist     COMPLETE     3       3  0.72      6      6       2"
-            "   1:15\n"
+            "  1 min 15 s\n"
             " 2  slow-one  RUNNING      0       3     -      0      6       2"
-            "   1:15\n")
+            "  1 min 15 s\n")
+        # COLUMNS is heeded: what can be spared is left out, names are not.
+        self.assertEqual(
+            self.ask("ls", env={"COLUMNS": "70"}).out.splitlines()[0].split(),
+            ["id", "name", "state", "done", "trials", "best", "steps",
+             "shared", "saved"])
+        self.assertRegex(self.ask("ls", env={"COLUMNS": "20"}).out,
+                         r"^id  name      state\n 1  mnist     COMPLETE\n"
+                         r" 2  slow-one  RUNNING\n$")
 
     def test_ls_options(self):
         self.assertEqual(
@@ -204,7 +212,7 @@ class Fake(Asking):
         text = self.on_terminal("watch", "slow-one", columns=80,
                                 until=lambda x: x.count("asked for") > 2)
         for part in ["slow-one", "trainers 1/2 busy", "step 3 of 12",
-                     "6 asked for, 2 of them shared", "saved 1:15"]:
+                     "6 asked for, 2 shared", "saved 1 min 15 s"]:
             self.assertIn(part, CONTROL.sub("", text))
         self.assertRegex(text, r"\x1b\[[0-9]+A")
         self.assertLessEqual(max(map(len, re.split(

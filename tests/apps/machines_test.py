@@ -59,7 +59,7 @@ class Machines(Simulating):
         done = self.preview("--deadline", "5m", "--budget", "0.01", code=1)
         self.assertIn("nearest in time", done.out)
         self.assertIn("nearest in cost", done.out)
-        self.assertIn("take at most 0:05 and cost at most 0.01", done.err)
+        self.assertIn("take at most 5 min and cost at most 0.01", done.err)
         table = self.preview("--budget", "1000").out
         self.assertIn("<- cheapest", table)
         self.assertIn("soonest for 1000", table)

@@ -211,6 +211,14 @@ class Failures(OwnCode):
         why = self.run_bad("raise ValueError('no luck')")
         first, *lines = why.splitlines()
         self.assertEqual(first, "in step 2: ValueError: no luck")
+        rows = json.loads(self.hippo("trials", "s", "--state", "state", "-f",
+                                     "json").out)
+        self.assertEqual(
+            {"COMPLETE": None, "FAILED": first},
+            {x["state"]: x["failure"] and x["failure"].split("\n")[0]
+             for x in rows})
+        self.assertRegex(self.hippo("trials", "s", "--state", "state").out,
+                         r"\bfailure\n[^$]*FAILED .*  in step 2: V")
         line = self.read("train.py").splitlines().index(
             "            raise ValueError('no luck')") + 1
         self.assertRegex("\n".join(lines),
@@ -221,12 +229,12 @@ class Failures(OwnCode):
 
     def test_crash(self):
         why = self.run_bad("os.kill(os.getpid(), 11)", head="import os")
-        self.assertEqual(why, "at step 3: the workload's process ended with "
+        self.assertEqual(why, "in step 2: the workload's process ended with "
                               "signal 11 (Segmentation fault)")
 
     def test_exit(self):
         why = self.run_bad("os._exit(3)", head="import os")
-        self.assertEqual(why, "at step 3: the workload's process ended with "
+        self.assertEqual(why, "in step 2: the workload's process ended with "
                               "exit code 3")
 
     def test_killed(self):
@@ -238,7 +246,7 @@ class Failures(OwnCode):
     def test_hang(self):
         why = self.run_bad("time.sleep(1000)", head="import time",
                            silence_seconds=0.5)
-        self.assertEqual(why, "at step 3: the workload's process said nothing "
+        self.assertEqual(why, "in step 2: the workload's process said nothing "
                               "for 0.5 s and was killed")
 
     def test_who_prints_does_not_hang(self):

@@ -209,10 +209,11 @@ class Case(unittest.TestCase):
 
     def hippo(self, *args, code=0, env=None):
         """Runs hippo to its end."""
+        before = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
         said = subprocess.run(
             [HIPPO, *map(str, args)], stdin=subprocess.DEVNULL, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=PATIENCE,
-            env={**os.environ, **(env or {})})
+            env={**before, **(env or {})})
         self.assertEqual(said.returncode, code, said.stdout + said.stderr)
         return Done(said.returncode, said.stdout, said.stderr)
 

@@ -185,7 +185,7 @@ class Report(Case):
 
     def test_summary(self):
         for text in ["with-sha", "with-grid", "merge rate p",
-                     "k-wise merge rate q", "device time saved",
+                     "k-wise merge rate q", "saved by merging",
                      "report: " + self.report_folder]:
             self.assertIn(text, self.out)
         self.assertNotIn("\x1b", self.out)

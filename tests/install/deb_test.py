@@ -4,6 +4,7 @@ The environment says where the build is: HIPPO_BUILD. To install it into a
 fresh root file system: scripts/try-deb.
 """
 
+import gzip
 import os
 import pathlib
 import re
@@ -31,6 +32,10 @@ class Deb(unittest.TestCase):
                               check=True, text=True,
                               stdout=subprocess.PIPE).stdout.strip()
 
+    def output(self, *command):
+        return subprocess.run(command, check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+
     def test_what_it_says(self):
         self.assertEqual("hippo", self.field("Package"))
         self.assertRegex(self.package.name, r"^hippo_[\d.]+_\w+\.deb$")
@@ -45,7 +50,19 @@ class Deb(unittest.TestCase):
         self.assertEqual({
             "usr/bin/hippo", "usr/lib/systemd/system/hippo.service",
             "usr/lib/systemd/system/hippo-trainer.service",
-            "usr/share/doc/hippo/copyright"}, found)
+            "usr/share/doc/hippo/copyright"},
+            {x for x in found if "/man/" not in x})
+        verbs = re.findall(
+            r"(?m)^  ([a-z]+)  ",
+            self.output(self.root / "usr/bin/hippo", "--help"))
+        self.assertGreater(len(verbs), 30)
+        for name in ["hippo", "hippo-keys-add",
+                     *("hippo-" + x for x in verbs)]:
+            self.assertIn(f"usr/share/man/man1/{name}.1.gz", found)
+        page = gzip.decompress((
+            self.root / "usr/share/man/man1/hippo-run.1.gz").read_bytes())
+        self.assertIn(rb"hippo\-run \- Run studies on this machine", page)
+        self.assertIn(rb"\-\-trainers", page)
 
     def test_units_start_what_there_is(self):
         units = self.root / "usr/lib/systemd/system"

@@ -55,6 +55,19 @@ TEST(Usage, TimeSinceTheLastReportIsBooked) {
   EXPECT_DOUBLE_EQ(x.step_seconds(), .75);
 }
 
+TEST(Usage, AStepItselfTakesNoMoreThanWasMeasuredOrThanItsShare) {
+  usage x{at_second(0)};
+  auto report = report_at(4, 4); // a start of 10 s, and steps of 0.25 s
+  report.load_ns = 10 * second_ns;
+  report.train_ns = 1 * second_ns;
+  book(x, lease_at(first_trainer, 0, 0, 0), report, 12);
+  EXPECT_DOUBLE_EQ(x.step_seconds(), 3);
+  EXPECT_DOUBLE_EQ(x.trained().own_step_seconds(.25), .25);
+  EXPECT_DOUBLE_EQ(x.trained().own_step_seconds(0), 3) << "was not measured";
+  // Beside others a step takes less of the device than alone.
+  EXPECT_DOUBLE_EQ(x.trained().own_step_seconds(5), 3);
+}
+
 TEST(Usage, NothingTrainedTakesNoTimeAStep) {
   usage x{at_second(0)};
   EXPECT_EQ(x.step_seconds(), 0);

@@ -76,16 +76,17 @@ TEST_F(ProcessTest, WhatItSaysIsTheErrorAndItLivesOn) {
   const auto work = make();
   work->init();
   EXPECT_EQ(failure_of([&] { work->train(lr(form::constant(-1)), 0, 1); }),
-            "a negative rate\nin the third line");
+            "in step 0: a negative rate\nin the third line");
   work->init();
   EXPECT_EQ(work->evaluate().at("total"), 0);
 }
 
 TEST_F(ProcessTest, ACrashIsToldFromAnExitAndItIsStartedAgain) {
   for (const auto& [trouble, said] : std::map<std::string, std::string>{
-         {"crash", "ended with signal 6"},
-         {"exit", "ended with exit code 7"},
-         {"number", "answered what it was not asked"}}) {
+         {"crash", "in step 0: the workload's process ended with signal 6"},
+         {"exit", "in step 0: the workload's process ended with exit code 7"},
+         {"number", "in step 0: the workload's process answered what it was "
+                    "not asked"}}) {
     const auto work = make({{"trouble", trouble}});
     work->init();
     const auto why
@@ -223,7 +224,7 @@ TEST_F(ProcessTest, OfMuchOutputTheEndIsKept) {
   const auto work = make({{"trouble", "chatter"}});
   work->init();
   EXPECT_EQ(failure_of([&] { work->train(lr(form::constant(-1)), 0, 1); }),
-            "a negative rate\nin the third line");
+            "in step 0: a negative rate\nin the third line");
   const auto said = work->take_output();
   EXPECT_LE(said.size(), output_bytes_max);
   EXPECT_GT(said.size(), output_bytes_max - 200);

@@ -19,7 +19,7 @@ listing sample() {
   x.columns = {{"id", cell_look::number},
                {"name"},
                {"best", cell_look::number},
-               {"saved", cell_look::clock},
+               {"saved", cell_look::duration},
                {"params", cell_look::brief},
                {"lr", cell_look::number, false}};
   x.rows = {{1, "beta", 0.123456789, 75.5, {{"lr", 0.1}}, 0.1},
@@ -63,10 +63,10 @@ listing_view sorted(std::string sort) {
 }
 
 TEST(ListingTest, Table) {
-  EXPECT_EQ(shown({}), "id  name       best    saved  params\n"
-                       " 1  beta   0.123457     1:15  lr=0.1\n"
-                       " 2  alpha       0.9  1:00:00  lr=10\n"
-                       "10  gamma         -     0:00  lr=9\n");
+  EXPECT_EQ(shown({}), "id  name       best       saved  params\n"
+                       " 1  beta   0.123457  1 min 16 s  lr=0.1\n"
+                       " 2  alpha       0.9         1 h  lr=10\n"
+                       "10  gamma         -         0 s  lr=9\n");
 }
 
 TEST(ListingTest, TablesFit) {
@@ -84,9 +84,45 @@ TEST(ListingTest, TablesFit) {
     EXPECT_EQ(table.find('\x1b'), table.npos);
   }
   listing_view view;
-  view.width = 33;
-  EXPECT_NE(shown(view).find("params\n 1  beta"), std::string::npos)
-    << "the widest columns are cut first";
+  view.width = 36;
+  EXPECT_NE(shown(view).find("0.123457  1 min 16 s  lr=…"), std::string::npos)
+    << "texts are cut first: " << shown(view);
+}
+
+TEST(ListingTest, SpareColumnsAreLeftOutFirstAndWholeOnesNeverCut) {
+  listing x;
+  x.columns = {{"id", cell_look::number},
+               {"name", cell_look::text, true, 0, true},
+               {"state", cell_look::text, true, 0, true},
+               {"why"},
+               {"best", cell_look::number},
+               {"steps", cell_look::number, true, 1},
+               {"volume", cell_look::number, true, 2}};
+  const std::string name = "a-name-of-27-letters-or-so";
+  const std::string why = "it waits for a trainer";
+  x.rows = {{1, name, "COMPLETE", why, 0.123456, 12345, 99.5}};
+  listing_view view;
+  const auto heads = [&](std::size_t width) {
+    view.width = width;
+    const auto text = *render(x, view);
+    std::istringstream in{text.substr(0, text.find('\n'))};
+    std::string result;
+    for (std::string word; in >> word;)
+      result += (result.empty() ? "" : " ") + word;
+    EXPECT_NE(text.find(name), text.npos) << text;
+    if (width >= 70) {
+      EXPECT_NE(text.find("0.123456"), text.npos) << text;
+    }
+    return result;
+  };
+  EXPECT_EQ(heads(90), "id name state why best steps volume");
+  // All have room once the reason is cut to 16 columns, no less.
+  EXPECT_EQ(heads(83), "id name state why best steps volume");
+  EXPECT_EQ(heads(82), "id name state why best steps");
+  EXPECT_EQ(heads(74), "id name state why best");
+  EXPECT_EQ(heads(10), "id name state");
+  view.columns = {"name", "volume"}; // who asks for columns gets them
+  EXPECT_EQ(heads(34), "name volume");
 }
 
 TEST(ListingTest, Json) {
@@ -100,6 +136,21 @@ TEST(ListingTest, Json) {
                         {"saved", 75.5},
                         {"params", {{"lr", 0.1}}}}));
   EXPECT_TRUE(x[2]["best"].is_null());
+}
+
+TEST(ListingTest, DataMayHaveMoreThanTables) {
+  auto list = sample();
+  list.columns.push_back({"why", cell_look::text, false, 0, false, true});
+  for (auto& row : list.rows)
+    row.emplace_back("x");
+  listing_view view;
+  EXPECT_EQ(render(list, view)->find("why"), std::string::npos);
+  view.format = listing_format::json;
+  const auto x = json::parse(*render(list, view));
+  EXPECT_EQ(x[0]["why"], "x");
+  EXPECT_FALSE(x[0].contains("lr"));
+  view.format = listing_format::csv;
+  EXPECT_NE(render(list, view)->find(",why\r\n"), std::string::npos);
 }
 
 TEST(ListingTest, Yaml) {

@@ -74,6 +74,26 @@ TEST(PreviewJson, AnEmptyPreviewIsWhole) {
   EXPECT_FALSE(x.contains("estimate"));
 }
 
+TEST(PreviewText, TimesSayWhatMergingSaves) {
+  auto x = sample();
+  x.times = time_preview{4, 5, {100, 3000, 90, 95, 110},
+                         {400, 15000, 0, 400, 400}};
+  auto text = preview_text(x);
+  EXPECT_NE(text.find("\nmerging on                 1 min 40 s"
+                      "     1 min 30 s           50 min\n"),
+            text.npos)
+    << text;
+  EXPECT_NE(text.find("\nsaved by merging                 75 %"), text.npos)
+    << text;
+  EXPECT_EQ(text.find("so many trainers"), text.npos);
+  x.times->merged.wall_seconds = 404; // all trials at once: no time is saved
+  text = preview_text(x);
+  EXPECT_NE(text.find("so many trainers"), text.npos) << text;
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);)
+    EXPECT_LE(display_width(line), 80u) << line;
+}
+
 TEST(PreviewText, IsATableThatFits) {
   auto x = sample();
   auto text = preview_text(x);

@@ -43,21 +43,21 @@ TEST(Progress, ShowsEverything) {
   const auto text = render_progress(sample_view(2, 2), 80, false);
   const auto lines = lines_of(text);
   ASSERT_EQ(lines.size(), 5u);
-  EXPECT_EQ(lines[0], "hippo  0:42 elapsed, about 1:30 left");
+  EXPECT_EQ(lines[0], "hippo  42 s elapsed, about 1 min 30 s left");
   EXPECT_EQ(lines[1], "study-0 ████░░░░░░░░░░░░░░ 10/40  120 steps  "
                       "accuracy 0.912346 (trial 7)");
   EXPECT_EQ(lines[3],
             "trainers 1/2 busy | 1: lr 0.1, steps 4-6 1.9/s | 2: idle");
-  EXPECT_EQ(lines[4], "steps 60 of 100 unique, 240 asked for | saved 1:15 of "
-                      "device time");
+  EXPECT_EQ(lines[4], "steps 60 of 100 unique, 240 asked for | merging saved "
+                      "1 min 15 s of device time");
 }
 
 TEST(Progress, ShowsSharedStepsOfSomeStudies) {
   auto x = sample_view(1, 1);
   x.shared_steps = 140;
   EXPECT_EQ(lines_of(render_progress(x, 80, false)).back(),
-            "steps 240 asked for, 140 of them shared | saved 1:15 of device "
-            "time");
+            "steps 240 asked for, 140 shared | merging saved 1 min 15 s of "
+            "device time");
 }
 
 TEST(Progress, IsNeverTooWide) {

@@ -30,6 +30,20 @@ TEST(TimeEstimates, LearnsByConfigurationAndFallsBackToTheMean) {
   EXPECT_EQ(x.step_seconds(key), 4);
 }
 
+TEST(TimeEstimates, TheMeanStepIsOneOfAllThatWereMeasured) {
+  time_estimates x{{"batch_size"}};
+  EXPECT_EQ(x.mean_step_seconds(), 0);
+  x.learn(timed::load, 100, "gpu");
+  x.learn_step("32;", 2, 8, "gpu");
+  EXPECT_EQ(x.mean_step_seconds(), 4);
+  const auto known = x.take_unstored();
+  EXPECT_EQ(mean_step_seconds(known), 4);
+  EXPECT_EQ(mean_step_seconds({}), 0);
+  time_estimates next;
+  next.begin_with(known);
+  EXPECT_EQ(next.mean_step_seconds(), 4);
+}
+
 TEST(TimeEstimates, AnnouncesWhatMovesMuch) {
   time_estimates x;
   x.learn_step("", 1, 10);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "hippo/train/checkpoint_file.hpp"
+#include "hippo/train/setup_time.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
 
@@ -155,6 +156,28 @@ TEST_F(Run, MeasuresTimesSinceTheStopBefore) {
   EXPECT_EQ(reports[1].load_ns, 0);
   EXPECT_EQ(reports[1].train_ns, 10);
   EXPECT_EQ(reports[1].save_ns, 10) << "waits for what is being written";
+}
+
+TEST_F(Run, TimeBesideTheStepsOfACallIsLoading) {
+  struct slow_start final : summing_workload, setup_time {
+    std::uint64_t setup_ns() const noexcept override { return told_ns; }
+    std::uint64_t told_ns = 0;
+  } slow;
+  slow.on_train = [&](step_t from, step_t) {
+    slow.told_ns = from == 0 ? 3'000'000'000 : 0;
+    clock += 100'000 + slow.told_ns;
+  };
+  x.stages = {stage_of(1, 0, 2, 1)};
+  x.stops = {{2, true, false}};
+  lease_control other{x.stops};
+  ASSERT_FALSE(run(
+                 slow, present, kept, x, store, "toy", other, progress,
+                 [this] { return clock += 10; },
+                 [this](const stop_report& y) { reports.push_back(y); })
+                 .failure);
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_EQ(reports[0].train_ns, 200'020);
+  EXPECT_EQ(reports[0].load_ns, 3'000'000'020);
 }
 
 TEST_F(Run, TrainsOnWhileACheckpointIsWritten) {

@@ -132,7 +132,7 @@ expected<std::string> listing_options::render(const listing& x) {
     {"yaml", listing_format::yaml},
     {"csv", listing_format::csv}};
   view.format = formats.at(format);
-  view.width = size_of_terminal(STDOUT_FILENO).columns;
+  view.width = table_columns(STDOUT_FILENO);
   return hippo::render(x, view);
 }
 

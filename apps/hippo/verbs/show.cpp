@@ -68,15 +68,15 @@ std::string budget_line(const study_summary& x) {
   if (has_ended(x))
     return result;
   if (x.seconds_left && (x.cost_max || x.cost > 0 || x.deadline_left))
-    add("done in " + clock_text(*x.seconds_left), "; ");
+    add("done in " + duration_text(*x.seconds_left), "; ");
   if (!x.deadline_left)
     return result;
   if (*x.deadline_left < 0)
     add("its deadline has come", "; ");
   else
-    add("deadline in " + clock_text(*x.deadline_left), ", ");
+    add("deadline in " + duration_text(*x.deadline_left), ", ");
   if (x.seconds_left && *x.seconds_left > *x.deadline_left)
-    add("late by " + clock_text(*x.seconds_left - *x.deadline_left)
+    add("late by " + duration_text(*x.seconds_left - *x.deadline_left)
           + (x.needed.empty() ? ": no number of trainers would do"
                               : ": " + x.needed + " would do"),
         "; ");

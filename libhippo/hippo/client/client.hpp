@@ -83,7 +83,7 @@ struct study_summary {
   /// one best value; else empty. Of several metrics there is no `best`.
   std::string front{};
   double active_seconds = 0; ///< for how long it has been worked on
-  double saved_seconds = 0;  ///< device time that sharing avoided, an estimate
+  double saved_seconds = 0;  ///< device time that merging saved, an estimate
   /// Why nothing of it can be trained now, and what helps; else empty.
   std::string waiting{};
   // Device time, an estimate like `saved_seconds`.

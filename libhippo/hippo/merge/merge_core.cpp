@@ -351,10 +351,12 @@ merger_status merge_core::status() const {
   result.memory_bytes = memory_bytes();
   result.device_seconds = usage_.totals().busy_seconds;
   result.step_seconds = usage_.step_seconds();
+  const auto own
+    = usage_.trained().own_step_seconds(estimates_.mean_step_seconds());
   result.alone_seconds
-    = static_cast<double>(result.figures.delivered_steps) * result.step_seconds;
+    = static_cast<double>(result.figures.delivered_steps) * own;
   result.saved_seconds
-    = static_cast<double>(result.figures.shared_steps) * result.step_seconds;
+    = static_cast<double>(result.figures.shared_steps) * own;
   for (const auto& [id, x] : leases_.leases()) {
     const auto reached = x.progress.reached;
     const auto& where = x.work.stages[stage_index(x.work, reached + 1)];

@@ -93,10 +93,9 @@ usage::take_unstored(const std::string& workload_key) {
       - std::exchange(stored_device_seconds_, totals_.busy_seconds)};
 }
 
-double usage::step_seconds() const {
-  return trained_time{before_.steps + trained_steps_,
-                      before_.device_seconds + totals_.busy_seconds}
-    .step_seconds();
+trained_time usage::trained() const {
+  return {before_.steps + trained_steps_,
+          before_.device_seconds + totals_.busy_seconds};
 }
 
 void usage::check_invariants() const {

@@ -71,7 +71,9 @@ public:
   [[nodiscard]] std::uint64_t trained_steps() const { return trained_steps_; }
   /// Returns the mean time of a trained step, those of earlier runs included;
   /// 0: none was trained.
-  [[nodiscard]] double step_seconds() const;
+  [[nodiscard]] double step_seconds() const { return trained().step_seconds(); }
+  /// Returns what was trained, in earlier runs too.
+  [[nodiscard]] trained_time trained() const;
 
   void check_invariants() const;
 

@@ -21,4 +21,15 @@ std::optional<timed> timed_from(std::string_view text) {
   return std::nullopt;
 }
 
+double mean_step_seconds(const std::vector<timing>& xs) {
+  double seconds = 0;
+  double count = 0;
+  for (const auto& x : xs)
+    if (x.what == timed::step && x.count > 0) { // else of a damaged row
+      seconds += x.seconds;
+      count += x.count;
+    }
+  return count > 0 ? seconds / count : 0;
+}
+
 } // namespace hippo

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "hippo/plan/workload_size.hpp"
 
@@ -41,5 +42,9 @@ struct timing {
   [[nodiscard]] double mean() const { return seconds / count; }
   friend bool operator==(const timing&, const timing&) = default;
 };
+
+/// Returns the mean time of a step, in seconds, of any values on any device; 0:
+/// none was measured.
+double mean_step_seconds(const std::vector<timing>& xs);
 
 } // namespace hippo

@@ -43,7 +43,7 @@ std::string mark_of(std::size_t i, const fleet_choice& x,
   };
   if (is(x.cheapest))
     add(limits.deadline_seconds
-          ? "cheapest by " + fleet_time_text(*limits.deadline_seconds)
+          ? "cheapest by " + duration_text(*limits.deadline_seconds)
           : std::string{"cheapest"});
   if (is(x.soonest))
     add(limits.budget ? "soonest for " + significant(*limits.budget, 6)
@@ -110,7 +110,7 @@ std::string missed_text(const fleet& machines, const fleet_choice& x,
   std::string result;
   for (const auto* y : missed) {
     const auto& value = fate == candidate_fate::late
-                          ? fleet_time_text(y->simulations > 0 ? y->seconds.mean
+                          ? duration_text(y->simulations > 0 ? y->seconds.mean
                                                          : y->seconds_bound)
                           : fixed(y->simulations > 0 ? y->cost.mean
                                                      : y->cost_bound,
@@ -189,15 +189,6 @@ json to_json(const fleet& machines, const fleet_candidate& x,
 
 } // namespace
 
-std::string fleet_time_text(double seconds) {
-  const bool known = std::isfinite(seconds) && seconds >= 0 && seconds < 1e15;
-  const auto minutes
-    = known ? static_cast<std::uint64_t>(std::llround(seconds / 60)) : 0;
-  const auto rest = std::to_string(minutes % 60);
-  return std::to_string(minutes / 60) + ':' + (rest.size() < 2 ? "0" : "")
-         + rest;
-}
-
 std::string fleet_text(const fleet& machines, const fleet_choice& x,
                        const fleet_limits& limits,
                        const std::vector<kind_source>& sources) {
@@ -210,9 +201,9 @@ std::string fleet_text(const fleet& machines, const fleet_choice& x,
     const auto& y = x.candidates[i];
     rows.push_back(
       {{name_of(machines, y), std::to_string(y.trainers),
-        fleet_time_text(y.seconds.mean) + " ("
-          + fleet_time_text(y.seconds.low) + '-'
-          + fleet_time_text(y.seconds.high) + ')',
+        duration_text(y.seconds.mean) + " ("
+          + duration_text(y.seconds.low) + " to "
+          + duration_text(y.seconds.high) + ')',
         fixed(y.cost.mean, 2),
         may_be_interrupted(machines, y) ? percent(y.lost_share, 1)
                                         : std::string{"-"}},
@@ -221,7 +212,7 @@ std::string fleet_text(const fleet& machines, const fleet_choice& x,
   auto result = lines_of(rows);
   if (limits.deadline_seconds)
     result += missed_text(machines, x, candidate_fate::late,
-                          "not by " + fleet_time_text(*limits.deadline_seconds)
+                          "not by " + duration_text(*limits.deadline_seconds)
                             + ": ");
   if (limits.budget)
     result += missed_text(machines, x, candidate_fate::dear,

@@ -13,9 +13,6 @@ struct kind_source {
   std::string text; ///< e.g. `from l4.yaml`; empty: nothing is known of it
 };
 
-/// A stretch of time in hours and minutes: `2:05`, `0:42`.
-std::string fleet_time_text(double seconds);
-
 /// A table of the machines that are worth taking, and which one to take; then
 /// what was left out, and where the times come from. At most 120 columns wide.
 std::string fleet_text(const fleet& machines, const fleet_choice& x,

@@ -111,8 +111,6 @@ child::child(spawn_plan& plan, const process_options& options) {
   plan.copy(prints.number(), STDERR_FILENO);
   plan.copy(theirs.number(), keeper_line);
   plan.own_group();
-  if (!options.folder.empty())
-    plan.work_in(options.folder);
   if (!options.scratch.empty())
     plan.set("HIPPO_SCRATCH", options.scratch);
   plan.set("OMP_NUM_THREADS", std::to_string(options.threads));
@@ -122,7 +120,7 @@ child::child(spawn_plan& plan, const process_options& options) {
   plan.set("PYTHONHASHSEED", "0");
   plan.set("CUBLAS_WORKSPACE_CONFIG", ":4096:8");
   auto command = options.command;
-  command.insert(command.begin(), *keeper);
+  command.insert(command.begin(), {*keeper, options.folder});
   auto pid = plan.start(command);
   if (!pid)
     throw std::runtime_error(pid.failure().message);

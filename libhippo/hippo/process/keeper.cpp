@@ -3,13 +3,14 @@
 // too, and wherever the program's children have gone, into sessions of their
 // own too.
 //
-//   keeper PROGRAM ARGUMENT...
+//   keeper FOLDER PROGRAM ARGUMENT...
 //
-// Descriptor 4 is the trainer's line. First the keeper writes an int to it: 0
-// once the program runs, else the errno of what failed. For each 't' that comes
-// over it the program and its group get SIGTERM. When a 'k' comes, when the
-// trainer closes it, or is gone, all is ended. The keeper ends as the program
-// does, when nothing of it is left.
+// The program works in FOLDER, from which its own name is looked up too if that
+// has a '/'; empty: where the keeper does. Descriptor 4 is the trainer's line.
+// First the keeper writes an int to it: 0 once the program runs, else the errno
+// of what failed. For each 't' that comes over it the program and its group get
+// SIGTERM. When a 'k' comes, when the trainer closes it, or is gone, all is
+// ended. The keeper ends as the program does, when nothing of it is left.
 //
 // A program of its own, since fork() alone would keep the trainer's memory, and
 // so small that it costs nothing. It is compiled into hippo_process
@@ -53,7 +54,7 @@ void ignore_signals() {
 }
 
 /// Becomes the program. @returns the errno of why it cannot
-int become(char** command, pid_t keeper) {
+int become(const char* folder, char** command, pid_t keeper) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != keeper)
@@ -63,6 +64,8 @@ int become(char** command, pid_t keeper) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (*folder != '\0' && ::chdir(folder) != 0)
+    return errno;
   ::execvp(command[0], command);
   return errno;
 }
@@ -176,7 +179,7 @@ void reap_orphans(pid_t program) {
 } // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2)
+  if (argc < 3)
     return 2;
   ::prctl(PR_SET_NAME, "hippo-keeper");
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -194,7 +197,7 @@ int main(int argc, char** argv) {
   const auto program = ::fork();
   int code = program < 0 ? errno : 0;
   if (program == 0) {
-    code = become(argv + 1, keeper);
+    code = become(argv[1], argv + 2, keeper);
     if (::write(told[1], &code, sizeof code) < 0)
       ::_exit(126);
     ::_exit(127);

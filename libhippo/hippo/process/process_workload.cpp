@@ -11,6 +11,7 @@
 #include "hippo/core/whole_file.hpp"
 #include "hippo/process/exchange_folder.hpp"
 #include "hippo/process/workload_process.hpp"
+#include "hippo/train/setup_time.hpp"
 
 namespace hippo {
 
@@ -18,7 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class process_workload final : public workload, public stoppable {
+class process_workload final : public workload,
+                               public stoppable,
+                               public setup_time {
 public:
   process_workload(process_options options, process_setup setup)
     : options_(std::move(options)), setup_(std::move(setup)) {
@@ -55,6 +58,10 @@ public:
 
   void train(const configuration& config, step_t from, step_t to) override {
     process_->train(config, from, to);
+  }
+
+  [[nodiscard]] std::uint64_t setup_ns() const noexcept override {
+    return process_->setup_ns();
   }
 
   metrics evaluate() override { return process_->evaluate(); }

@@ -44,10 +44,6 @@ void spawn_plan::copy(int from, int to) {
   ::posix_spawn_file_actions_adddup2(&files_, from, to);
 }
 
-void spawn_plan::work_in(const std::string& folder) {
-  ::posix_spawn_file_actions_addchdir_np(&files_, folder.c_str());
-}
-
 void spawn_plan::own_group() {
   ::posix_spawnattr_setpgroup(&attributes_, 0);
   flags_ |= POSIX_SPAWN_SETPGROUP;

@@ -22,9 +22,6 @@ public:
   void open(int fd, const char* path, int flags);
   /// Gives it this program's descriptor `from` as `to`.
   void copy(int from, int to);
-  /// Lets it work in a folder, from which its own name is looked up too if that
-  /// has a '/'.
-  void work_in(const std::string& folder);
   /// Puts it into a process group of its own: Ctrl-C on a terminal does not
   /// reach it, and whatever it starts can be ended along with it.
   void own_group();

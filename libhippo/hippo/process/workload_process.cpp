@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include <capnp/message.h>
@@ -31,6 +32,13 @@ namespace {
 
 /// How long a process may take to end once it is told to.
 constexpr std::chrono::milliseconds farewell_patience{2000};
+
+/// Says in which steps a call was, as code counts them.
+std::string steps_text(step_t from, step_t to) {
+  return to == from + 1 ? "in step " + std::to_string(from) + ": "
+                        : "in steps " + std::to_string(from) + " to "
+                            + std::to_string(to - 1) + ": ";
+}
 
 /// Of an answer, in bytes: metrics and tracebacks, nothing large.
 constexpr std::uint64_t answer_words_max = (64ull << 20) / sizeof(capnp::word);
@@ -260,7 +268,15 @@ void workload_process::train(const configuration& config, step_t from,
   std::memcpy(words.begin(), pieces.data(), words.asBytes().size());
   capnp::FlatArrayMessageReader read{words};
   request.setPieces(read.getRoot<schema::Configuration>());
-  x.answer(schema::ProcessAnswer::DONE);
+  setup_ns_ = 0;
+  try {
+    setup_ns_ = x.answer(schema::ProcessAnswer::DONE).getSetupNanos();
+  } catch (const std::runtime_error& why) {
+    const std::string_view said{why.what()};
+    if (said.starts_with("in step") || said.starts_with("before step "))
+      throw; // the code has said where it was
+    throw std::runtime_error(steps_text(from, to) + why.what());
+  }
 }
 
 metrics workload_process::evaluate() {

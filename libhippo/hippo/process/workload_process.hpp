@@ -58,6 +58,10 @@ public:
   /// How much there is to compute, as far as it has told.
   [[nodiscard]] workload_size size() const noexcept { return size_; }
 
+  /// What the last `train` spent beside its steps, in nanoseconds, as the
+  /// process tells.
+  [[nodiscard]] std::uint64_t setup_ns() const noexcept { return setup_ns_; }
+
   /// Ends it at once.
   void kill() noexcept { child_->kill(); }
 
@@ -83,6 +87,7 @@ private:
   answer_buffer answers_;    ///< what has come of them
   std::uint64_t number_ = 0; ///< of the last request
   workload_size size_;
+  std::uint64_t setup_ns_ = 0;
 };
 
 } // namespace hippo

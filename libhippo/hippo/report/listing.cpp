@@ -5,7 +5,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
@@ -24,8 +23,10 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t gap_columns = 2;
-/// A column is cut no further than this.
+/// A column is cut no further than this; one of text, to keep others in the
+/// table, no further than that.
 constexpr std::size_t cut_columns_min = 4;
+constexpr std::size_t text_columns_min = 16;
 
 std::optional<double> number_in(std::string_view text) {
   double result = 0;
@@ -154,42 +155,90 @@ std::optional<error> sort(const listing& x, const std::string& wanted,
 }
 
 bool is_on_the_right(cell_look look) {
-  return look == cell_look::number || look == cell_look::clock;
+  return look == cell_look::number || look == cell_look::duration;
 }
 
 using chosen_rows = std::vector<const std::vector<json>*>;
 
+/// A column of a table, as it is shown.
+struct table_column {
+  const listing_column* what;
+  std::vector<std::string> cells; ///< the first is its name
+  std::size_t width;
+
+  [[nodiscard]] bool is_text() const {
+    return !what->whole && !is_on_the_right(what->look);
+  }
+};
+
+std::size_t width_of(const std::vector<table_column>& xs,
+                     std::size_t text_max = SIZE_MAX) {
+  std::size_t result = 0;
+  for (const auto& x : xs)
+    result += (result == 0 ? 0 : gap_columns)
+              + (x.is_text() ? std::min(x.width, text_max) : x.width);
+  return result;
+}
+
+/// Leaves columns out until the rest has room, if its texts are cut.
+void leave_out(std::vector<table_column>& xs, std::size_t width) {
+  while (width_of(xs, text_columns_min) > width) {
+    const auto most = std::ranges::max_element(
+      xs, {}, [](const auto& x) { return x.what->spare; });
+    if (most->what->spare == 0)
+      return;
+    xs.erase(most);
+  }
+}
+
+/// Cuts the widest of some columns until all have room, or those are narrow.
+template <class Which>
+void cut(std::vector<table_column>& xs, std::size_t width, Which&& which) {
+  for (auto used = width_of(xs); used > width; --used) {
+    table_column* widest = nullptr;
+    for (auto& x : xs)
+      if (which(x) && x.width > cut_columns_min
+          && (widest == nullptr || x.width > widest->width))
+        widest = &x;
+    if (widest == nullptr)
+      return;
+    --widest->width;
+  }
+}
+
 std::string render_table(const listing& x,
                          const std::vector<std::size_t>& columns,
-                         const chosen_rows& rows, std::size_t width) {
-  std::vector<std::vector<std::string>> lines(rows.size() + 1);
-  std::vector<std::size_t> widths;
+                         const chosen_rows& rows, std::size_t width,
+                         bool may_leave_out) {
+  std::vector<table_column> shown;
   for (const auto i : columns) {
-    lines[0].push_back(x.columns[i].name);
-    for (std::size_t j = 0; j < rows.size(); ++j)
-      lines[j + 1].push_back(show_cell((*rows[j])[i], x.columns[i].look));
-    std::size_t widest = 0;
-    for (const auto& line : lines)
-      widest = std::max(widest, display_width(line.back()));
-    widths.push_back(widest);
+    table_column column{&x.columns[i], {x.columns[i].name}, 0};
+    for (const auto* row : rows)
+      column.cells.push_back(show_cell((*row)[i], column.what->look));
+    for (const auto& cell : column.cells)
+      column.width = std::max(column.width, display_width(cell));
+    shown.push_back(std::move(column));
   }
-  const auto gaps = gap_columns * (columns.size() - 1);
-  auto used = std::accumulate(widths.begin(), widths.end(), gaps);
-  while (used > width) {
-    auto widest = std::max_element(widths.begin(), widths.end());
-    if (*widest <= cut_columns_min)
-      break; // lines are cut below
-    --*widest;
-    --used;
+  if (may_leave_out)
+    leave_out(shown, width);
+  cut(shown, width, [](const auto& y) { return y.is_text(); });
+  cut(shown, width, [](const auto& y) { return !y.what->whole; });
+  // Lines are cut, but for what is whole.
+  const auto last = std::find_if(shown.rbegin(), shown.rend(),
+                                 [](const auto& y) { return y.what->whole; });
+  const std::vector<table_column> kept{shown.begin(), last.base()};
+  if (!kept.empty() && width_of(kept) >= width) {
+    width = width_of(kept);
+    shown = kept;
   }
   std::string result;
-  for (const auto& line : lines) {
+  for (std::size_t j = 0; j <= rows.size(); ++j) {
     std::string text;
-    for (std::size_t i = 0; i < columns.size(); ++i) {
-      text += i == 0 ? "" : std::string(gap_columns, ' ');
-      text += is_on_the_right(x.columns[columns[i]].look)
-                ? pad_left(line[i], widths[i])
-                : pad_right(line[i], widths[i]);
+    for (const auto& column : shown) {
+      text += text.empty() ? "" : std::string(gap_columns, ' ');
+      text += is_on_the_right(column.what->look)
+                ? pad_left(column.cells[j], column.width)
+                : pad_right(column.cells[j], column.width);
     }
     text.erase(text.find_last_not_of(' ') + 1);
     result += fit(text, width) + '\n';
@@ -282,8 +331,8 @@ std::string show_cell(const json& x, cell_look look) {
     return "-";
   if (look == cell_look::number && x.is_number_float())
     return significant(x.get<double>(), 6);
-  if (look == cell_look::clock && x.is_number())
-    return clock_text(x.get<double>());
+  if (look == cell_look::duration && x.is_number())
+    return duration_text(x.get<double>());
   return printable(look == cell_look::brief ? brief(x) : plain_text(x));
 }
 
@@ -302,9 +351,10 @@ expected<std::string> render(const listing& x, const listing_view& view) {
       return i.failure();
     columns.push_back(*i);
   }
+  const bool is_data = view.format != listing_format::table;
   if (columns.empty())
     for (std::size_t i = 0; i < x.columns.size(); ++i)
-      if (x.columns[i].shown)
+      if (x.columns[i].shown || (is_data && x.columns[i].in_data))
         columns.push_back(i);
   chosen_rows rows;
   for (const auto& row : x.rows)
@@ -326,7 +376,7 @@ expected<std::string> render(const listing& x, const listing_view& view) {
     case listing_format::table:
       break;
   }
-  return render_table(x, columns, rows, view.width);
+  return render_table(x, columns, rows, view.width, view.columns.empty());
 }
 
 } // namespace hippo

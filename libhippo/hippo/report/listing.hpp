@@ -13,9 +13,9 @@ namespace hippo {
 /// How a column's values are shown in a table; other formats hold them whole.
 enum class cell_look {
   text,
-  number, ///< 6 significant digits, on the right
-  clock,  ///< seconds, as a clock shows them, on the right
-  brief,  ///< parameters, in short
+  number,   ///< 6 significant digits, on the right
+  duration, ///< seconds, with their units, on the right
+  brief,    ///< parameters, in short
 };
 
 /// A column of a listing.
@@ -23,6 +23,12 @@ struct listing_column {
   std::string name;
   cell_look look = cell_look::text;
   bool shown = true; ///< false: only where it is asked for by name
+  /// Where a table has not enough room, columns are left out from the highest
+  /// rank down, unless they are asked for by name; 0: never.
+  int spare = 0;
+  bool whole = false; ///< it is never cut
+  /// It is in JSON, YAML and CSV also where tables do not show it.
+  bool in_data = false;
 };
 
 /// What a verb lists: a row for each thing, a value for each column, null where
@@ -60,9 +66,11 @@ struct listing_view {
 /// numbers and all else as text; equal rows keep their order; rows with no
 /// value come last and pass no filter but `!=`.
 ///
-/// A table is never wider than `width`: the widest columns are cut until it
-/// fits. JSON is an array of objects, YAML the same; CSV is RFC 4180 with a
-/// header line, and lists and objects as JSON in its cells.
+/// Of a table that is wider than `width`, spare columns are left out. If that
+/// is not enough, the widest columns of text are cut, then the widest of all.
+/// It is wider only if its whole columns are. JSON is an array of objects, YAML
+/// the same; CSV is RFC 4180 with a header line, and lists and objects as JSON
+/// in its cells.
 /// @returns `errc::invalid_argument` naming an unknown column and the nearest
 ///          one, or what is wrong with a filter or an order
 expected<std::string> render(const listing& x, const listing_view& view);

@@ -107,8 +107,8 @@ void add_table(std::string& to, const time_preview& x) {
                    + pad_left(bound, 15) + pad_left(device, 17));
   };
   const auto times = [&](const char* name, const time_figures& y) {
-    row(name, clock_text(y.wall_seconds), clock_text(y.device_seconds),
-        y.lower_bound_seconds > 0 ? clock_text(y.lower_bound_seconds) : "-");
+    row(name, duration_text(y.wall_seconds), duration_text(y.device_seconds),
+        y.lower_bound_seconds > 0 ? duration_text(y.lower_bound_seconds) : "-");
   };
   const auto saved = [](double merged, double alone) {
     return percent(alone - merged, alone);
@@ -117,12 +117,16 @@ void add_table(std::string& to, const time_preview& x) {
       "device time", "at least");
   times("merging on", x.merged);
   times("merging off", x.alone);
-  row("saved", saved(x.merged.wall_seconds, x.alone.wall_seconds),
+  row("saved by merging", saved(x.merged.wall_seconds, x.alone.wall_seconds),
       saved(x.merged.device_seconds, x.alone.device_seconds), "");
+  if (x.merged.wall_seconds > x.alone.wall_seconds * .99
+      && x.merged.device_seconds < x.alone.device_seconds * .95)
+    add_line(to, "with so many trainers merging saves device time alone: fewer "
+                 "are enough");
   add_line(to, "means of " + std::to_string(x.simulations)
                  + " simulations; with merging on they took "
-                 + clock_text(x.merged.wall_low) + " to "
-                 + clock_text(x.merged.wall_high));
+                 + duration_text(x.merged.wall_low) + " to "
+                 + duration_text(x.merged.wall_high));
 }
 
 } // namespace

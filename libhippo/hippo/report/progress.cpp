@@ -176,19 +176,19 @@ std::string render_progress(const progress_view& x, std::size_t columns,
   columns = std::min(columns, printed_columns_max);
   text_line clock;
   clock.add("hippo", style::bold);
-  clock.add("  " + clock_text(x.elapsed_seconds) + " elapsed");
+  clock.add("  " + duration_text(x.elapsed_seconds) + " elapsed");
   if (x.seconds_left)
-    clock.add(", about " + clock_text(*x.seconds_left) + " left");
+    clock.add(", about " + duration_text(*x.seconds_left) + " left");
   text_line steps;
   steps.add("steps", style::bold);
   const auto asked = std::to_string(x.asked_steps) + " asked for";
   steps.add(x.shared_steps
               ? " " + asked + ", " + std::to_string(*x.shared_steps)
-                  + " of them shared"
+                  + " shared"
               : " " + std::to_string(x.trained_steps) + " of "
                   + std::to_string(x.unique_steps) + " unique, " + asked);
-  steps.add(" | saved ");
-  steps.add(clock_text(x.saved_device_seconds), style::good);
+  steps.add(" | merging saved ");
+  steps.add(duration_text(x.saved_device_seconds), style::good);
   steps.add(" of device time");
   return clock.str(columns, colour) + render_studies(x.studies, columns, colour)
          + render_trainers(x.trainers, columns, colour)

@@ -220,7 +220,7 @@ void add_figures(page& out, const run_record& x) {
         "of any order of work; took "
           + fixed(ratio, ratio < 100 ? 2 : 0) + " x as long");
   }
-  row("device time saved", duration_text(x.saved_device_seconds),
+  row("saved by merging", duration_text(x.saved_device_seconds),
       percent(x.saved_device_seconds, x.alone_device_seconds) + " of "
         + duration_text(x.alone_device_seconds) + " if trained alone");
   if (!x.costs)

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "hippo/core/number.hpp"
@@ -238,22 +239,35 @@ std::string counted(std::uint64_t count, std::string_view things) {
     count == 1 ? "" : "s");
 }
 
-std::string clock_text(double seconds) {
-  const bool known = std::isfinite(seconds) && seconds >= 0 && seconds < 1e15;
-  const auto total = known ? static_cast<std::uint64_t>(seconds) : 0;
-  const auto two = [](std::uint64_t x) {
-    return (x < 10 ? "0" : "") + std::to_string(x);
-  };
-  if (total < 3600)
-    return std::to_string(total / 60) + ':' + two(total % 60);
-  return std::to_string(total / 3600) + ':' + two(total / 60 % 60) + ':'
-         + two(total % 60);
-}
-
 std::string duration_text(double seconds) {
-  constexpr double clock_from = 120;
-  return seconds < clock_from ? fixed(seconds, 1) + " s"
-                              : clock_text(seconds);
+  struct unit {
+    std::uint64_t seconds;
+    const char* name;
+  };
+  static constexpr unit units[] = {
+    {86400, " d"}, {3600, " h"}, {60, " min"}, {1, " s"}};
+  if (!std::isfinite(seconds) || seconds < 0 || seconds >= 1e15)
+    return "0 s";
+  if (seconds < .1)
+    return significant(seconds, 2) + " s";
+  if (seconds < 9.95)
+    return significant(std::round(seconds * 10) / 10, 2) + " s";
+  if (seconds < 59.5)
+    return fixed(seconds, 0) + " s";
+  const auto largest = [](std::uint64_t x) {
+    return std::ranges::find_if(units,
+                                [x](const unit& y) { return x >= y.seconds; });
+  };
+  auto left = static_cast<std::uint64_t>(std::llround(seconds));
+  // What is rounded to the second of two units may be one of the first.
+  const auto step = std::next(largest(left))->seconds;
+  left = (left + step / 2) / step * step;
+  const auto unit = largest(left);
+  const auto next = std::next(unit);
+  auto result = std::to_string(left / unit->seconds) + unit->name;
+  if (const auto rest = left % unit->seconds / next->seconds; rest > 0)
+    result += ' ' + std::to_string(rest) + next->name;
+  return result;
 }
 
 std::string plain_text(const nlohmann::ordered_json& x) {

@@ -57,11 +57,8 @@ std::string percent(double part, double whole);
 /// @param things their name in the singular; the plural adds an s
 std::string counted(std::uint64_t count, std::string_view things);
 
-/// Returns a stretch of time as a clock shows it: `0:42`, `1:02:03`.
-std::string clock_text(double seconds);
-
-/// Returns a span for people: `31.4 s` below two minutes, else as a clock shows
-/// it.
+/// Returns a span for people, in its two largest units as the page does:
+/// `3.4 s`, `48 s`, `4 h 38 min`; `0 s` of what is no span.
 std::string duration_text(double seconds);
 
 /// Returns a value as text, whole: strings as they are, nothing for null.

@@ -120,6 +120,10 @@ public:
   [[nodiscard]] bool has_trained() const {
     return pool_.any_step.has_value();
   }
+  /// The mean time of a step of any values on any device; 0: none was measured.
+  [[nodiscard]] double mean_step_seconds() const {
+    return pool_.any_step.value(0);
+  }
   [[nodiscard]] double
   evaluate_seconds(const std::string* kind = nullptr) const {
     return seconds(timed::evaluate, kind).value_or(0);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -310,6 +311,14 @@ struct trained_time {
   /// The mean time of a step, in seconds; 0: none was trained.
   [[nodiscard]] double step_seconds() const {
     return steps == 0 ? 0 : device_seconds / static_cast<double>(steps);
+  }
+
+  /// The device time of a step alone, in seconds: without starts, loading,
+  /// measuring and saving, which are no part of what sharing steps saves.
+  /// @param measured the mean time of a step on a device that trains nothing
+  ///        else meanwhile; 0: unknown. Beside others it takes less of it.
+  [[nodiscard]] double own_step_seconds(double measured) const {
+    return measured > 0 ? std::min(measured, step_seconds()) : step_seconds();
   }
 };
 

@@ -9,6 +9,7 @@
 #include "hippo/core/name.hpp"
 #include "hippo/core/number.hpp"
 #include "hippo/core/utf8.hpp"
+#include "hippo/train/setup_time.hpp"
 #include "hippo/train/stop_queue.hpp"
 
 namespace hippo {
@@ -286,7 +287,13 @@ private:
           && failure->code != errc::resource_exhausted;
       return failure;
     }
-    const auto ns = next_.train_ns - before_ns;
+    auto ns = next_.train_ns - before_ns;
+    if (const auto* sets_up = dynamic_cast<const setup_time*>(&work_)) {
+      const auto setup_ns = std::min(sets_up->setup_ns(), ns);
+      next_.load_ns += setup_ns;
+      next_.train_ns -= setup_ns;
+      ns -= setup_ns;
+    }
     unsynced_ns_ += ns;
     if (ns > call_ns)
       steps_a_call_ = std::max<step_t>(steps_a_call_ / 2, 1);
