@@ -1,6 +1,7 @@
 #include "hippo/store/state_reader.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "hippo/core/nearest.hpp"
+#include "hippo/core/utf8.hpp"
 #include "hippo/store/plan_parts.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/sql_rows.hpp"
@@ -653,8 +655,25 @@ expected<study_id> state_reader::last_study() {
 }
 
 expected<std::uint64_t> state_reader::last_lease_epoch() {
-  return read_number("SELECT CAST(value AS INTEGER) FROM meta"
-                     " WHERE key = 'generation'");
+  const auto found = read_first<std::string>(
+    database_.prepare("SELECT value FROM meta WHERE key = 'generation'"),
+    [](sql_statement&) {}, [](const sql_statement& x) -> expected<std::string> {
+      return std::string{x.text(0)};
+    });
+  if (!found)
+    return found.failure();
+  if (!*found)
+    return std::uint64_t{0};
+  const auto& text = **found;
+  std::uint64_t result = 0;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, result);
+  if (read.ec == std::errc{} && read.ptr == end)
+    return result;
+  // Numbers of leases that were given before would be given again.
+  return damaged(path_, "its table 'meta' has the generation of leases '"
+                          + excerpt(text) + "', which is no number; "
+                          + damage_remedy(state_database_of(path_)));
 }
 
 } // namespace hippo
