@@ -936,7 +936,10 @@ void expect_told(const error& why, const std::string& state) {
 }
 
 TEST_F(StateFolderTest, DamageToTheFirstPageIsToldWithWhatHelps) {
-  commit(*open(), {study_saved{{study_id{1}, "a", "a.yaml", "text", "acc"}}});
+  stored_study study;
+  study.id = study_id{1};
+  study.name = "a";
+  commit(*open(), {study_saved{study}});
   std::ifstream in{path() + "/hippo.db", std::ios::binary};
   const std::string whole{std::istreambuf_iterator<char>{in}, {}};
   std::mt19937 random{1};

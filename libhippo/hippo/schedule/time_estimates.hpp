@@ -189,7 +189,7 @@ private:
   struct times {
     std::unordered_map<std::string, step_time> steps;
     mean any_step;
-    std::array<mean, 5> others; ///< by `timed`; not used of steps, nor of starts
+    std::array<mean, 5> others; ///< by `timed`, but for steps and starts
 
     [[nodiscard]] const mean& at(timed x) const {
       return others[static_cast<std::size_t>(x)];
