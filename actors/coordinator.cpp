@@ -8,6 +8,7 @@
 
 #include "checkpoint_space.hpp"
 #include "fault.hpp"
+#include "hippo/study/waiting.hpp"
 #include "memory_space.hpp"
 #include "submission.hpp"
 #include "supervision.hpp"
@@ -143,16 +144,6 @@ void reopen(coordinator_self self, const study_submission& x,
       });
 }
 
-/// Answers those who asked for studies while these were being restored.
-void answer_early(coordinator_state& st) {
-  for (auto& [id, promise] : std::exchange(st.asked_early, {})) {
-    if (const auto i = st.studies.find(id); i != st.studies.end())
-      promise.deliver(i->second.handle);
-    else
-      promise.deliver(not_running(id));
-  }
-}
-
 coordinator_status status_of(const coordinator_state& st) {
   coordinator_status result;
   for (const auto& [id, x] : st.studies)
@@ -160,11 +151,27 @@ coordinator_status status_of(const coordinator_state& st) {
       {id, x.name, x.workload_key, x.handle, x.no, x.ended});
   for (const auto& [key, x] : st.mergers)
     result.mergers.push_back({key, x.handle});
+  result.absent = st.unreadable;
+  for (const auto& kvp : st.awaited)
+    result.absent.emplace(kvp.first, being_read_text);
   result.memory_bytes_max = st.options.memory_bytes_max;
   return result;
 }
 
 } // namespace
+
+void answer_early(coordinator_state& st) {
+  std::erase_if(st.asked_early, [&](auto& x) {
+    auto& [id, promise] = x;
+    if (const auto i = st.studies.find(id); i != st.studies.end())
+      promise.deliver(i->second.handle);
+    else if (st.going && st.reading.empty() && !st.awaited.contains(id))
+      promise.deliver(not_running(id));
+    else
+      return false;
+    return true;
+  });
+}
 
 coordinator_state::~coordinator_state() {
   // Mergers first: none is to take its studies for gone and cancel what runs.
@@ -183,7 +190,7 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
   state.journal = std::move(journal);
   state.observer = std::move(observer);
   if (state.options.known)
-    if (auto read = read_last_numbers(state); !read)
+    if (auto read = read_what_was(state); !read)
       self->quit(to_caf_error(read.failure()));
   self->set_down_handler(
     [self](const caf::down_msg& msg) { note_down(self, msg); });
@@ -223,22 +230,28 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
       return promise;
     },
     [self](find_atom, study_id id) -> caf::result<study_actor> {
-      auto& st = self->state;
-      if (const auto i = st.studies.find(id); i != st.studies.end())
-        return i->second.handle;
-      if (st.going && st.reading.empty())
-        return not_running(id);
       auto promise = self->make_response_promise<study_actor>();
-      st.asked_early.emplace_back(id, promise);
+      self->state.asked_early.emplace_back(id, promise);
+      answer_early(self->state);
       return promise;
+    },
+    [self](cancel_atom, study_id id,
+           const std::string& why) -> caf::result<bool> {
+      auto promise = self->make_response_promise<bool>();
+      cancel_early(self, id, why, promise);
+      return promise;
+    },
+    [self](failed_atom, study_id id, const std::string& why) {
+      stored_study row; // the store has the rest
+      row.id = id;
+      fail_study(self, std::move(row), why);
     },
     [self](depot_atom, std::uint16_t port) {
       self->state.options.depot_port = port;
     },
     [self](go_atom) {
       self->state.going = true;
-      if (self->state.reading.empty())
-        answer_early(self->state);
+      answer_early(self->state);
       for (const auto& [key, x] : self->state.mergers)
         self->send(x.handle, go_atom::value);
     },
@@ -260,8 +273,7 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
     },
     [self](thought_atom, const std::string& key) {
       note_plan_read(self, key);
-      if (self->state.going && self->state.reading.empty())
-        answer_early(self->state);
+      answer_early(self->state);
     },
     [self](status_atom) { return status_of(self->state); },
   });

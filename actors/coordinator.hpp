@@ -51,6 +51,9 @@ struct coordinator_options {
   std::uint16_t depot_port = 0;
   /// Whether studies and mergers stay in memory when they have ended.
   bool keep_ended = true;
+  /// Whether every study of before that has not ended is submitted again, or
+  /// said to have failed.
+  bool restores = false;
   /// A merger without studies is kept for so long.
   std::chrono::seconds idle_merger_max{600};
 };
@@ -63,6 +66,13 @@ struct coordinator_state {
   /// Ends the studies and mergers that it has made.
   ~coordinator_state();
 
+  /// How a study ends that does not end by itself.
+  struct forced_end {
+    study_phase how = study_phase::failed; ///< or `cancelled`
+    std::string why;
+    /// Somebody who waits until it is stored.
+    std::optional<caf::typed_response_promise<bool>> who{};
+  };
   struct study_entry {
     std::string name;
     std::string workload_key;
@@ -74,7 +84,7 @@ struct coordinator_state {
     std::optional<study_no> no{};
     bool ended = false;
     bool restarting = false; ///< it ends, and is submitted again then
-    std::string failing;     ///< it ends, and has failed then, for this reason
+    std::optional<forced_end> ending; ///< once its actor is down
     bool is_full = false; ///< no new trials of it begin: see `memory_shares`
     bool is_room_told = false; ///< whether it knows that they may
   };
@@ -104,6 +114,13 @@ struct coordinator_state {
   journal_actor journal;
   observer_actor observer;
   std::map<study_id, study_entry> studies;  ///< by id
+  /// Studies that are to come, each with the number of its submission; 0: it
+  /// is yet to be submitted.
+  std::map<study_id, std::uint64_t> awaited;
+  std::uint64_t last_submission = 0;
+  /// Studies that have failed, which cannot be stored: what is there of them
+  /// cannot be read. By id, with the reason.
+  std::map<study_id, std::string> unreadable;
   std::map<std::string, merger_entry> mergers;   ///< by workload key
   std::map<std::string, plan_entry> reading;     ///< likewise
   /// When a merger has last died of a fault of its own, by workload key.
@@ -111,7 +128,7 @@ struct coordinator_state {
   study_id last_study{};
   std::uint64_t last_lease_epoch = 0;
   bool going = false;
-  /// Who asked for studies before then: they may be restored yet.
+  /// Who asked for studies that may come yet.
   std::vector<std::pair<study_id, caf::typed_response_promise<study_actor>>>
     asked_early;
   std::uint64_t submissions_under_way = 0;
@@ -123,6 +140,10 @@ struct coordinator_state {
   bool has_let_go = false; ///< of a study or plan, since it looked last
   bool collecting = false; ///< checkpoints of a workload that is idle
 };
+
+/// Answers those who asked for studies, as far as it is known by now whether
+/// these come.
+void answer_early(coordinator_state& st);
 
 /// Returns where trainers keep the checkpoints of a workload.
 std::string checkpoint_folder(const coordinator_state& st,

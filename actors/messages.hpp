@@ -327,6 +327,9 @@ struct coordinator_status {
   };
   std::vector<study_entry> studies; ///< in the order of submission
   std::vector<merger_entry> mergers;
+  /// Studies that have not ended and are not there, and why: they are being read
+  /// with their plan, or cannot be read.
+  std::map<study_id, std::string> absent{};
   /// What they may take in memory; nothing: no limit.
   std::optional<std::uint64_t> memory_bytes_max;
 };
@@ -340,10 +343,16 @@ using coordinator_actor = observer_actor::extend<
   // without it, it stays ended. Replies and errors as of `study_actor`.
   caf::replies_to<command_atom, study_submission,
                   study_command>::with<command_answer>,
-  // Replies with the study of that id, if leasing has not begun then once it has:
-  // studies are being restored. Errors: `errc::unknown_study` if it is not in
-  // memory, because it has ended or never was.
+  // Replies with the study of that id, once it is there if it may come: studies
+  // are being restored. Errors: `errc::unknown_study` if it is not in memory,
+  // because it has ended or never was.
   caf::replies_to<find_atom, study_id>::with<study_actor>,
+  // Cancels a study that has not started, for that reason, without waiting until
+  // it is read or has caught up. Replies with whether it has, once that is
+  // stored; else the study is to be told.
+  caf::replies_to<cancel_atom, study_id, std::string>::with<bool>,
+  // A study of before cannot be read, for that reason: it has failed.
+  caf::reacts_to<failed_atom, study_id, std::string>,
   // The port at which trainers that do not see the checkpoints get them; said
   // before the first study comes.
   caf::reacts_to<depot_atom, std::uint16_t>,

@@ -90,27 +90,30 @@ service::submit_all(std::vector<study_submission> xs) {
   return result;
 }
 
-void service::begin_all(std::vector<study_submission> xs) {
-  system_.spawn([xs = std::move(xs), to = caf::actor_cast<caf::actor>(self_),
+void service::begin(study_submission x) {
+  system_.spawn([x = std::move(x), to = caf::actor_cast<caf::actor>(self_),
                  coordinator = actors_.coordinator](
                   caf::event_based_actor* self) mutable {
-    for (auto& x : xs) {
-      const auto name = "study " + to_string(x.stored->id) + " ("
-                        + x.stored->name + ')';
-      self
-        ->request(coordinator, caf::infinite, submit_atom::value, std::move(x))
-        .then(
-          [self, to, name](study_id) {
-            self->send(to, notify_atom::value, study_start{name});
-          },
-          [self, to, name](const caf::error& why) {
-            self->send(to, notify_atom::value,
-                       study_start{name,
-                                   error{errc::io_failed,
-                                         self->system().render(why)}});
-          });
-    }
+    const auto name = "study " + to_string(x.stored->id) + " ("
+                      + x.stored->name + ')';
+    self
+      ->request(coordinator, caf::infinite, submit_atom::value, std::move(x))
+      .then(
+        [self, to, name](study_id) {
+          self->send(to, notify_atom::value, study_start{name});
+        },
+        [self, to, name](const caf::error& why) {
+          const auto code
+            = why == errc::cancelled ? errc::cancelled : errc::io_failed;
+          self->send(to, notify_atom::value,
+                     study_start{name,
+                                 error{code, self->system().render(why)}});
+        });
   });
+}
+
+void service::give_up(study_id id, const std::string& why) {
+  self_->send(actors_.coordinator, failed_atom::value, id, why);
 }
 
 void service::go() { self_->send(actors_.coordinator, go_atom::value); }

@@ -82,9 +82,12 @@ public:
   std::vector<std::optional<error>>
   submit_all(std::vector<study_submission> xs);
 
-  /// The same of studies of before, without waiting for them: what comes of
-  /// each is a message to `self()`, a `study_start`.
-  void begin_all(std::vector<study_submission> xs);
+  /// Has a study of before go on, without waiting for it: what comes of it is a
+  /// message to `self()`, a `study_start`.
+  void begin(study_submission x);
+
+  /// A study of before cannot be read: it has failed.
+  void give_up(study_id id, const std::string& why);
 
   /// Says which actor of the service an address is, of those that `self()`
   /// hears of when they end.

@@ -268,21 +268,36 @@ void note_started(coordinator_self self, study_id id,
   // Else an actor has died: what comes of it follows from that.
 }
 
-void start(coordinator_self self, study_submission x,
+/// Whether a submission is still wanted: its study may have been cancelled.
+bool is_awaited(const coordinator_state& st, study_id id,
+                std::uint64_t attempt) {
+  const auto i = st.awaited.find(id);
+  return i != st.awaited.end() && i->second == attempt;
+}
+
+caf::error was_cancelled(study_id id) {
+  return caf::make_error(errc::cancelled, "study " + to_string(id)
+                                            + " has been cancelled");
+}
+
+/// @param attempt the number of the submission
+void start(coordinator_self self, study_submission x, std::uint64_t attempt,
            submission_promise promise);
 
 /// Makes a study's actor, along with a merger if there is none.
 /// @returns why it cannot
 std::optional<error> make_study(coordinator_self self, study_submission& x,
+                                std::uint64_t attempt,
                                 submission_promise promise) {
   auto& st = self->state;
   const auto& spec = x.study->spec();
   const auto& stored = *x.stored;
   auto entry = merger_for(self, spec, [&] {
     return coordinator_state::plan_waiter{
-      [self, x, promise] { start(self, x, promise); },
-      [self, row = stored, promise](const error& why) mutable {
-        fail_study(self, row, "it cannot start: " + why.message);
+      [=] { start(self, x, attempt, promise); },
+      [=, row = stored](const error& why) mutable {
+        if (is_awaited(self->state, row.id, attempt))
+          fail_study(self, row, "it cannot start: " + why.message);
         promise.deliver(to_caf_error(why));
       }};
   });
@@ -292,7 +307,7 @@ std::optional<error> make_study(coordinator_self self, study_submission& x,
     return std::nullopt; // until its plan is read
   if ((*entry)->retiring) {
     (*entry)->waiting.push_back(
-      [self, x = std::move(x), promise] { start(self, x, promise); });
+      [=, x = std::move(x)] { start(self, x, attempt, promise); });
     return std::nullopt;
   }
   const auto id = stored.id;
@@ -307,6 +322,7 @@ std::optional<error> make_study(coordinator_self self, study_submission& x,
   made.study = std::make_shared<accepted_study>(*x.study);
   made.submitter = promise;
   auto& known = st.studies[id] = std::move(made);
+  st.awaited.erase(id);
   ++(*entry)->live_studies;
   const auto handle
     = self->spawn(study,
@@ -317,6 +333,7 @@ std::optional<error> make_study(coordinator_self self, study_submission& x,
                   caf::actor_cast<observer_actor>(self));
   known.handle = handle;
   self->monitor(handle);
+  answer_early(st);
   spdlog::info("coordinator: study {} is {}", number_of(id), stored.name);
   // For as long as it takes to do again what it did: others do not wait.
   self->request(handle, caf::infinite, start_atom::value)
@@ -329,14 +346,18 @@ std::optional<error> make_study(coordinator_self self, study_submission& x,
 }
 
 /// Whatever goes wrong is of this study alone.
-void start(coordinator_self self, study_submission x,
+void start(coordinator_self self, study_submission x, std::uint64_t attempt,
            submission_promise promise) {
+  if (!is_awaited(self->state, x.stored->id, attempt)) {
+    promise.deliver(was_cancelled(x.stored->id));
+    return;
+  }
   std::optional<error> why;
   stored_study row; // the store has the rest
   row.id = x.stored->id;
   row.name = x.stored->name;
   try {
-    why = make_study(self, x, promise);
+    why = make_study(self, x, attempt, promise);
   } catch (...) {
     why = error{errc::resource_exhausted, text_of(std::current_exception())};
   }
@@ -355,22 +376,36 @@ void start(coordinator_self self, study_submission x,
   promise.deliver(to_caf_error(*why));
 }
 
+/// A study is not taken in. One of before that has not ended has failed then.
+void refuse(coordinator_self self, const study_submission& x,
+            submission_promise promise, const error& why) {
+  if (x.stored && !has_ended(x.stored->state))
+    fail_study(self, *x.stored, "it cannot go on: " + why.message);
+  promise.deliver(to_caf_error(why));
+}
+
 } // namespace
 
 void submit(coordinator_self self, study_submission x,
             submission_promise promise) {
   auto& st = self->state;
+  // Since it was read, it may have ended.
+  if (st.options.restores && x.stored && !has_ended(x.stored->state)
+      && !st.awaited.contains(x.stored->id)) {
+    promise.deliver(was_cancelled(x.stored->id));
+    return;
+  }
   if (x.stored) // whoever has read it, and by whatever rules
     if (const auto why = x.study->restore(x.stored->algorithm,
                                           x.stored->trials_ahead)) {
-      promise.deliver(to_caf_error(*why));
+      refuse(self, x, promise, *why);
       return;
     }
   const auto& spec = x.study->spec();
   if (find_workload(st, spec.workload.name) == nullptr) {
-    promise.deliver(caf::make_error(errc::unknown_workload,
-                                    "no workload '" + spec.workload.name
-                                      + "'"));
+    refuse(self, x, promise,
+           {errc::unknown_workload,
+            "no workload '" + spec.workload.name + "'"});
     return;
   }
   std::vector<journal_record> records;
@@ -411,6 +446,7 @@ void submit(coordinator_self self, study_submission x,
   // the numbers of the leases of a merger that is yet to come.
   records.emplace_back(lease_epoch_begun{st.last_lease_epoch + 1});
   const auto id = x.stored->id;
+  const auto attempt = st.awaited[id] = ++st.last_submission;
   count_study(st, id, *x.study);
   // What takes memory is taken before anything is stored.
   const auto kept = std::make_shared<study_submission>(std::move(x));
@@ -419,12 +455,13 @@ void submit(coordinator_self self, study_submission x,
     ->request(st.journal, caf::infinite, commit_atom::value,
               journal_entry{std::move(records), {}})
     .then(
-      [self, kept, promise](std::uint64_t) {
+      [=](std::uint64_t) {
         --self->state.submissions_under_way;
-        start(self, std::move(*kept), promise);
+        start(self, std::move(*kept), attempt, promise);
       },
       [self, id, promise](caf::error& err) mutable {
         --self->state.submissions_under_way;
+        self->state.awaited.erase(id);
         self->state.memory.remove_study(id);
         promise.deliver(std::move(err));
       });
@@ -444,8 +481,7 @@ void note_plan_read(coordinator_self self, const std::string& key) {
       y.go_on();
 }
 
-/// Finds out which numbers earlier runs have given.
-expected<std::monostate> read_last_numbers(coordinator_state& st) {
+expected<std::monostate> read_what_was(coordinator_state& st) {
   auto& known = *st.options.known;
   const auto study = known.last_study();
   if (!study)
@@ -455,6 +491,14 @@ expected<std::monostate> read_last_numbers(coordinator_state& st) {
     return epoch.failure();
   st.last_study = *study;
   st.last_lease_epoch = *epoch;
+  if (!st.options.restores)
+    return std::monostate{};
+  const auto studies = known.load_studies();
+  if (!studies)
+    return studies.failure();
+  for (const auto& x : *studies)
+    if (!has_ended(x.state))
+      st.awaited.emplace(x.id, 0);
   return std::monostate{};
 }
 

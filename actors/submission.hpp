@@ -17,9 +17,10 @@ using submission_promise = caf::typed_response_promise<study_id>;
 void submit(coordinator_self self, study_submission x,
             submission_promise promise);
 
-/// Reads which numbers of studies and leases earlier runs have given.
+/// Reads which numbers of studies and leases earlier runs have given, and which
+/// studies are to come.
 /// REQUIRES: `st.options.known` is set.
-expected<std::monostate> read_last_numbers(coordinator_state& st);
+expected<std::monostate> read_what_was(coordinator_state& st);
 
 /// What is stored of a workload key was read, or cannot be.
 void note_plan_read(coordinator_self self, const std::string& key);

@@ -17,9 +17,6 @@ namespace {
 /// A merger that dies twice within this span will do so again.
 constexpr auto second_death_span = std::chrono::minutes(10);
 
-/// Trials that are read at a time.
-constexpr std::size_t trials_per_read = 10'000;
-
 /// Whether an actor has ended because nothing can be stored any more, which is
 /// no fault of its own.
 bool is_of_journal(const caf::error& reason) {
@@ -33,34 +30,43 @@ std::string text_of(coordinator_self self, const caf::error& reason) {
   return known ? known->what : self->system().render(reason);
 }
 
-/// The records by which the trials of a failed study end.
-std::vector<journal_record> ends_of_trials(state_reader* known,
-                                           study_id study,
-                                           const std::string& why) {
+using forced_end = coordinator_state::forced_end;
+
+/// The records by which a study ends along with its trials.
+std::vector<journal_record> records_of(state_reader* known, stored_study study,
+                                       const forced_end& end) {
   std::vector<journal_record> result;
-  if (known == nullptr)
-    return result;
-  for (std::uint64_t first = 0;;) {
-    auto trials = known->load_trials(study, first, trials_per_read);
-    if (!trials || trials->empty())
-      return result; // what cannot be read stays as it is
-    first = trials->back().trial + 1;
-    for (auto& x : *trials)
-      if (!has_ended(x.state)) {
-        x.state = trial_state::cancelled;
-        x.failure = why;
-        x.params.clear(); // stays as it is
-        result.emplace_back(trial_saved{study, std::move(x)});
-      }
+  const auto id = study.id;
+  study.state = end.how;
+  study.reason = end.why;
+  study.text.clear(); // has not changed
+  result.emplace_back(study_saved{std::move(study)});
+  if (end.how == study_phase::cancelled) {
+    study_command heard;
+    heard.what = study_command::verb::cancel;
+    heard.text = end.why;
+    result.emplace_back(event_added{id, {}, std::move(heard)});
   }
+  // What cannot be read stays as it is.
+  if (known != nullptr)
+    if (auto trials = known->load_open_trials(id))
+      for (auto& x : *trials) {
+        x.state = trial_state::cancelled;
+        x.failure = end.why;
+        x.params.clear(); // stays as it is
+        result.emplace_back(trial_saved{id, std::move(x)});
+      }
+  return result;
 }
 
 /// Takes a study out of memory.
 void forget(coordinator_self self, study_id id) {
   auto& st = self->state;
   st.memory.remove_study(id);
+  st.awaited.erase(id);
   note_let_go(self);
   auto entry = st.studies.extract(id);
+  answer_early(st);
   if (!entry || std::exchange(entry.mapped().ended, true))
     return;
   const auto merger = st.mergers.find(entry.mapped().workload_key);
@@ -70,11 +76,79 @@ void forget(coordinator_self self, study_id id) {
   merger->second.idle_since = self->clock().now();
 }
 
+/// What somebody is told who has submitted a study that ended before it began.
+caf::error refusal_of(const study_end& x, const std::string& why) {
+  const auto what = "study " + to_string(x.id) + " (" + x.name + ") has ";
+  return x.state == study_phase::cancelled
+           ? caf::make_error(errc::cancelled, what + "been cancelled")
+           : caf::make_error(errc::invalid_study, what + "failed: " + why);
+}
+
+/// Stores that a study has ended, and tells whoever waits for it.
+void store_end(coordinator_self self, stored_study stored, forced_end end,
+               std::optional<caf::typed_response_promise<study_id>> submitter) {
+  auto& st = self->state;
+  const auto id = stored.id;
+  study_end told{id, stored.name, end.how};
+  bool is_kept = false; // as it is stored
+  if (auto* known = st.options.known.get()) {
+    if (auto row = known->load_study(id)) {
+      stored = std::move(*row);
+      told.name = stored.name;
+      if (end.how == study_phase::cancelled && has_ended(stored.state)) {
+        is_kept = true; // it has ended by itself, just before
+        told.state = stored.state;
+      }
+    } else {
+      is_kept = true; // to change what cannot be read fails as well
+      st.unreadable[id] = end.why;
+    }
+  }
+  std::vector<journal_record> records;
+  if (!is_kept)
+    records = records_of(st.options.known.get(), std::move(stored), end);
+  const bool ends = !records.empty();
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value,
+              journal_entry{std::move(records), {}})
+    .then(
+      [=, end = std::move(end), submitter = std::move(submitter)](
+        std::uint64_t) mutable {
+        self->send(self->state.observer, notify_atom::value, told);
+        if (submitter)
+          submitter->deliver(refusal_of(told, end.why));
+        if (end.who)
+          end.who->deliver(ends);
+      },
+      [self](caf::error& err) { self->quit(std::move(err)); });
+}
+
+/// Ends a study of which no actor is left, or whose actor stores nothing more.
+void end_study(coordinator_self self, stored_study stored, forced_end end) {
+  auto& st = self->state;
+  const auto id = stored.id;
+  std::optional<caf::typed_response_promise<study_id>> submitter;
+  if (const auto i = st.studies.find(id); i != st.studies.end())
+    submitter = std::move(i->second.submitter);
+  forget(self, id);
+  // What its actor has given the journal comes first.
+  self
+    ->request(st.journal, caf::infinite, commit_atom::value, journal_entry{})
+    .then(
+      [=, stored = std::move(stored), end = std::move(end),
+       submitter = std::move(submitter)](std::uint64_t) mutable {
+        store_end(self, std::move(stored), std::move(end),
+                  std::move(submitter));
+      },
+      [self](caf::error& err) { self->quit(std::move(err)); });
+}
+
 /// Submits a study again, as the store has it by now.
 void submit_again(coordinator_self self, study_id id) {
   auto& st = self->state;
   const auto entry = st.studies.extract(id);
   auto submitter = std::move(entry.mapped().submitter);
+  st.awaited.emplace(id, 0);
   st.memory.remove_study(id);
   auto stored = st.options.known->load_study(id);
   if (!stored) {
@@ -117,9 +191,12 @@ void note_study_down(coordinator_self self, study_id id,
   }
   if (x.ended)
     return;
-  if (!x.failing.empty()) {
-    const auto why = x.failing;
-    fail_study(self, row_of(id, x), why);
+  if (x.ending) {
+    auto end = std::move(*x.ending);
+    if (end.how == study_phase::failed)
+      fail_study(self, row_of(id, x), end.why);
+    else
+      end_study(self, row_of(id, x), std::move(end));
     return;
   }
   if (is_of_journal(reason)) {
@@ -179,70 +256,51 @@ void note_merger_down(coordinator_self self, const std::string& key,
     self->send_exit(x.handle, caf::exit_reason::user_shutdown);
     // Once its actor is down, so that nothing of it is stored after that.
     if (again && known.is_of(id))
-      x.failing = (x.submitter
-                     ? "it could not be started: "
+      x.ending = forced_end{
+        study_phase::failed,
+        (x.submitter ? "it could not be started: "
                      : "what it asked for could not be carried out: ")
-                  + known.what;
+          + known.what};
     else if (again && known.study == 0)
-      x.failing = "the merger of its workload has died twice: "
-                  + text_of(self, reason);
+      x.ending = forced_end{study_phase::failed,
+                            "the merger of its workload has died twice: "
+                              + text_of(self, reason)};
     else
       x.restarting = true;
   }
-}
-
-/// Stores that a study has failed, and tells whoever waits for it.
-void store_failure(
-  coordinator_self self, stored_study stored, const std::string& why,
-  std::optional<caf::typed_response_promise<study_id>> submitter) {
-  auto& st = self->state;
-  const auto id = stored.id;
-  if (auto* known = st.options.known.get())
-    if (auto row = known->load_study(id))
-      stored = std::move(*row);
-  stored.state = study_phase::failed;
-  stored.reason = why;
-  stored.text.clear(); // has not changed
-  const study_end end{id, stored.name, study_phase::failed};
-  auto records = ends_of_trials(st.options.known.get(), id, why);
-  records.emplace_back(study_saved{std::move(stored)});
-  self
-    ->request(st.journal, caf::infinite, commit_atom::value,
-              journal_entry{std::move(records), {}})
-    .then(
-      [self, end, submitter = std::move(submitter),
-       why](std::uint64_t) mutable {
-        self->send(self->state.observer, notify_atom::value, end);
-        if (submitter)
-          submitter->deliver(caf::make_error(
-            errc::invalid_study,
-            "study " + to_string(end.id) + " (" + end.name + ") has failed: "
-              + why));
-      },
-      [self](caf::error& err) { self->quit(std::move(err)); });
 }
 
 } // namespace
 
 void fail_study(coordinator_self self, stored_study stored,
                 const std::string& why) {
+  spdlog::error("coordinator: study {} ({}) has failed: {}",
+                number_of(stored.id), stored.name, why);
+  end_study(self, std::move(stored), {study_phase::failed, why});
+}
+
+void cancel_early(coordinator_self self, study_id id, const std::string& why,
+                  caf::typed_response_promise<bool> promise) {
   auto& st = self->state;
-  const auto id = stored.id;
-  spdlog::error("coordinator: study {} ({}) has failed: {}", number_of(id),
-                stored.name, why);
-  std::optional<caf::typed_response_promise<study_id>> submitter;
-  if (const auto i = st.studies.find(id); i != st.studies.end())
-    submitter = std::move(i->second.submitter);
-  forget(self, id);
-  // What its actor has given the journal comes first.
-  self
-    ->request(st.journal, caf::infinite, commit_atom::value, journal_entry{})
-    .then(
-      [self, stored = std::move(stored), why,
-       submitter = std::move(submitter)](std::uint64_t) mutable {
-        store_failure(self, std::move(stored), why, std::move(submitter));
-      },
-      [self](caf::error& err) { self->quit(std::move(err)); });
+  const auto i = st.studies.find(id);
+  if (i == st.studies.end() ? !st.awaited.contains(id)
+                            : i->second.no || i->second.ended
+                                || i->second.ending || i->second.restarting) {
+    promise.deliver(false);
+    return;
+  }
+  spdlog::info("coordinator: study {} is cancelled before it has started",
+               number_of(id));
+  forced_end end{study_phase::cancelled, why, promise};
+  if (i == st.studies.end()) {
+    stored_study row; // the store has the rest
+    row.id = id;
+    end_study(self, std::move(row), std::move(end));
+    return;
+  }
+  // Once its actor is down, so that nothing of it is stored after that.
+  i->second.ending = std::move(end);
+  self->send_exit(i->second.handle, caf::exit_reason::user_shutdown);
 }
 
 stored_study row_of(study_id id, const coordinator_state::study_entry& x) {

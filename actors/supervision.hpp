@@ -18,6 +18,13 @@ stored_study row_of(study_id id, const coordinator_state::study_entry& x);
 void fail_study(coordinator_self self, stored_study stored,
                 const std::string& why);
 
+/// Cancels a study that has not started, whatever it is at: it is read, or does
+/// again what it did. As with any other command to cancel, that is stored as
+/// the last that the study has heard.
+/// @param promise is told whether it was, once that is stored
+void cancel_early(coordinator_self self, study_id id, const std::string& why,
+                  caf::typed_response_promise<bool> promise);
+
 /// An actor that the coordinator watches has ended. A study has failed then. A
 /// merger that dies for the first time for a while is made again with its
 /// studies, which go on from the store; if it dies again, the one has failed

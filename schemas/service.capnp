@@ -106,9 +106,12 @@ interface Study {
   cancel @8 (reason :Text) -> ();    # end now
   setWeight @9 (weight :Float64) -> ();  # share of the trainers, above 0
 
-  export @10 () -> (json :Text);
-  # All that is known of the study, as JSON: docs/report.md, one study. Fails
-  # with resource_exhausted beyond 200,000 results.
+  export @10 (after :Text) -> (json :Text, next :Text);
+  # All that is known of the study, as JSON: docs/report.md, one study. It comes
+  # in parts of about 1 MiB, or one trial or result: put together, they are the
+  # whole. `after` is empty for the first part, and then the `next` of the part
+  # before; an empty `next` = this was the last one. Fails with invalid_argument
+  # for any other `after`.
 
   # For studies with `algorithm: client`:
 

@@ -1,6 +1,7 @@
 #include "gateway/archive.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <tuple>
@@ -85,22 +86,6 @@ expected<std::vector<T>> read_bounded(std::size_t rows, bool& is_whole,
   return result;
 }
 
-/// Reads all of something that comes in parts.
-/// @param next reads the part after those that there are
-template <class T, class Next>
-expected<std::vector<T>> read_parts(std::size_t most, Next&& next) {
-  std::vector<T> result;
-  for (;;) {
-    auto part = next(result);
-    if (!part)
-      return part.failure();
-    if (part->empty() || result.size() > most)
-      return result;
-    result.insert(result.end(), std::make_move_iterator(part->begin()),
-                  std::make_move_iterator(part->end()));
-  }
-}
-
 } // namespace
 
 expected<archive::facts> archive::facts_of(const stored_study& study) {
@@ -144,14 +129,15 @@ archive::varied(const std::set<study_id>& studies) {
   return result;
 }
 
-expected<study_view> archive::view_of(stored_study study) {
+expected<study_view> archive::view_of(stored_study study, bool reads_text) {
   if (const auto i = ended_.find(study.id); i != ended_.end()) {
     auto result = i->second;
     result.study.text = study.text;
     if (result.study == study) // else it has gone on since
       return result;
   }
-  const auto known = facts_of(study);
+  const bool is_known = reads_text || facts_.contains(study.id);
+  const auto known = is_known ? facts_of(study) : expected<facts>{facts{}};
   if (!known)
     return known.failure();
   const auto counts = store_->count_trials(study.id);
@@ -200,7 +186,7 @@ expected<study_view> archive::view_of(stored_study study) {
   result.front = std::move(*front).value_or("");
   if (has_several_metrics(result.front))
     result.best.reset();
-  if (has_ended(result.study.state)) {
+  if (has_ended(result.study.state) && is_known) {
     limit(ended_, kept_studies_max);
     auto& kept = ended_[result.study.id] = result;
     kept.study.text.clear();
@@ -235,8 +221,10 @@ expected<std::vector<study_view>> archive::list() {
   if (!studies)
     return studies.failure();
   std::vector<study_view> result;
+  using clock = std::chrono::steady_clock;
+  const auto end = clock::now() + listed_texts_time;
   for (auto& x : *studies) {
-    auto view = view_of(x);
+    auto view = view_of(x, clock::now() < end);
     if (!view) { // what is damaged of one hides no other
       view = study_view{};
       view->study = std::move(x);
@@ -395,7 +383,7 @@ expected<std::string> archive::checkpoint_part(study_id study,
   return result;
 }
 
-expected<study_record> archive::record(study_id id) {
+expected<study_record> archive::head_of(study_id id) {
   const auto view = describe(id);
   if (!view)
     return view.failure();
@@ -428,71 +416,25 @@ expected<study_record> archive::record(study_id id) {
     if (result.wanted.metrics.size() > 1)
       result.front = std::move(told->front);
   }
-  // What is read comes to a bound, and then to an end.
-  std::size_t bytes = 0;
-  const auto counted = [&](auto read) {
-    auto part = read(bytes > exported_bytes_max ? 0 : rows_per_read);
-    if (part)
-      for (const auto& x : *part)
-        bytes += bytes_of(x);
-    return part;
-  };
-  const auto trials
-    = read_parts<stored_trial>(SIZE_MAX, [&](const auto& known) {
-        return counted([&](std::size_t rows) {
-          return store_->load_trials(
-            id, known.empty() ? 0 : known.back().trial + 1, rows);
-        });
-      });
-  if (!trials)
-    return trials.failure();
-  for (const auto& x : *trials) {
-    trial_record trial;
-    trial.id = x.trial;
-    trial.state = x.state;
-    trial.params = params(x);
-    trial.steps = x.steps;
-    trial.shared_steps = x.shared;
-    trial.failure = x.failure;
-    trial.why = x.why;
-    result.trials.push_back(std::move(trial));
-  }
+  const auto unique = store_->count_unique_steps(id);
+  if (!unique)
+    return unique.failure();
+  result.unique_steps = *unique;
   if (result.front)
-    for (auto& x : result.front->points)
-      if (x.trial < result.trials.size())
-        x.params = result.trials[x.trial].params;
-  const auto events
-    = read_parts<stored_event>(exported_results_max, [&](const auto& known) {
-        return counted([&](std::size_t rows) {
-          return store_->load_events(
-            id, known.empty() ? 0 : known.back().id, rows);
-        });
-      });
-  if (!events)
-    return events.failure();
-  if (events->size() > exported_results_max || bytes > exported_bytes_max)
-    return {errc::resource_exhausted,
-            "study '" + result.name + "' has more than "
-              + std::to_string(exported_results_max) + " results, or "
-              + std::to_string(exported_bytes_max >> 20)
-              + " MiB of them: ask for its trials and events in parts"};
-  std::set<std::pair<node_id, step_t>> states; // that it has heard
-  for (const auto& x : *events) {
-    const auto* y = std::get_if<trial_measured>(&x.what);
-    if (y == nullptr)
-      continue;
-    const auto trial = std::lower_bound(
-      result.trials.begin(), result.trials.end(), y->trial,
-      [](const trial_record& z, trial_no no) { return z.id < no; });
-    if (trial == result.trials.end() || trial->id != y->trial)
-      continue;
-    auto& known = trial->results;
-    const auto before = known.empty() ? 0 : known.back().step;
-    if (states.emplace(y->node, y->at).second && y->at > before)
-      result.unique_steps += y->at - before;
-    known.push_back({y->at, y->values});
-  }
+    for (auto& x : result.front->points) {
+      const auto trial = store_->load_trials(id, x.trial, 1);
+      if (!trial)
+        return trial.failure();
+      if (!trial->empty() && trial->front().trial == x.trial)
+        x.params = params(trial->front());
+    }
   return result;
+}
+
+expected<exported_part> archive::export_part(study_id id,
+                                             const std::string& after) {
+  return hippo::export_part(*store_, id, after,
+                            [=, this] { return head_of(id); });
 }
 
 expected<study_history*> archive::history_of(study_id id) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "gateway/limits.hpp"
+#include "gateway/study_export.hpp"
 #include "gateway/study_history.hpp"
 #include "hippo/report/record.hpp"
 #include "hippo/space/study.hpp"
@@ -80,7 +81,8 @@ public:
     return all ? expected<std::string>{timings_json(*all)} : all.failure();
   }
 
-  /// Returns all studies by their ids.
+  /// Returns all studies by their ids. Of some of many that it has not seen
+  /// before, what follows from their texts is left out: `listed_texts_time`.
   expected<std::vector<study_view>> list();
 
   /// Returns trials by their numbers, from `first` on; here and below, `most` 0
@@ -137,10 +139,8 @@ public:
                                         const std::string& file,
                                         std::uint64_t offset);
 
-  /// All that is known of a study.
-  /// @returns `errc::resource_exhausted` if that is more than
-  ///          `exported_results_max` results
-  expected<study_record> record(study_id study);
+  /// The text of all that is known of a study, in parts: study_export.hpp.
+  expected<exported_part> export_part(study_id study, const std::string& after);
 
   /// What a page shows of a study: `study_history::answer`.
   /// @param after what an earlier answer said: only what came since is wanted
@@ -201,7 +201,10 @@ private:
   /// Returns what was read of a study for pages so far.
   expected<study_history*> history_of(study_id study);
 
-  expected<study_view> view_of(stored_study study);
+  /// @param reads_text whether it may be read for what follows from it
+  expected<study_view> view_of(stored_study study, bool reads_text = true);
+  /// All that is known of a study but for its trials.
+  expected<study_record> head_of(study_id study);
   /// Returns when a study's best value was heard of.
   expected<std::optional<double>> improved(study_id study,
                                            const stored_trial& best);

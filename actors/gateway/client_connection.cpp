@@ -116,4 +116,13 @@ void client_connection::let_go(const error& why) {
   go_->reject(to_exception(why));
 }
 
+client_connection* slow_holder(const std::vector<client_connection*>& all) {
+  client_connection* result = nullptr;
+  for (auto* x : all)
+    if (x->is_behind() && !x->has_to_go()
+        && (result == nullptr || x->held() > result->held()))
+      result = x;
+  return result;
+}
+
 } // namespace hippo

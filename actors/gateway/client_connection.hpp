@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <vector>
 
 #include <kj/async.h>
 #include <kj/refcount.h>
@@ -107,5 +108,9 @@ private:
   kj::ForkedPromise<void> gone_;
   kj::Own<kj::PromiseFulfiller<void>> go_;
 };
+
+/// Who has to go so that others find memory: of those that are slow with what
+/// they hold, the one that holds the most. Null: nobody is.
+client_connection* slow_holder(const std::vector<client_connection*>& all);
 
 } // namespace hippo

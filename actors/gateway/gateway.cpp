@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <capnp/rpc-twoparty.h>
 #include <kj/compat/http.h>
@@ -338,15 +339,13 @@ private:
     if (std::exchange(is_reclaiming_, true))
       return;
     tasks_.add(kj::evalLater([this] {
-                 client_connection* most = nullptr;
-                 if (room_.somebody_starves())
-                   for (const auto& kvp : connections_)
-                     if (auto& x = *kvp.second;
-                         x.is_behind() && !x.has_to_go()
-                         && (most == nullptr || x.held() > most->held()))
-                       most = &x;
-                 if (most != nullptr)
-                   most->let_go(
+                 if (!room_.somebody_starves())
+                   return;
+                 std::vector<client_connection*> all;
+                 for (const auto& kvp : connections_)
+                   all.push_back(kvp.second);
+                 if (auto* const x = slow_holder(all))
+                   x->let_go(
                      {errc::resource_exhausted,
                       "others need the memory of what it does not send or take "
                       "in time"});

@@ -41,8 +41,7 @@ inline constexpr std::uint32_t events_per_call_max = 1000;
 inline constexpr std::size_t log_bytes_per_call_max = 64 << 10;
 inline constexpr std::size_t checkpoint_bytes_per_call_max = 1 << 20;
 inline constexpr std::size_t outputs_per_call_max = 16;
-inline constexpr std::size_t exported_results_max = 200'000;
-inline constexpr std::size_t exported_bytes_max = std::size_t{64} << 20;
+inline constexpr std::size_t values_per_read_max = 200'000;
 inline constexpr std::size_t shown_stages_max = 10'000;
 inline constexpr std::size_t shown_curves_max = 1000; ///< of a hyper-parameter
 inline constexpr double shown_timeline_seconds = 3600;
@@ -69,6 +68,14 @@ inline constexpr std::size_t rows_bytes_max = std::size_t{1} << 20;
 inline constexpr std::chrono::seconds health_age{1};
 inline constexpr std::chrono::seconds health_part_time{5};
 inline constexpr std::chrono::milliseconds health_answer_time{700};
+
+/// Whoever asks what runs hears what the journal has said last, if it has not
+/// answered by then.
+inline constexpr std::chrono::milliseconds journal_answer_time{300};
+
+/// How long a list waits for what is worked out of the texts of studies when it
+/// is asked for the first time; of the others the next one says it.
+inline constexpr std::chrono::milliseconds listed_texts_time{200};
 
 /// How long a call may wait for something to happen.
 inline constexpr std::chrono::milliseconds wait_max{60'000};

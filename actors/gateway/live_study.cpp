@@ -72,7 +72,10 @@ live_study_view live_view_of(study_view x, const live_view& live) {
   if (has_ended(stored.study.state))
     return result;
   if (running == live.studies.end()) {
-    if (const auto told = live.told.find(stored.study.id);
+    if (const auto absent = live.absent.find(stored.study.id);
+        absent != live.absent.end())
+      result.waiting = absent->second;
+    else if (const auto told = live.told.find(stored.study.id);
         told != live.told.end())
       result.waiting = told->second;
     return result;

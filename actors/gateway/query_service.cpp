@@ -161,14 +161,12 @@ kj::Promise<T> query_service::explore(client_work& client, F f) {
     });
 }
 
-kj::Promise<std::string> query_service::export_json(client_work& client,
-                                                    study_id study) {
-  return explore<std::string>(
-    client, [=](archive& x) -> expected<std::string> {
-      const auto record = x.record(study);
-      if (!record)
-        return record.failure();
-      return study_json(*record);
+kj::Promise<exported_part> query_service::export_part(client_work& client,
+                                                      study_id study,
+                                                      std::string after) {
+  return explore<exported_part>(
+    client, [study, after = std::move(after)](archive& x) {
+      return x.export_part(study, after);
     });
 }
 
@@ -265,12 +263,13 @@ kj::Promise<live_view> query_service::live() {
     .then([this](coordinator_status known) {
       const auto result = std::make_shared<live_view>();
       result->memory_bytes_max = known.memory_bytes_max;
+      result->absent = std::move(known.absent);
       kj::Vector<kj::Promise<void>> answers;
       answers.add(asker_
                     .request<pool_status>(sources_.pool, status_timeout,
                                           status_atom::value)
                     .then([=](pool_status x) { result->pool = std::move(x); }));
-      answers.add(take(journal(), [=](journal_status x) {
+      answers.add(take(journal_lately(), [=](journal_status x) {
         result->journal = std::move(x);
       }));
       for (const auto& x : known.studies)
@@ -368,6 +367,43 @@ kj::Promise<journal_status> query_service::journal() {
                                         status_atom::value);
 }
 
+kj::Promise<journal_status> query_service::journal_lately() {
+  if (!is_live())
+    return journal_status{};
+  if (asked_journal_ == nullptr) {
+    asked_journal_at_ = timer_.now();
+    const auto forget = [this] {
+      // Not at once: this is a part of what is forgotten.
+      tasks_.add(kj::evalLater([this] { asked_journal_ = nullptr; }));
+    };
+    asked_journal_
+      = asker_
+          .request_for_ever<journal_status>(sources_.journal,
+                                            status_atom::value)
+          .then(
+            [this, forget](journal_status x) {
+              journal_ = std::move(x);
+              forget();
+            },
+            [forget](kj::Exception&&) { forget(); })
+          .fork();
+  }
+  auto late
+    = timer_.afterDelay(journal_answer_time.count() * kj::MILLISECONDS);
+  return KJ_ASSERT_NONNULL(asked_journal_)
+    .addBranch()
+    .exclusiveJoin(kj::mv(late))
+    .then([this] {
+      auto result = journal_;
+      const auto waited = timer_.now() - asked_journal_at_;
+      if (asked_journal_ != nullptr && result.trouble.empty()
+          && waited > health_part_time.count() * kj::SECONDS)
+        result.trouble = "the disk has not answered for "
+                         + std::to_string(waited / kj::SECONDS) + " s";
+      return result;
+    });
+}
+
 kj::Promise<std::string> query_service::examine() {
   // Each gives what is wrong with it, empty if nothing is.
   const auto look = [&](const char* what, kj::Promise<std::string> x) {
@@ -456,10 +492,19 @@ kj::Promise<study_actor> query_service::find_live(study_id study) {
 kj::Promise<command_answer>
 query_service::command(client_work& client, study_id study,
                        study_command what) {
-  return find_live(study)
-    .then([this, what](study_actor x) {
-      return asker_.request<command_answer>(x, command_timeout,
-                                            command_atom::value, what);
+  // Who wants a study cancelled does not wait until it has caught up.
+  auto done = what.what == study_command::verb::cancel && is_live()
+                ? asker_.request<bool>(sources_.coordinator, command_timeout,
+                                       cancel_atom::value, study, what.text)
+                : kj::Promise<bool>{false};
+  return done
+    .then([this, study, what](bool is_done) -> kj::Promise<command_answer> {
+      if (is_done)
+        return command_answer{};
+      return find_live(study).then([this, what](study_actor x) {
+        return asker_.request<command_answer>(x, command_timeout,
+                                              command_atom::value, what);
+      });
     })
     .catch_([=, this, &client](
               kj::Exception&& why) -> kj::Promise<command_answer> {

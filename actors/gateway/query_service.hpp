@@ -63,6 +63,7 @@ struct live_view {
   std::vector<merger_status> mergers;
   std::map<std::string, std::size_t> merger_of; ///< place, by workload key
   std::map<study_id, outlook> ahead; ///< of `studies`
+  std::map<study_id, std::string> absent; ///< as of `coordinator_status`
   /// Where no service is in this process, for what studies wait, as one says
   /// that works in the state folder.
   std::map<study_id, std::string> told;
@@ -129,7 +130,9 @@ public:
   kj::Promise<std::vector<stored_trial>>
   trials(study_id study, std::uint64_t first, std::size_t most);
   kj::Promise<stored_trial> best(study_id study);
-  kj::Promise<std::string> export_json(client_work& client, study_id study);
+  /// As of `archive::export_part`.
+  kj::Promise<exported_part> export_part(client_work& client, study_id study,
+                                         std::string after);
   /// Measured times, as `timings_json` has them.
   kj::Promise<std::string> timings();
 
@@ -184,8 +187,9 @@ public:
   /// The stage trees of the mergers in memory.
   kj::Promise<std::vector<merger_overview>> trees();
 
-  /// How the journal does.
-  kj::Promise<journal_status> journal();
+  /// How the journal does, or did when it last said so: while it waits for the
+  /// disk it does not answer, and nobody is to wait for that.
+  kj::Promise<journal_status> journal_lately();
 
   /// What a client would find that comes now: what is stored is read and
   /// written, the coordinator and the pool are asked. At most a second old, and
@@ -249,6 +253,8 @@ private:
 
   /// Looks how the service does.
   kj::Promise<std::string> examine();
+  /// How the journal does now.
+  kj::Promise<journal_status> journal();
 
   /// Reads and checks a study; its workloads are known.
   static expected<study_admission> load(const std::string& text,
@@ -302,6 +308,10 @@ private:
   /// What is being trained for clients. It stays when they go: the study waits
   /// for it all the same.
   std::map<training_key, kj::ForkedPromise<trained_answer>> trainings_;
+  /// What the journal has said last, and is asked, since when.
+  journal_status journal_;
+  kj::Maybe<kj::ForkedPromise<void>> asked_journal_;
+  kj::TimePoint asked_journal_at_ = kj::origin<kj::TimePoint>();
   /// What was found of how the service does, or is being looked for.
   kj::Maybe<kj::ForkedPromise<std::string>> examined_;
   kj::TimePoint examined_at_ = kj::origin<kj::TimePoint>();

@@ -156,9 +156,13 @@ public:
 
   kj::Promise<void> export_(ExportContext context) override {
     return call(context, export_bytes_guess, [this, context]() mutable {
-      return queries_.export_json(calls_->work(), id_)
-        .then([context](std::string x) mutable {
-          context.getResults().setJson(to_text(x));
+      return queries_
+        .export_part(calls_->work(), id_,
+                     to_string(context.getParams().getAfter()))
+        .then([context](const exported_part& x) mutable {
+          auto to = context.getResults();
+          to.setJson(to_text(x.text));
+          to.setNext(to_text(x.next));
         });
     });
   }

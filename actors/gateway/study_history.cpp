@@ -357,7 +357,7 @@ std::string study_history::curves(std::uint64_t after) const {
     study_.metric,
     {from, from + std::min<std::ptrdiff_t>(
              values_.end() - from,
-             static_cast<std::ptrdiff_t>(exported_results_max))},
+             static_cast<std::ptrdiff_t>(values_per_read_max))},
     after);
 }
 
@@ -366,7 +366,7 @@ study_history::curves_of(state_reader& store, std::uint64_t after,
                          const std::string& metric) const {
   if (!values_.empty() && std::ranges::find(metrics_, metric) == metrics_.end())
     return {errc::invalid_argument, unknown_text("metric", metric, metrics_)};
-  auto rows = store.load_values(study_.id, metric, after, exported_results_max);
+  auto rows = store.load_values(study_.id, metric, after, values_per_read_max);
   if (!rows)
     return rows.failure();
   if (!values_.empty())

@@ -72,7 +72,7 @@ private:
   [[nodiscard]] std::string table(std::uint64_t since) const;
 
   /// Returns what was measured of the objective after event `after`, in the
-  /// order in which it came: at most `exported_results_max` rows.
+  /// order in which it came: at most `values_per_read_max` rows.
   [[nodiscard]] std::string curves(std::uint64_t after) const;
 
   /// Returns the same rows with the values of another metric, which are not

@@ -94,7 +94,7 @@ expected<std::string> importance_text(state_reader& store,
       = for_each_value(store, study, [&](const stored_value& x) {
           if (x.step == step && counts(x))
             values.emplace(x.trial, x.value);
-          return values.size() < exported_results_max;
+          return values.size() < values_per_read_max;
         }))
     return *why;
   if (values.size() < importance_trials_min)

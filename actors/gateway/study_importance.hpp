@@ -9,7 +9,7 @@ namespace hippo {
 
 /// What the best tenth of the trials that were measured at a step have in
 /// common, as JSON: hippo/importance, docs/http.md#importance. Of more than
-/// `exported_results_max` trials the first ones.
+/// `values_per_read_max` trials the first ones.
 /// @param step 0: the last one at which nine tenths of the trials were measured
 /// @returns `errc::invalid_argument` if fewer than `importance_trials_min` were
 /// @complexity reads all trials and results of the study

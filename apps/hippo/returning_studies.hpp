@@ -3,52 +3,75 @@
 #include <chrono>
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "hippo/think/thinking.hpp"
+#include "hippo/train/descriptor.hpp"
 #include "service.hpp"
 
 namespace hippo {
 
-/// The studies of before, which go on while clients are served already. One
-/// that cannot start has failed; others do not wait for it.
+/// Studies of before that have been read: a message from the job that did.
+struct found_studies {
+  struct unreadable {
+    study_id id{};
+    std::string name;
+    std::string why;
+  };
+  std::vector<study_submission> readable;
+  std::vector<unreadable> others;
+  bool is_all = false;           ///< whether there are no more
+  std::optional<error> failure{}; ///< why it is not known which there are
+};
+
+} // namespace hippo
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::found_studies)
+
+namespace hippo {
+
+/// The studies of before, which are read and go on while clients are served
+/// already. One that cannot be read or cannot start has failed; others do not
+/// wait for it.
 class returning_studies {
 public:
   using teller = std::function<void(const std::string&)>;
 
-  /// @param say tells people what becomes of them
-  returning_studies(service& svc, std::vector<study_submission> xs, teller say)
-    : svc_(svc), say_(std::move(say)), left_(xs.size()) {
-    svc_.begin_all(std::move(xs));
-    look();
-  }
+  struct source {
+    std::string state; ///< folder
+    std::vector<workload_descriptor> workloads;
+    bool priced = false; ///< whether it is known what trainers cost
+  };
 
-  void note(const study_start& x) {
-    say_(x.name
-         + (x.failure ? " has failed: " + x.failure->message : " goes on"));
-    --left_;
-    look();
-  }
+  /// Begins to read them, in turns with others.
+  /// @param say tells people what becomes of them
+  returning_studies(service& svc, const std::shared_ptr<thinking>& where,
+                    source from, teller say);
+
+  /// @returns why it is not known which studies there are, if it is not
+  std::optional<error> note(const found_studies& x);
+  void note(const study_start& x);
 
   /// Lets training begin once all are there, or have taken too long.
-  void look() {
-    if (gone_ || (left_ > 0 && clock::now() - begun_ < gathering_max))
-      return;
-    gone_ = true;
-    svc_.go();
-  }
+  void look();
 
 private:
   using clock = std::chrono::steady_clock;
+  class reading;
 
-  /// So long they may take until all of them begin together, and what they
-  /// have in common is known. Later ones join in.
-  static constexpr std::chrono::seconds gathering_max{5};
+  void read_on();
 
   service& svc_;
   teller say_;
-  std::size_t left_;
+  bool priced_;
+  std::shared_ptr<reading> reading_;
+  thinking_place place_;
+  std::size_t left_ = 0; ///< that have been read and are yet to start
+  bool is_all_read_ = false;
   bool gone_ = false;
   clock::time_point begun_ = clock::now();
 };

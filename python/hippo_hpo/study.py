@@ -346,8 +346,14 @@ class Study:
 
     def export(self) -> dict[str, Any]:
         """Returns everything about the study, as in `report.json`."""
-        return self._call("export", lambda x: x.export(),
-                          lambda x: params_of(x.json))
+        parts, after = [], ""
+        while True:
+            part, after = self._call(
+                "export", lambda x, after=after: x.export(after=after),
+                lambda x: (str(x.json), str(x.next)))
+            parts.append(part)
+            if not after:
+                return params_of("".join(parts))
 
     def importance(self, at: int = 0, metric: str = "") -> dict[str, Any]:
         """Returns the importance of each hyper-parameter, by conditional

@@ -127,8 +127,9 @@ class Study(schema.Study.Server):
             raise Refused(f"invalid_argument: a weight of {weight}: more than "
                           "0 is asked for")
 
-    async def export(self, _context):
-        return json.dumps({"study": self.x["info"]["name"]})
+    async def export(self, after, _context):
+        whole = json.dumps({"study": self.x["info"]["name"]})
+        return (whole[5:], "") if after else (whole[:5], "5")
 
     async def ask(self, params, _context):
         values = json.loads(params) if params else {"lr": 0.1}

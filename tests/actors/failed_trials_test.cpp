@@ -121,13 +121,16 @@ budget: {trials: 64}
       const auto x = from.importance(id, step, "");
       result["importance"] += x ? *x : x.failure().message;
     }
-    run_record run;
-    run.studies.push_back(*from.record(id));
-    EXPECT_FALSE(run.studies[0].uid.empty());
-    if (const auto& best = run.studies[0].best)
-      result["report"] = std::to_string(best->trial);
-    result["csv"] = trials_csv(run);
-    result["summary"] = summary_text(run, 100);
+    std::string text, after;
+    do {
+      auto part = from.export_part(id, after);
+      EXPECT_TRUE(part) << part.failure().message;
+      text += part->text;
+      after = part->next;
+    } while (!after.empty());
+    const auto report = json::parse(text);
+    EXPECT_FALSE(report.at("uid").empty());
+    result["report"] = report.at("best").dump();
     return result;
   }
 };

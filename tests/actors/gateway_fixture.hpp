@@ -113,8 +113,11 @@ public:
     resume(folder);
     self_->send(coordinator_, go_atom::value);
     add_trainer();
-    options.sources = {folder,       folder + "/hippo.log", {sum_workload()},
-                       coordinator_, pool_,                 journal_};
+    options.sources
+      = {folder,       folder + "/hippo.log",
+         {sum_workload()}, coordinator_,
+         pool_,        options.sources.journal ? options.sources.journal
+                                               : journal_};
     gateway_ = std::make_unique<gateway>(system_, std::move(options));
     failure_ = gateway_->open();
   }

@@ -187,6 +187,60 @@ TEST_P(StartTest, WhateverFailsInItFailsAloneAndIsTold) {
   EXPECT_GT(at, 2u) << "nothing was tried";
 }
 
+/// Memory runs out in a study's actor some time after it has started: in the
+/// n-th of its allocations from its n-th message on.
+/// @returns whether it came to it
+bool try_later(const mishap& what, std::size_t rounds,
+               const std::string& victim_alone) {
+  SCOPED_TRACE(std::string{what.memory_runs_out ? "allocation " : "message "}
+               + std::to_string(what.at) + " after round "
+               + std::to_string(rounds));
+  const temporary_folder where;
+  stored_service x{where};
+  EXPECT_EQ(x.submit(sha_study), study_id{1});
+  EXPECT_EQ(x.submit(wide_study("twin")), study_id{2});
+  bool came = false;
+  for (std::size_t i = 0; !came; ++i) {
+    if (i < rounds)
+      x.run();
+    else
+      came = run_with(x, what);
+    bool moved = false;
+    for (auto& device : x.devices)
+      moved = device->step() || moved;
+    if (!moved && !x.sched.has_job())
+      break;
+  }
+  x.run_all();
+  EXPECT_EQ(outcome_of(*x.store, study_id{1}), victim_alone);
+  EXPECT_EQ(x.store->load_study("1")->state, study_phase::complete);
+  const auto row = *x.store->load_study("wide");
+  EXPECT_TRUE(x.status().studies.empty());
+  if (row.state == study_phase::complete)
+    return came;
+  EXPECT_EQ(row.state, study_phase::failed);
+  EXPECT_NE(row.reason.find("memory ran out"), std::string::npos)
+    << row.reason;
+  const auto trials = *x.store->load_trials(study_id{2}, 0, 1000);
+  for (const auto& trial : trials)
+    EXPECT_TRUE(has_ended(trial.state)) << trial.trial;
+  return came;
+}
+
+TEST(RunningTest, AStudyWhoseMemoryRunsOutFailsAlone) {
+  const temporary_folder where;
+  stored_service alone{where};
+  alone.submit(sha_study);
+  alone.run_all();
+  const auto expected = outcome_of(*alone.store, study_id{1});
+  std::size_t tried = 0;
+  for (const bool runs_out : {false, true})
+    for (const std::size_t rounds : {1, 6})
+      for (std::size_t at = 1; at < 30; at += 1 + at / 2)
+        tried += try_later({part::study, runs_out, at}, rounds, expected);
+  EXPECT_GT(tried, 10u);
+}
+
 INSTANTIATE_TEST_SUITE_P(
   Seeds, StartTest,
   testing::Combine(testing::Values("model", "twin"),

@@ -74,6 +74,7 @@ public:
     options.detached = false;
     options.coordinator.workloads = workloads();
     options.coordinator.keep_ended = false;
+    options.coordinator.restores = true;
     options.coordinator.checkpoint_bytes_max = checkpoint_bytes_max;
     const auto actors = *spawn_service(sys, std::move(options),
                                        caf::actor_cast<observer_actor>(self));

@@ -234,7 +234,11 @@ public:
 
   kj::Promise<void> export_(ExportContext call) override {
     x_.run("export", [&] {
-      call.getResults().setJson("{\"name\": \"" + study().info.name + "\"}");
+      const auto whole = "{\"name\": \"" + study().info.name + "\"}";
+      auto to = call.getResults();
+      const bool is_first = call.getParams().getAfter().size() == 0;
+      to.setJson(is_first ? whole.substr(0, 5) : whole.substr(5));
+      to.setNext(is_first ? "5" : "");
     });
     return kj::READY_NOW;
   }

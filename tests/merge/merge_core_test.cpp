@@ -1202,6 +1202,22 @@ TEST(MergeCore, ATrainerThatNeverMakesItsFirstStepIsFound) {
   ASSERT_EQ(x.stalled.size(), 1u);
 }
 
+TEST(MergeCore, AfterARestartAFirstStepThatHangsIsFoundByWhatStartsTook) {
+  merger_options options;
+  timing start{{}, timed::start};
+  start.stages = 1;
+  start.count = 1;
+  start.seconds = 90;
+  options.timings = {start};
+  started_world x{options};
+  x.train(0, {x.constant(.1)}, 9);
+  const auto id = x.grant();
+  const auto found = show(x, id, x.lease_of(id), 0, 1e6);
+  EXPECT_GT(found, 900);
+  EXPECT_LT(found, 1000);
+  ASSERT_EQ(x.stalled.size(), 1u);
+}
+
 TEST(MergeCore, ATrainerThatHangsAfterItsFirstStepIsFoundByWhatThatTook) {
   for (const double first : {5., 100.}) {
     started_world x;

@@ -3,8 +3,10 @@
 nobody else waits for either."""
 
 import asyncio
+import json
 import os
 import signal
+import sqlite3
 import time
 import unittest
 
@@ -103,6 +105,48 @@ class Restart(ThinkingCase):
         self.service.send_signal(signal.SIGTERM)
         self.assertEqual(self.service.wait(60), 0)
         self.assertLess(time.monotonic() - begin, 30)
+
+
+class ManyUnended(ThinkingCase):
+    """A service that is started with many studies that have not ended, each of
+    which takes long to read."""
+
+    COPIES = 40
+
+    def copy(self):
+        """Adds copies of the study to the database."""
+        database = sqlite3.connect(self.path("state/hippo.db"))
+        columns = [x[1] for x in database.execute("PRAGMA table_info(studies)")]
+        others = ", ".join(x for x in columns if x not in ("id", "name"))
+        database.executemany(
+            f"INSERT INTO studies (name, {others}) SELECT ?, {others}"
+            " FROM studies WHERE id = 1",
+            [(f"copy-{i}",) for i in range(self.COPIES)])
+        database.commit()
+        database.close()
+
+    def test_ports_open_and_are_answered_before_all_is_read(self):
+        text = heavy_preview().replace("study: heavy", "study: first")
+        self.submit(text.replace("algorithm: random", "algorithm: client"))
+        self.end_service(self.service)
+        self.copy()
+        self.serve()
+        self.assertLess(self.start_seconds, ANSWER_SECONDS)
+        self.assert_answers()
+        listed = json.loads(self.get("/api/studies")[1])
+        self.assertEqual(len(listed), self.COPIES + 1)
+        # Whatever the last one is at, nobody waits to cancel it.
+        self.ask("cancel", f"copy-{self.COPIES - 1}")
+        what, seconds = self.answers[-1]
+        self.assertLess(seconds, ANSWER_SECONDS, what)
+        self.assertEqual(self.state_of(f"copy-{self.COPIES - 1}"), "CANCELLED")
+        study = victim()
+        self.submit(study)
+        self.assert_unharmed(study)
+        wait_for("all studies to be read", lambda: self.log().count(
+            "goes on") >= self.COPIES, 300)
+        print(f"{self.COPIES} studies: started in {self.start_seconds:.1f} s, "
+              f"slowest answer {self.slowest()}", flush=True)
 
 
 class Previews(ThinkingCase):

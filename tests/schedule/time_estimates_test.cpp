@@ -267,6 +267,25 @@ TEST(TimeEstimates, WhatIsStoredIsWhereTheyGoOn) {
   EXPECT_TRUE(after.take_unstored().empty());
 }
 
+TEST(TimeEstimates, TheLongestStartIsStoredAndKnownAfterARestart) {
+  time_estimates before;
+  before.learn_first_step(2);
+  before.learn_first_step(30);
+  const auto stored = before.take_unstored();
+  ASSERT_EQ(stored.size(), 1u);
+  EXPECT_EQ(stored[0].what, timed::start);
+  before.learn_first_step(30.5); // hardly longer
+  before.learn_first_step(1);
+  EXPECT_TRUE(before.take_unstored().empty());
+  time_estimates after;
+  after.begin_with(stored);
+  EXPECT_EQ(after.first_step_seconds(), 30);
+  EXPECT_EQ(after.kinds(), 0u) << "it is of no kind of device";
+  EXPECT_TRUE(after.take_unstored().empty());
+  after.learn_first_step(60);
+  ASSERT_EQ(after.take_unstored().size(), 1u);
+}
+
 TEST(TimeEstimates, WhatHasMovedIsStoredAtOnce) {
   time_estimates x;
   for (int i = 0; i < 1000; ++i)

@@ -181,25 +181,37 @@ void world::command(study_id id, study_command what) {
   stood_.erase(id); // it need not stand there any more
   if (!is_up_)
     return;
-  const auto client
-    = system_.spawn([=, this](caf::event_based_actor* self) {
-        self
-          ->request(actors_.coordinator, caf::infinite, find_atom::value, id)
-          .then(
-            [=, this](const study_actor& study) {
-              self
-                ->request(study, caf::infinite, command_atom::value, what)
-                .then(
-                  [=, this](const command_answer&) {
-                    tell("study " + to_string(id) + " did "
-                         + to_string(what.what));
-                    ++answered_[id][to_string(what.what)];
-                  },
+  const auto done = [=, this] {
+    tell("study " + to_string(id) + " did " + to_string(what.what));
+    ++answered_[id][to_string(what.what)];
+  };
+  const auto tell_study = [=, this](caf::event_based_actor* self) {
+    self->request(actors_.coordinator, caf::infinite, find_atom::value, id)
+      .then(
+        [=, this](const study_actor& study) {
+          self->request(study, caf::infinite, command_atom::value, what)
+            .then([=](const command_answer&) { done(); },
                   [=, this](const caf::error& why) {
                     tell("study " + to_string(id) + " did not "
                          + to_string(what.what) + ": "
                          + system_.render(why));
                   });
+        },
+        [](const caf::error&) {});
+  };
+  const auto client
+    = system_.spawn([=, this](caf::event_based_actor* self) {
+        if (what.what != verb::cancel)
+          return tell_study(self);
+        self
+          ->request(actors_.coordinator, caf::infinite, cancel_atom::value, id,
+                    what.text)
+          .then(
+            [=](bool is_done) {
+              if (is_done)
+                done();
+              else
+                tell_study(self);
             },
             [](const caf::error&) {});
       });

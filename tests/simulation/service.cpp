@@ -32,6 +32,7 @@ void world::boot() {
   options.coordinator.workloads = simulated_workloads();
   options.coordinator.merge = what_.merge != 0;
   options.coordinator.keep_ended = false;
+  options.coordinator.restores = true;
   thinking_ = std::make_shared<slow_thinking>(
     slow_thinking::surroundings{
       [this] { return slow_thinking::duration{timeline_->now()}; },
@@ -154,7 +155,7 @@ void world::restore(std::vector<stored_study> studies, std::size_t next) {
           [=, this](const caf::error& why) {
             if (life != life_ || !is_up_)
               return;
-            if (out_of_memory_.count(id) > 0)
+            if (out_of_memory_.count(id) > 0 || why == errc::cancelled)
               return restore(studies, next + 1); // it alone
             tell("study " + to_string(id) + " cannot go on: "
                  + system_.render(why));

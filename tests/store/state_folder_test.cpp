@@ -927,6 +927,80 @@ TEST_F(StateFolderTest, RefusesAFileThatIsNoDatabase) {
   EXPECT_NE(text.find("file is not a database"), std::string::npos) << text;
 }
 
+/// Whether somebody is told which file is damaged, and what helps.
+void expect_told(const error& why, const std::string& state) {
+  EXPECT_EQ(why.code, errc::io_failed);
+  EXPECT_NE(why.message.find(state), std::string::npos) << why.message;
+  EXPECT_NE(why.message.find("hippo restore"), std::string::npos)
+    << why.message;
+}
+
+TEST_F(StateFolderTest, DamageToTheFirstPageIsToldWithWhatHelps) {
+  stored_study study;
+  study.id = study_id{1};
+  study.name = "a";
+  commit(*open(), {study_saved{study}});
+  std::ifstream in{path() + "/hippo.db", std::ios::binary};
+  const std::string whole{std::istreambuf_iterator<char>{in}, {}};
+  std::mt19937 random{1};
+  // Whole, then parts of it: the header, the list of tables.
+  for (int i = 0; i < 200; ++i) {
+    auto bytes = whole;
+    const auto at = i == 0 ? 0 : random() % 4096;
+    const auto size
+      = i == 0 ? std::size_t{4096}
+               : std::min<std::size_t>(1 + random() % 512, 4096 - at);
+    for (std::size_t j = at; j < at + size; ++j)
+      bytes[j] = static_cast<char>(i % 2 == 0 ? 0 : random());
+    write_file("state/hippo.db", bytes);
+    for (const auto* beside : {"-wal", "-shm"})
+      std::filesystem::remove(path() + "/hippo.db" + beside);
+    const auto folder = state_writer::open(path());
+    if (!folder) {
+      EXPECT_EQ(folder.failure().code, errc::io_failed);
+      EXPECT_NE(folder.failure().message.find(path()), std::string::npos)
+        << folder.failure().message;
+      continue;
+    }
+    // Or the study is there: it is no fresh state.
+    const auto studies = (*folder)->load_studies();
+    EXPECT_TRUE(!studies || studies->size() == 1) << "damage " << i;
+  }
+  write_file("state/hippo.db", std::string(4096, '\x55') + whole.substr(4096));
+  expect_told(state_writer::open(path()).failure(), path());
+  expect_told(state_reader::open(path()).failure(), path());
+}
+
+TEST_F(StateFolderTest, DamageToTheTableOfVersionsIsToldWithWhatHelps) {
+  open();
+  for (const auto* sql :
+       {"UPDATE meta SET value = 'x' WHERE key = 'version'",
+        "DELETE FROM meta WHERE key = 'version'", "DROP TABLE meta"}) {
+    run_sql(sql);
+    expect_told(state_writer::open(path()).failure(), path());
+    expect_told(state_reader::open(path()).failure(), path());
+  }
+}
+
+TEST_F(StateFolderTest, AGenerationOfLeasesThatIsNoNumberIsTold) {
+  commit(*open(), {lease_epoch_begun{7}});
+  EXPECT_EQ(*open()->last_lease_epoch(), 7u);
+  run_sql("UPDATE meta SET value = '7x' WHERE key = 'generation'");
+  const auto epoch = open()->last_lease_epoch();
+  ASSERT_FALSE(epoch) << *epoch;
+  expect_told(epoch.failure(), path());
+}
+
+TEST_F(StateFolderTest, ADatabaseThatIsMissingBesideItsLogIsNoFreshStart) {
+  open();
+  std::filesystem::remove(path() + "/hippo.db");
+  write_file("state/hippo.db-wal", "committed");
+  expect_told(state_writer::open(path()).failure(), path());
+  EXPECT_FALSE(std::filesystem::exists(path() + "/hippo.db"));
+  std::filesystem::remove(path() + "/hippo.db-wal");
+  EXPECT_TRUE(open());
+}
+
 TEST_F(StateFolderTest, DamagedPagesAreErrorsNotCrashes) {
   {
     auto folder = open();

@@ -33,7 +33,6 @@
 #include "returning_studies.hpp"
 #include "service.hpp"
 #include "service_file.hpp"
-#include "stored_studies.hpp"
 #include "studies.hpp"
 #include "study_waits.hpp"
 #include "system_config.hpp"
@@ -108,6 +107,7 @@ service_options options_of(const serve_options& x,
   result.coordinator.cold_folder = x.state;
   result.coordinator.where = std::move(where);
   result.coordinator.keep_ended = false;
+  result.coordinator.restores = true;
   result.coordinator.stall_max = x.stall_timeout;
   result.coordinator.unmeasured_stall_max = x.first_step_timeout;
   result.pool.silence_max = x.trainer_timeout;
@@ -115,38 +115,6 @@ service_options options_of(const serve_options& x,
   result.pool.machines = x.machines;
   result.store = std::move(store);
   result.store_retry = store_retry;
-  return result;
-}
-
-/// Reads the studies that have not ended. What cannot be read has failed.
-/// @param priced whether it is known what trainers cost
-expected<std::vector<study_submission>>
-load_unended(state_writer& folder, const workload_catalogue& catalogue,
-             bool priced) {
-  const auto studies
-    = load_stored_studies(folder.path(), continued::unended);
-  if (!studies)
-    return studies.failure();
-  std::vector<study_submission> result;
-  for (const auto& x : *studies) {
-    auto read = admit_study(x.text, x.file, catalogue.workloads,
-                            as_before(x.algorithm, x.typed));
-    if (read.study) {
-      if (read.study->spec().budget.cost && !priced)
-        say("study " + to_string(x.id) + " (" + x.name
-            + "): nothing counts for its budget.cost, as there is no "
-              "--machines");
-      result.push_back({std::move(*read.study), x, 0});
-      continue;
-    }
-    auto failed = x;
-    failed.state = study_phase::failed;
-    failed.reason = "it cannot go on: " + to_text(read.errors.front());
-    say("study " + to_string(x.id) + " (" + x.name + ") has failed: "
-        + failed.reason);
-    if (auto done = folder.commit({study_saved{std::move(failed)}}); !done)
-      return done.failure();
-  }
   return result;
 }
 
@@ -168,6 +136,9 @@ std::optional<error> follow(service& svc, local_trainers& trainers,
                         [](notify_atom, const study_end&) {},
                         [&](notify_atom, const study_start& x) {
                           returning.note(x);
+                        },
+                        [&](notify_atom, const found_studies& x) {
+                          broken = returning.note(x);
                         },
                         [&](const caf::down_msg& msg) {
                           broken = error{errc::io_failed,
@@ -194,6 +165,7 @@ void wind_up(service& svc, double grace_seconds) {
     svc.self()->receive([](notify_atom, const trial_event&) {},
                         [](notify_atom, const study_end&) {},
                         [](notify_atom, const study_start&) {},
+                        [](notify_atom, const found_studies&) {},
                         [](const caf::down_msg&) {},
                         caf::after(look_interval) >> [] {});
 }
@@ -372,10 +344,6 @@ int serve(serve_options options,
   auto token = leave_folder_token(folder->checkpoints());
   if (!token)
     return fail(token.failure(), exit_failed);
-  auto studies = load_unended(*folder, options.catalogue,
-                              options.machines.has_value());
-  if (!studies)
-    return fail(studies.failure(), exit_failed);
   system_config config;
   caf::actor_system system{config};
   const auto held = std::make_shared<byte_ledger>("clients and trainers",
@@ -405,7 +373,11 @@ int serve(serve_options options,
   if (!port)
     return fail(port.failure(), exit_failed);
   options.trainers.port = *port;
-  returning_studies returning{svc, std::move(*studies), say};
+  returning_studies returning{svc,
+                              where,
+                              {options.state, options.catalogue.workloads,
+                               options.machines.has_value()},
+                              say};
   local_trainers trainers;
   if (auto why = trainers.start(options.catalogue, options.local, *port,
                                 options.state + "/logs"))

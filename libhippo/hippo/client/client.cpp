@@ -372,10 +372,24 @@ std::optional<error> study_handle::set_weight(double weight) {
 }
 
 expected<std::string> study_handle::export_json() {
-  return impl_->call<std::string>(repeating::yes, [this](session& x) {
-    return x.study(id_).exportRequest().send().then(
-      [](auto&& answer) -> std::string { return answer.getJson(); });
-  });
+  using part = std::pair<std::string, std::string>; // and what follows it
+  std::string result, after;
+  do {
+    auto next = impl_->call<part>(repeating::yes, [&, this](session& x) {
+      auto request = x.study(id_).exportRequest();
+      request.setAfter(after);
+      return request.send().then([](auto&& answer) {
+        const std::string json = answer.getJson();
+        const std::string behind = answer.getNext();
+        return part{json, behind};
+      });
+    });
+    if (!next)
+      return next.failure();
+    result += next->first;
+    after = std::move(next->second);
+  } while (!after.empty());
+  return result;
 }
 
 expected<std::string> study_handle::importance(step_t step,

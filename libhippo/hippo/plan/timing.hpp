@@ -17,6 +17,9 @@ enum class timed : std::uint8_t {
   save,
   load,
   dispatch, ///< from handing over a lease until its work begins
+  /// The longest time that a lease took to make its first step, on any kind of
+  /// device; all that comes before the step is part of it.
+  start,
 };
 const char* to_string(timed x) noexcept; ///< e.g. `"step"`
 std::optional<timed> timed_from(std::string_view text);

@@ -3,6 +3,7 @@
 
 #include "hippo/report/front_text.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/report/study_text.hpp"
 
 namespace hippo {
 
@@ -28,14 +29,17 @@ json number_or_null(const std::optional<Number>& x) {
   return x ? json(*x) : json(nullptr);
 }
 
+json to_json(const trial_measurement& x) {
+  json values = json::object();
+  for (const auto& [name, value] : x.values)
+    values[name] = value;
+  return {{"step", x.step}, {"metrics", std::move(values)}};
+}
+
 json to_json(const trial_record& x) {
   json results = json::array();
-  for (const auto& r : x.results) {
-    json values = json::object();
-    for (const auto& [name, value] : r.values)
-      values[name] = value;
-    results.push_back({{"step", r.step}, {"metrics", std::move(values)}});
-  }
+  for (const auto& r : x.results)
+    results.push_back(to_json(r));
   return {{"id", x.id},
           {"state", to_string(x.state)},
           {"params", params_of(x.params)},
@@ -100,14 +104,65 @@ json to_json(const std::optional<std::vector<trainers_cost>>& xs) {
   return result;
 }
 
+/// How far trials and their results are indented in the text of a study.
+constexpr std::size_t trial_indent = 4;
+constexpr std::size_t result_indent = 8;
+
 /// Bytes that are no UTF-8 (a trainer's log) must not lose a whole report.
-std::string text_of(const json& x) {
-  return x.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+std::string dumped(const json& x) {
+  return x.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+std::string text_of(const json& x) { return dumped(x) + '\n'; }
+
+/// The same, every line indented.
+std::string indented(const json& x, std::size_t by) {
+  const std::string spaces(by, ' ');
+  auto result = spaces;
+  for (const char c : dumped(x)) {
+    result += c;
+    if (c == '\n')
+      result += spaces;
+  }
+  return result;
+}
+
+/// Cuts a text where the one list of that name is empty.
+/// @param indent of the line with the name
+text_frame cut_at(const std::string& text, const std::string& name,
+                  std::size_t indent) {
+  const auto list = '\n' + std::string(indent, ' ') + '"' + name + "\": []";
+  const auto end = text.find(list) + list.size();
+  return {text.substr(0, end - 1), text.substr(end)};
 }
 
 } // namespace
 
 std::string study_json(const study_record& x) { return text_of(to_json(x)); }
+
+text_frame study_frame(study_record x) {
+  x.trials.clear();
+  return cut_at(text_of(to_json(x)), "trials", trial_indent - 2);
+}
+
+text_frame trial_frame(trial_record x) {
+  x.results.clear();
+  return cut_at(indented(to_json(x), trial_indent), "results",
+                result_indent - 2);
+}
+
+std::string result_text(const trial_measurement& x) {
+  return indented(to_json(x), result_indent);
+}
+
+std::string before_item(std::size_t before) {
+  return before == 0 ? "\n" : ",\n";
+}
+
+std::string after_items(text_list what, std::size_t items) {
+  const auto indent = what == text_list::trials ? trial_indent : result_indent;
+  return items == 0 ? "]" : '\n' + std::string(indent - 2, ' ') + ']';
+}
 
 std::string report_json(const run_record& x) {
   json studies = json::array();

@@ -200,17 +200,28 @@ void time_estimates::learn_size(const workload_size& x) {
 
 void time_estimates::learn(timed what, double seconds,
                            const std::string& kind) {
-  assert(what != timed::step);
+  assert(what != timed::step && what != timed::start);
   has_learned_ = true;
   pool_.at(what).learn(seconds, 1);
   if (!kind.empty())
     kinds_[kind].at(what).learn(seconds, 1);
 }
 
+void time_estimates::learn_first_step(double seconds) {
+  first_step_ = std::max(first_step_.value_or(0), seconds);
+  if (*first_step_ > (1 + stored_drift) * stored_first_step_)
+    has_learned_ = true;
+}
+
 void time_estimates::begin_with(const std::vector<timing>& known) {
   for (const auto& x : known) {
     if (!(x.count > 0))
       continue; // of a damaged row
+    if (x.what == timed::start) {
+      stored_first_step_ = std::max(stored_first_step_, x.mean());
+      learn_first_step(x.mean());
+      continue;
+    }
     for (auto* of : {&pool_, &kinds_[x.device]}) {
       if (x.what != timed::step) {
         of->at(x.what).add(x);
@@ -250,6 +261,10 @@ std::vector<timing> time_estimates::take_unstored() {
     for (const auto what :
          {timed::evaluate, timed::save, timed::load, timed::dispatch})
       take({kind, what}, all.at(what));
+  }
+  if (first_step_.value_or(0) > (1 + stored_drift) * stored_first_step_) {
+    stored_first_step_ = *first_step_;
+    result.push_back({{}, timed::start, {}, 1, 1, *first_step_});
   }
   return result;
 }

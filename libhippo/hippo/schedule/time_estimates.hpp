@@ -51,14 +51,12 @@ public:
                   double seconds, const std::string& kind = {},
                   double leases = 1);
   /// The same of what is no step.
-  /// REQUIRES: `what` is not `timed::step`
+  /// REQUIRES: `what` is neither `timed::step` nor `timed::start`
   void learn(timed what, double seconds, const std::string& kind = {});
   /// Takes in how much there is to compute; what is unknown is no news.
   void learn_size(const workload_size& x);
   /// A lease has been silent for so long before it made its first step.
-  void learn_first_step(double seconds) {
-    first_step_ = std::max(first_step_.value_or(0), seconds);
-  }
+  void learn_first_step(double seconds);
   /// Begins with what a step took in earlier runs; counts as one step.
   void begin_with(double step_seconds) {
     pool_.any_step.learn(step_seconds, 1);
@@ -131,8 +129,8 @@ public:
   [[nodiscard]] bool has_evaluated() const {
     return pool_.at(timed::evaluate).has_value();
   }
-  /// The longest time that a lease took to make its first step, all that comes
-  /// before it included; nothing before one did.
+  /// The longest time that a lease took to make its first step, in this run or
+  /// an earlier one, all that comes before it included; nothing before one did.
   [[nodiscard]] std::optional<double> first_step_seconds() const {
     return first_step_;
   }
@@ -195,7 +193,7 @@ private:
   struct times {
     std::unordered_map<std::string, step_time> steps;
     mean any_step;
-    std::array<mean, 5> others; ///< by `timed`; that of steps is not used
+    std::array<mean, 5> others; ///< by `timed`, but for steps and starts
 
     [[nodiscard]] const mean& at(timed x) const {
       return others[static_cast<std::size_t>(x)];
@@ -230,6 +228,7 @@ private:
   std::map<std::string, times> kinds_;
   slowdowns slowdowns_; ///< of this run; times of earlier ones are alone
   std::optional<double> first_step_;
+  double stored_first_step_ = 0;
   std::uint64_t version_ = 0;
   bool has_learned_ = false; ///< since `take_unstored`
   std::vector<drift> drifts_;

@@ -19,7 +19,15 @@ error failure_of(sqlite3* handle) {
   std::string file;
   if (const char* path = sqlite3_db_filename(handle, "main"))
     file = path;
-  return {errc::io_failed, "database " + file + ": " + sqlite3_errmsg(handle)};
+  const std::string said = sqlite3_errmsg(handle);
+  const auto code = sqlite3_errcode(handle);
+  // What is asked for is there in every database that is whole.
+  const bool is_damaged
+    = code == SQLITE_CORRUPT || code == SQLITE_NOTADB
+      || (code == SQLITE_ERROR && said.starts_with("no such "));
+  return {errc::io_failed,
+          "database " + file + ": " + said
+            + (is_damaged ? "; " + damage_remedy(file) : std::string{})};
 }
 
 /// Whether a database cannot be read for want of files beside it that cannot
@@ -45,6 +53,11 @@ std::string address_of(const std::string& path) {
 }
 
 } // namespace
+
+std::string damage_remedy(const std::string& file) {
+  return "restore a backup (hippo restore), or save what can be read of it: "
+         "sqlite3 " + file + " .recover | sqlite3 NEW";
+}
 
 // -- statements ---------------------------------------------------------------
 

@@ -16,6 +16,9 @@ namespace hippo {
 
 class file_witness;
 
+/// What helps where a database is damaged, for people.
+std::string damage_remedy(const std::string& file);
+
 /// A prepared SQL statement. Parameters count from 1, columns from 0. What a
 /// bind refers to must live until the statement has been run; every parameter
 /// is bound anew for each run.

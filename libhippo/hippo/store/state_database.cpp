@@ -61,6 +61,9 @@ expected<std::uint64_t> check_version(sql_database& database,
   const auto version = read_version(database);
   if (!version || *version == state_version)
     return version;
+  if (*version == 0)
+    return damaged(path, "its table 'meta' has no version; "
+                           + damage_remedy(state_database_of(path)));
   const bool is_old
     = *version >= oldest_state_version && *version < state_version;
   if (is_old && (may_migrate || *version >= oldest_read_version))

@@ -31,7 +31,7 @@ error file_error(const std::string& what, const std::error_code& reason);
 error damaged(const std::string& path, const std::string& what);
 
 /// @returns the version, if `may_migrate` an older one too, or
-///          `errc::incompatible_version`
+///          `errc::incompatible_version`; `errc::io_failed` if there is none
 expected<std::uint64_t> check_version(sql_database& database,
                                       const std::string& path,
                                       bool may_migrate);

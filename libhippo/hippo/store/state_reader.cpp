@@ -1,6 +1,7 @@
 #include "hippo/store/state_reader.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include <utility>
 
 #include "hippo/core/nearest.hpp"
+#include "hippo/core/utf8.hpp"
 #include "hippo/store/plan_parts.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/sql_rows.hpp"
@@ -241,20 +243,67 @@ expected<std::vector<stored_trial>>
 state_reader::load_trials(study_id study, std::uint64_t first,
                           std::size_t most) {
   return read_all<stored_trial>(
-    database_.prepare(
-      "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
-      " failure, shared, chosen, predicted, untrained FROM trials"
-      " WHERE study = ? AND trial >= ?"
-      " ORDER BY trial LIMIT ?"),
+    database_.prepare("SELECT " + trial_columns
+                      + " FROM trials WHERE study = ? AND trial >= ?"
+                        " ORDER BY trial LIMIT ?"),
     [&](sql_statement& x) {
       x.bind(1, study).bind_bound(2, first).bind_bound(3, most);
     },
     trial_in);
 }
 
+expected<std::vector<stored_trial>>
+state_reader::load_open_trials(study_id study) {
+  return read_all<stored_trial>(
+    database_.prepare(
+      "SELECT " + trial_columns + " FROM trials WHERE study = ?"
+      " AND state NOT IN ('COMPLETE', 'PRUNED', 'FAILED', 'CANCELLED')"
+      " ORDER BY trial"),
+    [&](sql_statement& x) { x.bind(1, study); }, trial_in);
+}
+
 expected<std::vector<stored_event>>
 state_reader::load_events(study_id study, std::uint64_t after,
                           std::size_t most, std::optional<trial_no> trial) {
+  return read_events(study,
+                     "id > ?2 AND (?4 IS NULL OR trial = ?4)"
+                     " ORDER BY id LIMIT ?3",
+                     [&](sql_statement& x) {
+                       x.bind_bound(2, after).bind_bound(3, most);
+                       if (trial)
+                         x.bind(4, *trial);
+                     });
+}
+
+expected<std::vector<stored_event>>
+state_reader::load_results(study_id study, trial_no first, std::uint64_t after,
+                           std::size_t most) {
+  return read_events(study,
+                     "kind = ?5 AND (trial > ?2 OR (trial = ?2 AND id > ?3))"
+                     " ORDER BY trial, id LIMIT ?4",
+                     [&](sql_statement& x) {
+                       x.bind_bound(2, first).bind_bound(3, after);
+                       x.bind_bound(4, most).bind_text(5, measured_kind);
+                     });
+}
+
+expected<std::uint64_t> state_reader::count_unique_steps(study_id study) {
+  const auto found = read_first<std::uint64_t>(
+    database_.prepare(
+      "SELECT coalesce(sum(step - before), 0) FROM (SELECT step,"
+      " lag(step, 1, 0) OVER (PARTITION BY trial ORDER BY id) AS before,"
+      " row_number() OVER (PARTITION BY node, step ORDER BY id) AS nth"
+      " FROM events WHERE study = ? AND kind = ?)"
+      " WHERE nth = 1 AND step > before"),
+    [&](sql_statement& x) { x.bind(1, study).bind_text(2, measured_kind); },
+    first_number);
+  return found ? expected<std::uint64_t>{found->value_or(0)}
+               : found.failure();
+}
+
+expected<std::vector<stored_event>>
+state_reader::read_events(study_id study, const std::string& condition,
+                          const std::function<void(sql_statement&)>& bind) {
   struct measured_state {
     std::uint64_t workload = 0;
     node_id node{};
@@ -264,13 +313,11 @@ state_reader::load_events(study_id study, std::uint64_t after,
   std::vector<measured_state> states;
   auto result = read_all<stored_event>(
     database_.prepare("SELECT id, time, kind, trial, step, node, code, text,"
-                      " workload, shared FROM events WHERE study = ?1"
-                      " AND id > ?2 AND (?4 IS NULL OR trial = ?4)"
-                      " ORDER BY id LIMIT ?3"),
+                      " workload, shared FROM events WHERE study = ?1 AND "
+                      + condition),
     [&](sql_statement& x) {
-      x.bind(1, study).bind_bound(2, after).bind_bound(3, most);
-      if (trial)
-        x.bind(4, *trial);
+      x.bind(1, study);
+      bind(x);
     },
     [&, i = std::size_t{0}](
       const sql_statement& row) mutable -> expected<stored_event> {
@@ -395,9 +442,8 @@ state_reader::load_best(const stored_study& study) {
     = study.direction == direction::maximize ? "DESC" : "ASC";
   return read_first<stored_trial>(
     database_.prepare(
-      "SELECT trial, state, params, asked_to, steps, best_step, best_value,"
-      " failure, shared, chosen, predicted, untrained FROM trials"
-      " WHERE study = ?1 AND best_value IS NOT NULL"
+      "SELECT " + trial_columns
+      + " FROM trials WHERE study = ?1 AND best_value IS NOT NULL"
       " AND state <> ?2 ORDER BY best_value " + order + ", trial LIMIT 1"),
     [&](sql_statement& x) {
       x.bind(1, study.id).bind_text(2, to_string(trial_state::failed));
@@ -653,8 +699,25 @@ expected<study_id> state_reader::last_study() {
 }
 
 expected<std::uint64_t> state_reader::last_lease_epoch() {
-  return read_number("SELECT CAST(value AS INTEGER) FROM meta"
-                     " WHERE key = 'generation'");
+  const auto found = read_first<std::string>(
+    database_.prepare("SELECT value FROM meta WHERE key = 'generation'"),
+    [](sql_statement&) {}, [](const sql_statement& x) -> expected<std::string> {
+      return std::string{x.text(0)};
+    });
+  if (!found)
+    return found.failure();
+  if (!*found)
+    return std::uint64_t{0};
+  const auto& text = **found;
+  std::uint64_t result = 0;
+  const auto* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, result);
+  if (read.ec == std::errc{} && read.ptr == end)
+    return result;
+  // Numbers of leases that were given before would be given again.
+  return damaged(path_, "its table 'meta' has the generation of leases '"
+                          + excerpt(text) + "', which is no number; "
+                          + damage_remedy(state_database_of(path_)));
 }
 
 } // namespace hippo

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -80,12 +81,30 @@ public:
                                                   std::uint64_t first,
                                                   std::size_t most);
 
+  /// Returns the trials of a study that have not ended, by their numbers.
+  /// @complexity O(trials of the study), those that have ended cheaply
+  expected<std::vector<stored_trial>> load_open_trials(study_id study);
+
   /// Returns what a study has received after event `after`, in its order.
   /// @param trial whose events are wanted; nothing: all
   /// @complexity O(events of the study after `after`) with a trial
   expected<std::vector<stored_event>>
   load_events(study_id study, std::uint64_t after, std::size_t most,
               std::optional<trial_no> trial = {});
+
+  /// Returns what the trials of a study have measured: by trial, from `first`
+  /// on, and of each in the order in which the study has heard it. Of `first`
+  /// itself only what came after event `after`.
+  /// @complexity O(events of the study)
+  expected<std::vector<stored_event>> load_results(study_id study,
+                                                   trial_no first,
+                                                   std::uint64_t after,
+                                                   std::size_t most);
+
+  /// Returns how many steps of a study's trials are left if it is merged alone:
+  /// of each state that it has heard of only the first trial's count.
+  /// @complexity O(events of the study)
+  expected<std::uint64_t> count_unique_steps(study_id study);
 
   /// Returns what a study has heard of one metric after event `after`, in its
   /// order. Cheaper than `load_events`, which reads all metrics.
@@ -217,6 +236,10 @@ protected:
   sql_database database_;
 
 private:
+  /// Reads the events of a study that a query gives, with what was measured.
+  expected<std::vector<stored_event>>
+  read_events(study_id study, const std::string& condition,
+              const std::function<void(sql_statement&)>& bind);
   /// Calls `f`, which returns an `expected`, with all tables as of the same
   /// moment. Many small reads lock the file once then, not each.
   template <class F>

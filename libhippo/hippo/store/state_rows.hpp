@@ -26,7 +26,11 @@ inline constexpr std::uint64_t study_number_max = 1ull << 53;
 /// `reason` says what is damaged, and nothing else of it is odd.
 stored_study study_in(const sql_statement& row);
 
-/// Reads the columns that `state_reader::load_trials` selects.
+/// The columns that `trial_in` reads, in its order.
+inline const std::string trial_columns
+  = "trial, state, params, asked_to, steps, best_step, best_value, failure,"
+    " shared, chosen, predicted, untrained";
+
 expected<stored_trial> trial_in(const sql_statement& row);
 
 /// Reads the columns that `state_reader::load_events` selects: an event, a

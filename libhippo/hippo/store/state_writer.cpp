@@ -82,6 +82,11 @@ state_writer::open(const std::string& path) {
     return {errc::invalid_argument,
             path + " holds an unfinished copy of a state: run the same `hippo "
                    "restore` or `hippo backup` again"};
+  // Its log holds what was committed last: it was no fresh folder.
+  if (!fs::exists(file, reason) && fs::exists(file + "-wal", reason))
+    return damaged(path, "hippo.db is missing, and its log hippo.db-wal is "
+                         "there; restore a backup (hippo restore), or remove "
+                         "the log to begin anew");
   if (!fs::exists(file, reason))
     if (auto made = make_database(file); !made)
       return made.failure();

@@ -29,6 +29,10 @@ struct waiting_facts {
 /// shows a study asks here.
 std::string waiting_for(const waiting_facts& x);
 
+/// For what a study waits that is yet to be read.
+inline constexpr auto being_read_text
+  = "what is stored of it, or of its plan, is being read";
+
 /// Tells people for what studies wait: once it has lasted, again if it changes,
 /// and when they go on. Holds no clock.
 class waiting_notes {
