@@ -10,11 +10,11 @@ import json
 import subprocess
 import tempfile
 
-# With so few trials per trial of the schedulers' authors: eta of all.
-ETA = 3
+ETA = 3  # of all that halve
 
 
 def space_file(task):
+    """The space of a task as a study file has it."""
     lines = []
     for name, x in task.ranges.items():
         key = name.replace(".", "_")
@@ -84,13 +84,12 @@ class Full:
         self.task = task
         self._trials = 0
         self._work = {}
+        self._handles = {}
 
     def next(self, worker):
         work = self._work.get(worker)
         if work is None or work[2] == self.task.steps:
-            values, handle = self.suggest()
-            self._handles = getattr(self, "_handles", {})
-            self._handles[worker] = handle
+            values, self._handles[worker] = self.suggest()
             work = (self._trials, 0, 1, values)
             self._trials += 1
         else:

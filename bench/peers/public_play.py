@@ -17,7 +17,8 @@ from surrogates import Task
 
 
 def play(task, method, workers, trainings):
-    """The gains of a search: (trainings, value) whenever its best got better."""
+    """The gains of a search: (trainings, value) whenever its best got better.
+    """
     best, gains = None, []
     end = trainings * task.steps // workers
     free = list(range(workers))

@@ -9,8 +9,6 @@ import functools
 import hashlib
 import json
 import math
-import os
-import pathlib
 import statistics
 
 import harness
@@ -23,8 +21,8 @@ SEEDS = 20
 # The value of `algorithm` in a study file, by its name in the tables.
 OURS = {
     "auto": "auto",
+    "asha, gp, from 1": "{asha: {min: 1, sampler: gp}}",
     "asha, gp, from 3": "{asha: {min: 3, sampler: gp}}",
-    "asha, gp": "{asha: {sampler: gp}}",
     "gp": "gp",
     "tpe": "tpe",
     "dehb": "dehb",
@@ -56,23 +54,21 @@ KEPT = harness.ROOT / "build" / "bench" / "public"
 
 def data_folder(bench):
     """The folder of public tables, whose models are those that are known."""
-    given = bench.data or os.environ.get("HIPPO_PUBLIC_DATA")
-    if not given:
+    if not bench.data:
         raise harness.Failed(
             "`public` needs a folder of public tables: --data DIR, or"
             " HIPPO_PUBLIC_DATA. DIR/yahpo/lcbench holds model.onnx,"
             " config_space.json and encoding.json of github.com/slds-lmu/"
             "yahpo_data, version 1.0.2")
     for scenario, wanted in DIGESTS.items():
-        model = pathlib.Path(given).absolute() / "yahpo" / scenario
-        model /= "model.onnx"
+        model = bench.data / "yahpo" / scenario / "model.onnx"
         if not model.is_file():
             raise harness.Failed(f"there is no {model}")
         found = hashlib.sha256(model.read_bytes()).hexdigest()
         if found != wanted:
             raise harness.Failed(f"{model} has the SHA-256 {found}; version"
                                  f" 1.0.2 has {wanted}")
-    return pathlib.Path(given).absolute()
+    return bench.data
 
 
 class Public:
