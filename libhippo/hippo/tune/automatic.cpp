@@ -31,8 +31,8 @@ constexpr step_t few_measurements = eta;
 /// A Gaussian process takes some milliseconds for each trial.
 constexpr std::uint64_t gp_trials_max = 10'000;
 
-/// A study that ends with its trials trains so many of them in full, or else the
-/// best of them would not be worth having.
+/// A study that ends with its trials trains so many of them in full: the best of
+/// fewer would not be worth having.
 constexpr std::uint64_t trained_in_full = 6;
 
 /// Combinations that are looked at.
