@@ -22,12 +22,12 @@ CLIENTS = ROOT / "bench" / "clients"
 PACKAGES = ["ray[tune]==2.60.0", "optuna==5.0.0",
             "optuna-dashboard==0.21.0", "syne-tune==0.16.0", "torch==2.11.0",
             "pycapnp==2.2.4", "PyYAML==6.0.3", "hatchling==1.33.0",
-            "matplotlib==3.10.8",
+            "matplotlib==3.10.8", "onnxruntime==1.32.0",
             # Which Syne Tune's simulator wants.
             "fastparquet==2026.9.0", "h5py==3.16.0", "huggingface-hub==2.4.0"]
 
 # In an environment of its own, since it needs an older NumPy.
-DEHB_PACKAGES = ["dehb==0.1.2"]
+DEHB_PACKAGES = ["dehb==0.1.2", "onnxruntime"]
 
 # glibc gives large blocks back to the kernel at every iteration; with these it
 # keeps them, as hippo-trainer does. They suit all peers better.
@@ -38,6 +38,12 @@ KEEPING_MEMORY = {"MALLOC_ARENA_MAX": "1",
 
 class Failed(SystemExit):
     """A program has failed; the message says which one, and what it said."""
+
+
+def public_data(given=None):
+    """The folder of public tables, or None."""
+    found = given or os.environ.get("HIPPO_PUBLIC_DATA")
+    return pathlib.Path(found).absolute() if found else None
 
 
 @dataclasses.dataclass
@@ -96,10 +102,12 @@ class Bench:
     quick: whether to look only if it works
     build: where our programs are
     python: what runs the peers' scripts
+    data: the folder of public tables, if one is named
     """
 
     def __init__(self, rounds, scratch, quick, build=BUILD,
-                 python=VENV / "bin" / "python"):
+                 python=VENV / "bin" / "python", data=None):
+        self.data = public_data(data)
         self.rounds = rounds
         self.scratch = pathlib.Path(scratch)
         self.quick = quick

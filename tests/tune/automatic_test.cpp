@@ -75,16 +75,17 @@ TEST(Automatic, FewMeasurementsAreWorthAModelOfTheWholeTrial) {
 
 TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
   EXPECT_EQ(chosen(schedules, ""), halving_from(9));
-  // Where most of what is decided counts from the first step on, at once; it
-  // does not matter that no two begin alike by themselves.
+  // Where most of what is decided counts from the first step on, as soon as
+  // there are some measurements; it does not matter that no two begin alike by
+  // themselves.
   for (const auto* range :
-       {"uniform: [0.1, 1], points: 9", "uniform: [0.1, 1]"})
+       {"uniform: [0.1, 1], points: 99", "uniform: [0.1, 1]"})
     EXPECT_EQ(chosen("  lr: {" + std::string{range} + "}\n"
                      "  momentum: {choice: [0.8, 0.9]}\n"
                      "  weight_decay: {piecewise: [[0, 0],"
                      " [{choice: [5, 9]}, 0.1]]}\n",
                      ""),
-              halving_from(1));
+              halving_from(3));
 }
 
 // Trials that begin at once are as blind as the first ten of one trainer, and
@@ -109,9 +110,8 @@ TEST(Automatic, TheMoreTrainersThereAreTheSoonerTrialsAreCompared) {
 TEST(Automatic, OthersDoNotDependOnHowManyTrainersThereAre) {
   for (const auto& [space, more] :
        {std::pair{few, ""},
-        std::pair{warmed_up, "budget: {trials: 5000}\n"},
         std::pair{late, "budget: {trials: 5000}\n"},
-        std::pair{flat, "budget: {trials: 5000}\n"}}) {
+        std::pair{flat, "budget: {trials: 20000}\n"}}) {
     const auto read = test::read(text_of(space, more));
     ASSERT_TRUE(read.study);
     EXPECT_EQ(to_json_text(choose_algorithm(*read.study, 1000).algorithm),
@@ -124,16 +124,47 @@ TEST(Automatic, TrialsThatAreDecidedLateAreTrainedInFull) {
   EXPECT_EQ(chosen(late, "budget: {trials: 20000}\n"), R"({"tpe":{}})");
   EXPECT_NE(choice(late, "").why.find("only after step 9:"), std::string::npos);
   // What differs after a few steps of a warm-up is none of it.
-  EXPECT_EQ(chosen(warmed_up, "budget: {trials: 40}\n"),
+  EXPECT_EQ(chosen(warmed_up, "budget: {seconds: 40}\n"), halving_from(3));
+}
+
+TEST(Automatic, ValuesThatHoldThroughoutAreModelled) {
+  EXPECT_EQ(chosen(flat, ""), halving_from(3));
+  EXPECT_EQ(chosen(flat, "budget: {seconds: 40}\n"), halving_from(3));
+  // Where a model of them would take too long.
+  EXPECT_EQ(chosen(flat, "budget: {trials: 20000}\n"),
             R"({"dehb":{"eta":3.0,"min":3.0}})");
 }
 
-TEST(Automatic, ValuesThatHoldThroughoutAreEvolved) {
-  EXPECT_EQ(chosen(flat, "budget: {trials: 40}\n"),
-            R"({"dehb":{"eta":3.0,"min":1.0}})");
-  EXPECT_EQ(chosen(flat, "budget: {seconds: 40}\n"),
-            R"({"dehb":{"eta":3.0,"min":1.0}})");
-  EXPECT_EQ(chosen(flat, "budget: {trials: 26}\n"), halving_from(1));
+// Each rung has three times the steps of the one before, the last one too.
+TEST(Automatic, RungsAreEvenlyApartUpToTheLastStep) {
+  const auto min_of = [](step_t steps, step_t every) {
+    auto read = test::read(text_of(flat, "budget: {seconds: 40}\n"));
+    EXPECT_TRUE(read.study);
+    read.study->max_steps = steps;
+    read.study->objective.every = every;
+    return choose_algorithm(*read.study).algorithm.options.at("min");
+  };
+  EXPECT_EQ(min_of(52, 1), scalar{6.0});
+  EXPECT_EQ(min_of(100, 1), scalar{4.0});
+  EXPECT_EQ(min_of(10, 1), scalar{4.0});
+  EXPECT_EQ(min_of(4, 1), scalar{2.0});
+  EXPECT_EQ(min_of(120, 5), scalar{15.0});
+}
+
+// 6 trials at least are trained in full.
+TEST(Automatic, ABudgetOfFewTrialsTrainsThem) {
+  const auto of = [](const std::string& budget) {
+    return chosen(flat, "budget: {" + budget + "}\n");
+  };
+  EXPECT_EQ(of("trials: 54"), halving_from(3));
+  EXPECT_EQ(of("trials: 53"), halving_from(9));
+  EXPECT_EQ(of("trials: 18"), halving_from(9));
+  EXPECT_EQ(of("trials: 17"), R"({"gp":{}})");
+  EXPECT_EQ(choice(flat, "budget: {trials: 17}\n").why,
+            "17 trials are few: each is trained to its end");
+  // Where a study ends by its time, it has as many as that is enough for.
+  for (const auto* time : {"seconds: 40", "device_hours: 1"})
+    EXPECT_EQ(of("trials: 17, " + std::string{time}), halving_from(3)) << time;
 }
 
 TEST(Automatic, WhatIsChosenIsReadAsItWasWritten) {

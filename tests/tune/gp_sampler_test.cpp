@@ -1,7 +1,9 @@
 #include "hippo/tune/gp_sampler.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
@@ -101,13 +103,48 @@ TEST(GpSampler, KnowsTheDirection) {
   EXPECT_GT(mean_of_next(most, 3, same), 0.7);
 }
 
-TEST(GpSampler, BeginsAsRandomSearchDoes) {
+// Of each five trials, none has a value of the same fifth of a range as another,
+// and none the same of five options.
+TEST(GpSampler, SpreadsItsFirstTrials) {
+  const auto fifths = [](std::uint64_t seed, trial_no first) {
+    auto options = minimizing(100);
+    options.seed = seed;
+    auto gp = make("{x: {uniform: [0, 1]}, y: {log_uniform: [0.01, 1]},"
+                   " z: {choice: [0, 1, 2, 3, 4]}}",
+                   options);
+    std::map<std::string, std::vector<int>> result;
+    for (trial_no trial = 0; trial < first + 5; ++trial) {
+      const auto values = gp.draw(trial).shown;
+      if (trial < first)
+        continue;
+      result["x"].push_back(static_cast<int>(values["x"].get<double>() * 5));
+      result["y"].push_back(static_cast<int>(
+        (std::log10(values["y"].get<double>()) + 2) / 2 * 5));
+      result["z"].push_back(values["z"].get<int>());
+    }
+    return result;
+  };
+  std::set<std::vector<int>> orders;
+  for (std::uint64_t seed = 0; seed < 20; ++seed)
+    for (const trial_no first : {0, 5, 35})
+      for (auto [name, found] : fifths(seed, first)) {
+        orders.insert(found);
+        std::ranges::sort(found);
+        EXPECT_EQ(found, (std::vector{0, 1, 2, 3, 4})) << name << seed;
+      }
+  EXPECT_GT(orders.size(), 60u); // of the 120 that there are
+}
+
+TEST(GpSampler, BeginsWithoutAModel) {
   for (const auto* space : {twelve, endless}) {
     const auto random
       = make_sampler(study(space, "random", "budget: {trials: 12}"));
     auto gp = make(space, minimizing(5));
     for (trial_no trial = 0; trial < 5; ++trial) {
-      EXPECT_EQ(gp.draw(trial).shown, random->draw(trial).shown);
+      const auto drawn = gp.draw(trial).shown;
+      if (space == twelve) {
+        EXPECT_EQ(drawn, random->draw(trial).shown);
+      }
       EXPECT_EQ(gp.choice_of(trial)->why.how, "startup");
       gp.on_result(trial, 9, 1);
       gp.on_result(trial, 9, 1); // told twice, counted once

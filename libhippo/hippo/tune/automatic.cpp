@@ -31,6 +31,10 @@ constexpr step_t few_measurements = eta;
 /// A Gaussian process takes some milliseconds for each trial.
 constexpr std::uint64_t gp_trials_max = 10'000;
 
+/// A study that ends with its trials trains so many of them in full: the best of
+/// fewer would not be worth having.
+constexpr std::uint64_t trained_in_full = 6;
+
 /// Combinations that are looked at.
 constexpr std::uint64_t looked_at = 64;
 
@@ -114,24 +118,69 @@ constexpr std::size_t blind_trials = 10;
 /// at once, and a low rung just ends most of them.
 constexpr std::size_t learning_trials = 4;
 
-/// The first step at which a few trainers compare trials: two thirds of what is
-/// decided make a difference by then, and there is a rung above.
-step_t first_rung(const study_spec& study, const effects& x) {
-  auto result = study.objective.every;
-  while (result * eta < study.max_steps && 3 * x.share_at(result) < 2)
-    result *= eta;
+/// Where `asha` may compare trials first, in order: the last step divided by
+/// powers of eta, at measurements, so that each rung has eta times the steps of
+/// the one before.
+std::vector<step_t> possible_rungs(const study_spec& study) {
+  const auto every = study.objective.every;
+  std::vector<step_t> result;
+  for (auto step = study.max_steps; step > every;) {
+    step = (step + eta - 1) / eta;
+    step = (step + every - 1) / every * every;
+    result.insert(result.begin(), step);
+  }
   return result;
 }
 
-/// The same for so many trainers: a rung that is no higher.
-/// @param of_few what `first_rung` says
-step_t lowered(step_t of_few, step_t every, std::uint64_t trials,
-               std::size_t trainers) {
-  auto result = of_few;
-  if (trials >= learning_trials * trainers)
-    while (result > every && result * trainers > of_few * blind_trials)
-      result /= eta;
-  return result;
+/// Chooses one of `rungs`, of which there is one at least, by its place.
+class first_rung {
+public:
+  explicit first_rung(std::vector<step_t> rungs) : rungs_(std::move(rungs)) {}
+
+  [[nodiscard]] step_t step() const { return rungs_[place_]; }
+
+  /// For a few trainers: the first measurements, which say little, are over,
+  /// and two thirds of the drawn values have acted; else the last rung.
+  void rise_for_values(const effects& x, step_t every) {
+    while (place_ + 1 < rungs_.size()
+           && (step() < every * eta || 3 * x.share_at(step()) < 2))
+      ++place_;
+  }
+
+  /// Rises so far that some of a number of trials are trained in full.
+  /// @returns whether they are
+  [[nodiscard]] bool rise_for_trials(std::uint64_t trials) {
+    for (;;) {
+      auto needed = trained_in_full;
+      for (auto i = place_; i < rungs_.size() && needed <= trials; ++i)
+        needed *= eta;
+      if (needed <= trials)
+        return true;
+      if (place_ + 1 == rungs_.size())
+        return false;
+      ++place_;
+    }
+  }
+
+  /// Sinks, so that trials which begin at once cost no more up to it than those
+  /// of one trainer.
+  void sink_for_trainers(std::uint64_t trials, std::size_t trainers) {
+    const auto of_few = step();
+    if (trials >= learning_trials * trainers)
+      while (place_ > 0 && step() * trainers > of_few * blind_trials)
+        --place_;
+  }
+
+private:
+  std::vector<step_t> rungs_;
+  std::size_t place_ = 0;
+};
+
+/// Whether a study ends with its trials, not with a time.
+bool is_bounded_by_trials(const study_spec& study) {
+  const auto& budget = study.budget;
+  return (budget.trials || study.space.size()) && !budget.seconds
+         && !budget.device_seconds && !budget.cost;
 }
 
 } // namespace
@@ -156,15 +205,21 @@ automatic_algorithm choose_algorithm(const study_spec& study,
               + " measurements or fewer there is little to gain by ending"
                 " trials early"};
   const effects some{study};
-  const auto of_few = first_rung(study, some);
-  if (some.share_at(of_few) <= 0.5)
+  first_rung rung{possible_rungs(study)};
+  rung.rise_for_values(some, study.objective.every);
+  if (some.share_at(rung.step()) <= 0.5)
     return {{learning, {}},
             "half of what is decided, or more, makes a difference only after"
             " step "
-              + std::to_string(of_few)
+              + std::to_string(rung.step())
               + ": how trials begin says little of how they end"};
-  const auto first
-    = lowered(of_few, study.objective.every, trials, trainers);
+  if (is_bounded_by_trials(study) && !rung.rise_for_trials(trials))
+    return {{learning, {}},
+            std::to_string(trials)
+              + " trials are few: each is trained to its end"};
+  const auto of_few = rung.step();
+  rung.sink_for_trainers(trials, trainers);
+  const auto first = rung.step();
   const bool is_priced = may_be_gp && first < of_few;
   algorithm_spec halving{
     "asha",
@@ -192,13 +247,18 @@ automatic_algorithm choose_algorithm(const study_spec& study,
                                         + " takes those with the least to"
                                           " train")
                        + of_many};
+  if (may_be_gp)
+    return {halving, "bad values show before the end, and gp learns from every"
+                     " trial which ones are worth training"
+                       + of_many};
   const auto rungs
     = rung_steps(study.objective.every, study.max_steps, eta).size();
   if (trials < dehb_brackets(rungs, eta)[0].sizes[0])
     return {halving, std::to_string(trials)
                        + " trials are too few for a bracket of dehb" + of_many};
   return {{"dehb", {{"eta", number}, {"min", static_cast<double>(of_few)}}},
-          "values hold from the first step, and bad ones show early"};
+          "the space is too large, or the trials are too many, for gp; values"
+          " hold from the first step, and bad ones show early"};
 }
 
 std::string to_json_text(const algorithm_spec& x) {

@@ -24,12 +24,17 @@ struct automatic_algorithm {
 ///                                                     much for gp
 ///     half of what is decided, or more, makes no
 ///     difference until the last rung                  the same
-///     trials part after their first step              asha, of gp
-///     else                                            dehb; asha, of gp, if
-///                                                     there are too few trials
+///     fewer than 18 trials, and no budget of time     the same
+///     else                                            asha, of gp
+///     else, if that is too much for gp: trials part
+///     after their first step                          asha, of tpe
+///     else                                            dehb
 ///
-/// The more trainers there are, the more trials begin before anything is known
-/// of others, and the sooner `asha` compares them first.
+/// The first rung of `asha` is a power of eta below the last step: the first
+/// one behind the first two measurements at which two thirds of what is decided
+/// act. If trials are the study's only budget it is so high that 6 of them are
+/// trained in full. The more trainers there are, the more trials begin before
+/// anything is known of others, and the lower it is.
 ///
 /// docs/algorithms.md says what was measured of it. Reads nothing but `study`
 /// and `trainers`, so that the same study has the same algorithm everywhere.

@@ -1,9 +1,19 @@
 #include "hippo/tune/learning_sampler.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
+#include "hippo/tune/permutation.hpp"
+
 namespace hippo {
+
+namespace {
+
+/// As many trials, one after the other, lie in as many parts of each range.
+constexpr std::uint64_t spread_trials = 5;
+
+} // namespace
 
 learning_sampler::learning_sampler(search_space space, std::uint64_t seed,
                                    step_t first, const untrained_work* work)
@@ -111,10 +121,25 @@ learning_sampler::fitting(const trial_choice& x) {
   return result;
 }
 
+learning_sampler::combination learning_sampler::spread(trial_no trial) {
+  return record([&](const space_leaf& leaf) {
+    addressed_draws block{{seed_, trial / spread_trials}, leaf.path()};
+    const permutation parts{spread_trials, block.next()};
+    addressed_draws within{{seed_, trial}, leaf.path()};
+    const auto share
+      = (static_cast<double>(parts(trial % spread_trials)) + within.unit())
+        / static_cast<double>(spread_trials);
+    const auto ways = leaf.ways();
+    const auto most = ways == 0 ? space_leaf::high_end : ways - 1;
+    return std::min(most, static_cast<std::uint64_t>(
+                            share * static_cast<double>(most + 1)));
+  });
+}
+
 learning_sampler::combination learning_sampler::random(trial_no trial) {
   const auto size = space_.size();
   if (!size)
-    return record(order_(trial));
+    return spread(trial);
   while (next_random_ < *size) {
     auto result = record(order_(next_random_++));
     if (!tried_.contains(result))

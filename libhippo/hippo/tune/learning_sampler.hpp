@@ -16,7 +16,8 @@
 namespace hippo {
 
 /// What samplers that learn from results have in common: which combination each
-/// trial got, and random ones as long as there is no model.
+/// trial got, and random ones as long as there is no model: without replacement
+/// in a finite space, else spread evenly.
 ///
 /// Combinations that were tried are not proposed again while others are left.
 /// What was decided before a restart is taken from there (`restore`), so what a
@@ -82,6 +83,10 @@ private:
   };
 
   combination random(trial_no trial);
+  /// Returns the combination of a trial of a Latin hypercube (McKay, Beckman and
+  /// Conover, Technometrics 21, 1979): of each five trials, none has a value of
+  /// the same fifth of a range as another.
+  combination spread(trial_no trial);
   /// Returns the combination of what was restored, if it is one of the space.
   std::optional<combination> fitting(const trial_choice& x);
 
