@@ -150,6 +150,9 @@ automatic_algorithm choose_algorithm(const study_spec& study,
   const bool may_be_gp = has_one && study.space.leaves() <= gp_leaves_max
                          && trials <= gp_trials_max;
   const std::string learning = may_be_gp ? "gp" : "tpe";
+  if (study.space.has_lengths())
+    return {{learning, {}},
+            "trials of several lengths are compared where they end"};
   if (study.max_steps / study.objective.every <= few_measurements)
     return {{learning, {}},
             "with " + std::to_string(few_measurements)
