@@ -98,9 +98,9 @@ TEST(Preview, TrialsOfSeveralLengthsShareTheirPlateaus) {
 TEST(Preview, MixturesAtTheEndShareTheTrunk) {
   std::string mixtures;
   for (int i = 0; i < 19; ++i)
-    mixtures += (i == 0 ? "" : ", ") + ("m" + std::to_string(i));
+    mixtures += (i == 0 ? "" : ", ") + std::to_string(i + 1);
   const auto found = preview(
-    {recipe("1000", "{x: {piecewise: [[0, web], [90%, {choice: [" + mixtures
+    {recipe("1000", "{x: {piecewise: [[0, 0.5], [90%, {choice: [" + mixtures
                       + "]}]]}}")},
     workloads());
   ASSERT_TRUE(found) << found.failure().message;
