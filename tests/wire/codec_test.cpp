@@ -481,7 +481,7 @@ TEST(Codec, RefusesFormKindsOfNewerPeers) {
   capnp::MallocMessageBuilder builder;
   auto list = builder.initRoot<schema::Configuration>().initParameters(1);
   list[0].setName("lr");
-  list[0].initForm().setKind(static_cast<schema::FormKind>(9));
+  list[0].initForm().setKind(static_cast<schema::FormKind>(11));
   const auto words = capnp::messageToFlatArray(builder);
   const auto bytes = words.asChars();
   const auto result = decode_configuration({bytes.begin(), bytes.size()});
