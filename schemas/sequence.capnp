@@ -23,6 +23,9 @@ enum FormKind {
                    # / (1 - a[3] * p)
   fadingRamp  @8;  # with d = t - o, a[0] + (a[1] - a[0]) * (d - a[3])
                    # / (a[4] - a[3]) * a[2]^d, d between a[3] and a[4]
+  squareRoot  @9;  # from a[0] to a[1] over a[2] steps:
+                   # a[1] + (a[0] - a[1]) * (1 - sqrt((t - o) / a[2]))
+  inverseRoot @10; # a[0] / sqrt(1 + (t - o) / a[1]), a[1] above 0
 }
 
 enum ValueType {

@@ -20,6 +20,9 @@ const TREE_REST = 20; // the tree comes whole: times as long as it took
 const FAILURES = 3; // different ones that are told at the top
 const NAMED = 8;    // trials, or names, that are listed
 
+// The length of a trial, among its values, where a study has several.
+const LENGTH = "steps.max";
+
 // What a condition may ask of a trial beside its hyper-parameters.
 const FIELDS = {trial: x => x.trial, state: x => x.state, best: x => x.value,
   step: x => x.step, steps: x => x.steps, asked: x => x.asked,
@@ -120,6 +123,27 @@ function bestParameters(id, best, history) {
     figures(Object.entries(best.params).map(([name, x]) => [name,
       element("small", {}, typeof x === "number" ? shown(x, 6)
         : String(brief[name] ?? JSON.stringify(x)))])));
+}
+
+/** The best trial of each length, as values of different lengths do not
+ * compare; null where a study has one. */
+function bestOfEachLength(id, study, history) {
+  const found = new Map(), sign = study.direction === "maximize" ? 1 : -1;
+  for (const x of history.rows) {
+    const length = x.params[LENGTH];
+    if (typeof length !== "number" || typeof x.value !== "number")
+      continue;
+    const known = found.get(length);
+    if (!known || sign * x.value > sign * known.value)
+      found.set(length, x);
+  }
+  if (found.size === 0)
+    return null;
+  return element("section", {"aria-label": "Best of each length"},
+    element("h2", {class: "quiet"}, "Best of each length"),
+    figures([...found].sort(([a], [b]) => a - b).map(([length, x]) =>
+      [`${shown(length)} steps`, element("small", {}, shown(x.value, 6), " (",
+        trialLink(id, x.trial, `trial ${x.trial}`), ")")])));
 }
 
 /** What the charts of a study show.
@@ -357,6 +381,7 @@ export function studyView(id, act) {
             span(study.seconds_left)}`]],
         ]), study.best && !isOfSeveral(study)
           ? bestParameters(id, study.best, history) : null,
+        study.best ? bestOfEachLength(id, study, history) : null,
         progressOf(study),
         element("p", {class: "sub"}, costs(study)), act.ofStudy(study));
       showParts(study);

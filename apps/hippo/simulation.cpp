@@ -384,9 +384,9 @@ std::optional<diagnostic> missing_from_table(const study_spec& study,
                                         : study.space.sample(study.seed, i);
     auto sequences = trial.sequences;
     sequences.insert(defaults.begin(), defaults.end());
-    if (const auto why
-        = x.table->misses(join(sequences, study.max_steps), study.max_steps,
-                          study.objective.every))
+    const auto length = std::min(trial.length, study.max_steps);
+    if (const auto why = x.table->misses(join(sequences, length), length,
+                                         study.objective.every))
       return diagnostic{study.file, 0, 0, "space",
                         trial.shown.dump() + " is not in " + x.table_file
                           + ": " + *why};

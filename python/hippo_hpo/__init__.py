@@ -20,10 +20,11 @@ from .errors import (Cancelled, Closed, Disconnected, Error,
                      Timeout, TrialFailed, UnknownStudy, UnknownWorkload)
 from .function import Context, TrainingFunction, workload
 from .space import (choice, constant, cosine, cosine_restarts, cyclic,
-                    exponential, int_uniform, linear, log_int_uniform,
-                    log_normal, log_uniform, multistep, normal, one_cycle,
-                    option, piecewise, polynomial, product,
-                    reduce_on_plateau, rex, step, uniform, warmup)
+                    exponential, int_uniform, inverse_sqrt, join, linear,
+                    log_int_uniform, log_normal, log_uniform, multistep,
+                    normal, one_cycle, option, percent, piecewise, polynomial,
+                    product, reduce_on_plateau, rex, simplex, step, uniform,
+                    warmup, wsd)
 from .workload import HyperParameters, Workload
 
 if TYPE_CHECKING:
@@ -47,11 +48,12 @@ __all__ = [
     "TrainingFunction",
     "Trial", "TrialFailed", "TrialInfo", "UnknownStudy", "UnknownWorkload",
     "Workload", "check", "choice", "connect", "constant", "cosine",
-    "cosine_restarts", "cyclic", "exponential", "int_uniform", "linear",
-    "local", "log_int_uniform", "log_normal", "log_uniform", "mirror",
-    "multistep", "normal", "one_cycle", "optimize", "option", "piecewise",
-    "polynomial", "preview", "product", "reduce_on_plateau", "rex", "step",
-    "uniform", "warmup", "workload",
+    "cosine_restarts", "cyclic", "exponential", "int_uniform", "inverse_sqrt",
+    "join", "linear", "local", "log_int_uniform", "log_normal", "log_uniform",
+    "mirror", "multistep", "normal", "one_cycle", "optimize", "option",
+    "percent", "piecewise", "polynomial", "preview", "product",
+    "reduce_on_plateau", "rex", "simplex", "step", "uniform", "warmup",
+    "workload", "wsd",
 ]
 
 

@@ -210,8 +210,8 @@ def against_its_name(goals: Mapping[str, str]) -> list[str]:
 # -- steps --------------------------------------------------------------------
 
 
-def steps_of(train: Any, steps: Any) -> int:
-    """How far a trial is trained.
+def steps_of(train: Any, steps: Any) -> int | Form:
+    """How far a trial is trained: a number, or a choice or range of such.
 
     Raises:
         InvalidStudy: that is not given and not known, or cannot be so.
@@ -225,6 +225,8 @@ def steps_of(train: Any, steps: Any) -> int:
             if isinstance(train, TrainingFunction) else f"{name} trains steps"
         raise InvalidStudy(f"steps is not given: {what}, so say how many a "
                            "trial is trained, steps=12")
+    if isinstance(steps, Form) and loops:
+        return steps
     if isinstance(steps, bool) or not hasattr(type(steps), "__index__") \
             or int(steps) < 1:
         raise InvalidStudy(f"steps={_short(steps)}: must be a whole number, 1 "

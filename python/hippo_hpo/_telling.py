@@ -15,6 +15,7 @@ from ._failures import failure_of, remedy_of
 from .errors import StudyFailed
 from .progress import shown
 from .records import StudyInfo
+from .space import Form
 
 if TYPE_CHECKING:
     from ._source import Source
@@ -50,7 +51,8 @@ def page_of(state: str | os.PathLike[str]) -> str | None:
 
 
 def opening(info: StudyInfo, goals: Mapping[str, str], notes: list[str],
-            options: Mapping[str, Any], steps: int, page: str | None) -> str:
+            options: Mapping[str, Any], steps: int | Form,
+            page: str | None) -> str:
     """The first line: which study, what it does with which metric, by which
     algorithm and why, how much, and where its page is."""
     ways = " and ".join(f"{direction[:-1]}es {metric}"
@@ -62,7 +64,8 @@ def opening(info: StudyInfo, goals: Mapping[str, str], notes: list[str],
     algorithm = _in_words(chosen) or info.algorithm + (
         "" if given == "auto" else ", as given")
     trials = options.get("trials")
-    each = "1 step" if steps == 1 else f"{steps} steps"
+    each = "1 step" if steps == 1 else "several lengths" \
+        if isinstance(steps, Form) else f"{steps} steps"
     budget = [f"at most {trials} trials of {each}" if trials
               else f"all combinations, {each} each" if info.algorithm == "grid"
               else f"trials of {each}, as many as the algorithm wants"]

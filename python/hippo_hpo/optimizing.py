@@ -31,6 +31,7 @@ from ._telling import (Stuck, Watch, closing, failed_study, opening, page_of,
 from .client import Client
 from .errors import Closed, Error, InvalidArgument, InvalidStudy
 from .function import TrainingFunction
+from .space import Form
 from .study import Study
 from .study_file import StudyFile
 from .workload import Value, Workload
@@ -74,7 +75,8 @@ class Options(TypedDict, total=False):
             and f1. For a function that returns its value, ``"minimize"``
             (also if it is None) or ``"maximize"``.
         constraints: limits of metrics: ``["ms <= 5"]``; None: no limits.
-        steps: the last step of a trial; 1 for a function without `yield`.
+        steps: the last step of a trial; 1 for a function without `yield`. Or
+            how long trials may be: ``choice(1000, 2000)``.
         trials: the largest number of trials; None: the algorithm decides.
         failed: the study fails after this number of failed trials; None: no
             limit.
@@ -107,7 +109,7 @@ class Options(TypedDict, total=False):
 
     objective: Mapping[str, str] | str | None
     constraints: list[str] | None
-    steps: int
+    steps: int | Form
     trials: int | None
     failed: int | None
     algorithm: str | Mapping[str, Any]

@@ -274,6 +274,10 @@ class ServiceInfo:
     state: str
 
 
+# The length of a trial, among its values, where a study has several.
+LENGTH = "steps.max"
+
+
 def has_result(state: str) -> bool:
     """Whether a trial of this state can be the best, and has a rank. The
     measurements of a failed trial are not results."""

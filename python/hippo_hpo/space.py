@@ -25,10 +25,12 @@ from typing import Any
 from .errors import InvalidArgument
 
 __all__ = ["Form", "Option", "choice", "constant", "cosine", "cosine_restarts",
-           "cyclic", "exponential", "from_plain", "int_uniform", "linear",
-           "log_int_uniform", "log_normal", "log_uniform", "multistep",
-           "normal", "one_cycle", "option", "piecewise", "plain", "polynomial",
-           "product", "reduce_on_plateau", "rex", "step", "uniform", "warmup"]
+           "cyclic", "exponential", "from_plain", "int_uniform",
+           "inverse_sqrt", "join", "linear", "log_int_uniform", "log_normal",
+           "log_uniform", "multistep", "normal", "one_cycle", "option",
+           "percent", "piecewise", "plain", "polynomial", "product",
+           "reduce_on_plateau", "rex", "simplex", "step", "uniform", "warmup",
+           "wsd"]
 
 # The ranges, as a study file names them, and the keys that may stand beside
 # these.
@@ -68,7 +70,7 @@ class Form:
     def __repr__(self) -> str:
         if isinstance(self.body, dict):
             parts = [f"{_keyword(k)}={v!r}" for k, v in self.body.items()]
-        elif self.name in ("choice", "piecewise", "product", *RANGES):
+        elif self.name in ("choice", "join", "piecewise", "product", *RANGES):
             parts = [repr(x) for x in self.body]
         else:
             parts = [repr(self.body)]
@@ -242,7 +244,7 @@ def from_plain(x: Any) -> Any:
                       {k: from_plain(v) for k, v in x.get("with", {}).items()})
     # `step` is a sequence as well.
     found = x.keys() & set(RANGES) or x.keys() & _NAMES
-    beside = _BESIDE if found <= set(RANGES) else frozenset()
+    beside = _BESIDE if found <= {*RANGES, "simplex"} else frozenset()
     if len(found) != 1 or not x.keys() - found <= beside:
         return {name: from_plain(y) for name, y in x.items()}
     name = found.pop()
@@ -353,6 +355,27 @@ def product(*factors: Any) -> Form:
     return Form("product", list(factors))
 
 
+def simplex(*names: str, points: int | None = None, **shares: Any) -> Form:
+    """Hyper-parameters that are shares of 1, all shares equally likely; with
+    `points`, those of a grid of that many values of each. Its own name in the
+    space is no hyper-parameter.
+
+        >>> plain({"mix": simplex("web", "code")})
+        {'mix': {'simplex': {'web': 'share', 'code': 'share'}}}
+        >>> simplex(web=piecewise((0, 1), ("90%", "share")),
+        ...         code=piecewise((0, 0), ("90%", "share")), points=11)
+        simplex(web=piecewise([0, 1], ['90%', 'share']), \
+code=piecewise([0, 0], ['90%', 'share']), points=11)
+
+    Args:
+        names: hyper-parameters whose value is their share.
+        points: the number of values of each share; None: any.
+        shares: hyper-parameters that have ``"share"`` in a sequence.
+    """
+    return Form("simplex", {**dict.fromkeys(names, "share"), **shares},
+                {} if points is None else {"points": points})
+
+
 # -- sequences
 
 
@@ -371,6 +394,36 @@ def multistep(initial: Any = None, milestones: Any = None, gamma: Any = None
 def step(initial: Any = None, size: Any = None, gamma: Any = None) -> Form:
     """`initial`, times `gamma` every `size` steps."""
     return _form("step", initial=initial, size=size, gamma=gamma)
+
+
+def percent(share: float) -> str:
+    """A share of a trial's steps, wherever a sequence takes a number of steps:
+    of the trial's own length, rounded half up, at least 1.
+
+        >>> wsd(0.1, decay=percent(20))
+        wsd(peak=0.1, decay='20%')
+        >>> percent(0)
+        Traceback (most recent call last):
+        hippo_hpo.errors.InvalidArgument: percent(0): must be above 0
+
+    Raises:
+        InvalidArgument: it is not above 0.
+    """
+    if not 0 < share < float("inf"):
+        raise InvalidArgument(f"percent({share!r}): must be above 0")
+    text = format(decimal.Decimal(repr(float(share))).normalize(), "f")
+    return f"{text}%"
+
+
+def join(*parts: Any) -> Form:
+    """Sequences one after the other: each pair has the first step and the
+    sequence, which begins there at its own step 0.
+
+        >>> plain(join((0, 0.1), (percent(90), linear(9, 0.1, 0))))["join"][1]
+        ['90%', {'linear': {'from': 0.1, 'to': 0, 'horizon': 9}}]
+    """
+    return Form("join", [list(x) if isinstance(x, tuple) else x
+                         for x in parts])
 
 
 def piecewise(*pieces: Any) -> Form:
@@ -445,6 +498,22 @@ def warmup(steps: Any, from_: Any, to: Any, then: Any = None) -> Form:
     return _form("warmup", steps=steps, **{"from": from_}, to=to, then=then)
 
 
+def wsd(peak: Any, warmup: Any = None, from_: Any = None, stable: Any = None,
+        decay: Any = None, shape: Any = None, end: Any = None) -> Form:
+    """Warm-up, stable, decay: a line from `from_` (default 0) to `peak` over
+    `warmup` steps (default 0), then `peak`, then down to `end` (default 0) at
+    the trial's last step. Either `stable` or `decay` is given; `shape` is
+    "1-sqrt" (default), "linear", "cosine" or "exponential"."""
+    return _form("wsd", peak=peak, warmup=warmup, **{"from": from_},
+                 stable=stable, decay=decay, shape=shape, end=end)
+
+
+def inverse_sqrt(peak: Any, warmup: Any = None) -> Form:
+    """A line from 0 to `peak` over `warmup` steps (default 0), then `peak`
+    times the square root of `warmup` / t."""
+    return _form("inverse_sqrt", peak=peak, warmup=warmup)
+
+
 def reduce_on_plateau(initial: Any = None, factor: Any = None,
                       patience: Any = None, threshold: Any = None,
                       threshold_mode: Any = None, cooldown: Any = None,
@@ -460,4 +529,5 @@ def reduce_on_plateau(initial: Any = None, factor: Any = None,
 _NAMES = frozenset({
     "choice", "product", *RANGES, "constant", "multistep", "step", "piecewise",
     "exponential", "linear", "polynomial", "cosine", "cosine_restarts",
-    "cyclic", "one_cycle", "rex", "warmup", "reduce_on_plateau"})
+    "cyclic", "one_cycle", "rex", "warmup", "reduce_on_plateau",
+    "inverse_sqrt", "join", "simplex", "wsd"})

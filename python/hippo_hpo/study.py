@@ -15,7 +15,7 @@ from .mlflow_runs import write_runs
 from .notebook import LiveCard, card_of
 from .plots import Figure, figure_of
 from .progress import Progress, shown
-from .records import (Event, Front, StudyInfo, TrialInfo, event_of,
+from .records import (LENGTH, Event, Front, StudyInfo, TrialInfo, event_of,
                       metrics_of, params_of, study_info_of, trial_info_of)
 from .study_file import StudyFile
 from .study_text import json_of
@@ -191,6 +191,23 @@ class Study:
             return [] if info.best_trial is None else [info.best_trial]
         known = self.trials
         return [known[x] for x in sorted({y.trial for y in info.front.points})]
+
+    @property
+    def best_of_each_length(self) -> dict[int, TrialInfo]:
+        """The trial with the best value so far for each length, as values of
+        trials of different length do not compare; empty for a study whose
+        trials have one length."""
+        sign = 1 if self.info().direction == "maximize" else -1
+        result: dict[int, TrialInfo] = {}
+        for x in self.trials:
+            length = x.params.get(LENGTH)
+            if length is None or x.value is None:
+                continue
+            known = result.get(length)
+            if known is None or known.value is None \
+                    or sign * x.value > sign * known.value:
+                result[length] = x
+        return dict(sorted(result.items()))
 
     @property
     def best(self) -> TrialInfo:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ._document import read_document, write_document
 from .errors import InvalidStudy
-from .space import from_plain, plain
+from .space import Form, from_plain, plain
 
 
 @dataclasses.dataclass
@@ -40,7 +40,8 @@ class StudyFile:
         workload: the workload: a name, or a map.
         objective: `{"metric": ..., "direction": ..., "every": ...}`, or a list
             of several such maps.
-        steps: the last step of a trial.
+        steps: the last step of a trial, or a choice or range of such: how long
+            a trial is then belongs to the search.
         space: hyper-parameters by name, as objects of `hippo_hpo.space`.
         algorithm: a name, or a map with one key.
         budget: any of `trials`, `failed`, `seconds`, `device_hours`, `cost`
@@ -55,7 +56,7 @@ class StudyFile:
     study: str
     workload: str | Mapping[str, Any]
     objective: Mapping[str, Any] | Sequence[Mapping[str, Any]]
-    steps: int
+    steps: int | Form
     space: Mapping[str, Any]
     algorithm: str | Mapping[str, Any] = "auto"
     budget: Mapping[str, Any] | None = None
@@ -100,7 +101,8 @@ class StudyFile:
             raise InvalidStudy("this is no study: 'steps' must be a map with "
                                f"'max' alone, found {steps!r}")
         return cls(study=known.pop("study"), workload=known.pop("workload"),
-                   objective=known.pop("objective"), steps=steps["max"],
+                   objective=known.pop("objective"),
+                   steps=from_plain(steps["max"]),
                    space=from_plain_space(known.pop("space")),
                    algorithm=from_plain(known.pop("algorithm", "auto")),
                    budget=known.pop("budget", None),

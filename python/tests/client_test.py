@@ -384,6 +384,21 @@ class Reading(Case):
             client.study(2).best_value
         self.assertEqual("there is no result yet", str(failed.exception))
 
+    def test_tells_of_the_best_of_each_length(self):
+        def trial(number, length, value):
+            best = {"value": {"step": length, "value": value}} \
+                if value is not None else {"none": None}
+            return {**TRIAL, "trial": number, "best": best,
+                    "params": json.dumps({"steps.max": length, "lr": 0.1})}
+        client = self.connect(self.start(studies=[
+            study([trial(0, 20, 0.5), trial(1, 10, 0.25), trial(2, 20, 0.75),
+                   trial(3, 10, None), trial(4, 10, 0.25)]),
+            study([TRIAL])]))
+        found = client.study(1).best_of_each_length
+        self.assertEqual([(10, 1), (20, 2)],
+                         [(length, x.number) for length, x in found.items()])
+        self.assertEqual({}, client.study(2).best_of_each_length)
+
     def test_lists_trials_page_by_page(self):
         fake = self.start(studies=[study(
             {"trial": i, "state": "FAILED", "failure": "why"}

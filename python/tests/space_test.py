@@ -39,6 +39,11 @@ def sequence(rng, depth):
         lambda: forms.rex(steps(), x(), beta=0.25),
         lambda: forms.warmup(steps(), 0, x(), then=forms.cosine(steps())),
         lambda: forms.reduce_on_plateau(x(), patience=2, factor=0.5),
+        lambda: forms.wsd(x(), 1, decay=forms.percent(12.5), shape="cosine"),
+        lambda: forms.wsd(x(), from_=0.01, stable=steps(), end=0.001),
+        lambda: forms.inverse_sqrt(x(), steps()),
+        lambda: forms.join((0, x()), (forms.percent(40),
+                                      forms.linear(steps(), x(), 0.0))),
     ])()
 
 
@@ -108,6 +113,28 @@ def study_file(rng):
 
 
 class Spaces(unittest.TestCase):
+    def test_percentages_are_written_as_they_are(self):
+        self.assertEqual([forms.percent(x) for x in (20, 12.5, 1e-4, 100, 1e3)],
+                         ["20%", "12.5%", "0.0001%", "100%", "1000%"])
+        for wrong in (0, -1, float("nan"), float("inf")):
+            with self.assertRaises(hippo.InvalidArgument):
+                forms.percent(wrong)
+
+    def test_lengths_and_shares_there_and_back(self):
+        x = hippo.StudyFile(
+            "s", "fashion-mlp", {"metric": "val_loss"},
+            forms.choice(10, 20, forms.int_uniform(30, 50, points=3)),
+            {"lr": forms.wsd(0.1, 2, decay=forms.percent(20)),
+             "mix": forms.simplex("momentum", "weight_decay", points=5)},
+            "grid")
+        again = hippo.StudyFile.from_yaml(x.to_yaml())
+        self.assertEqual(again, x)
+        self.assertEqual(x.to_map()["steps"], {"max": {"choice": [
+            10, 20, {"int_uniform": [30, 50], "points": 3}]}})
+        self.assertEqual(repr(again.space["mix"]),
+                         "simplex(momentum='share', weight_decay='share', "
+                         "points=5)")
+
     @unittest.skipUnless(HIPPO and TRAINER, "there are no programs")
     def test_whole_files_there_and_back_and_taken(self):
         """What comes back is the same, and the programs take all of it."""

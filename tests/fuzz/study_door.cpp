@@ -118,6 +118,9 @@ const target study_door{
    "exponential: ", "linear: ", "polynomial: ", "warmup: ", "then: ",
    "steps: ",    "from: ",     "to: ",    "cosine_restarts: ", "period: ",
    "cyclic: ",   "one_cycle: ", "rex: ",  "reduce_on_plateau: ", "step: ",
+   "wsd: ",      "peak: ",     "stable: ", "decay: ",    "shape: ",
+   "join: ",     "inverse_sqrt: ", "20%", "12.5%",      "simplex: ",
+   "share",      "steps: {max: {choice: [",
    "every: ",    "budget: {trials: ", "algorithm: ", "args: ", "packages: ",
    "python: ",   "command: ",  "files: ", "\n--- # code\n", "seed: "}};
 

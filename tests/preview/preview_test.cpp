@@ -3,6 +3,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -58,6 +59,54 @@ TEST(Preview, StudiesOfSeveralMetricsAndConstraints) {
     EXPECT_LE(found->estimate->asked_steps, found->full.asked_steps) << more;
     EXPECT_GT(found->estimate->asked_steps, 0u) << more;
   }
+}
+
+/// Recipes of examples/recipes, with another workload.
+accepted_study recipe(const std::string& steps, const std::string& space) {
+  const auto read = admit_study(
+    "study: s\nworkload: toy\nobjective: {metric: acc, every: 250}\n"
+    "steps: {max: "
+      + steps + "}\nspace: " + space + "\nalgorithm: grid\n",
+    "s.yaml", workloads());
+  for (const auto& x : read.errors)
+    ADD_FAILURE() << to_text(x);
+  return read.study.value();
+}
+
+TEST(Preview, TrialsOfSeveralLengthsShareTheirPlateaus) {
+  for (const auto& [decay, least] : {std::pair{"20%", 3.4}, {"10%", 4.9}}) {
+    const auto study = recipe(
+      "{choice: [1000, 2000, 3000, 4000, 5000]}",
+      std::string{"{x: {wsd: {peak: 3e-3, warmup: 100, decay: "} + decay
+        + ", shape: {choice: [linear, cosine, 1-sqrt]}}}}");
+    const auto found = preview({study}, workloads());
+    ASSERT_TRUE(found) << found.failure().message;
+    tuner decisions{study.spec(), {}};
+    decisions.start();
+    counted_steps steps;
+    for (trial_no i = 0; i < decisions.trials(); ++i)
+      steps.add(decisions.parameters(i), decisions.end_of(i));
+    EXPECT_EQ(found->trials, 15u);
+    EXPECT_EQ(found->full.asked_steps, 45'000u);
+    EXPECT_EQ(found->full.delivered_steps, steps.all);
+    EXPECT_EQ(found->full.unique_steps, steps.beginnings.size());
+    EXPECT_GE(found->full.merge_rate, least) << decay;
+    EXPECT_FALSE(found->estimate) << decay;
+  }
+}
+
+TEST(Preview, MixturesAtTheEndShareTheTrunk) {
+  std::string mixtures;
+  for (int i = 0; i < 19; ++i)
+    mixtures += (i == 0 ? "" : ", ") + std::to_string(i + 1);
+  const auto found = preview(
+    {recipe("1000", "{x: {piecewise: [[0, 0.5], [90%, {choice: [" + mixtures
+                      + "]}]]}}")},
+    workloads());
+  ASSERT_TRUE(found) << found.failure().message;
+  EXPECT_EQ(found->trials, 19u);
+  EXPECT_EQ(found->full.unique_steps, 900u + 19 * 100);
+  EXPECT_GE(found->full.merge_rate, 6.5);
 }
 
 TEST(Preview, FiguresAreThoseOfTheTrialsParameters) {

@@ -551,9 +551,9 @@ INSTANTIATE_TEST_SUITE_P(Seeds, CanonicalSpelling, testing::Range(1u, 11u));
 // -- errors -------------------------------------------------------------------
 
 const std::string all_names
-  = "constant, cosine, cosine_restarts, cyclic, exponential, linear, "
-    "multistep, one_cycle, piecewise, polynomial, reduce_on_plateau, rex, "
-    "step, warmup";
+  = "constant, cosine, cosine_restarts, cyclic, exponential, inverse_sqrt, "
+    "join, linear, multistep, one_cycle, piecewise, polynomial, "
+    "reduce_on_plateau, rex, step, warmup, wsd";
 
 TEST(FamilyError, WhatIsNoSequence) {
   expect_errors("null", {": must be a number or a word, found null"});

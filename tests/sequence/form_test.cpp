@@ -77,6 +77,21 @@ TEST(Form, AFadingRampGoesUpOrDown) {
   EXPECT_FALSE(up.is_monotone());
 }
 
+TEST(Form, ASquareRootFallsFastFirst) {
+  const auto x = make(form_kind::square_root, 5, {0.6, 0.1, 4});
+  EXPECT_EQ(number(x, 5), 0.6);
+  EXPECT_EQ(number(x, 6), 0.35);
+  EXPECT_EQ(number(x, 9), 0.1);
+  EXPECT_EQ(number(x, 90), 0.1);
+}
+
+TEST(Form, AnInverseRootFallsWithoutEnd) {
+  const auto x = make(form_kind::inverse_root, 5, {0.6, 4});
+  EXPECT_EQ(number(x, 5), 0.6);
+  EXPECT_EQ(number(x, 5 + 12), 0.3);
+  EXPECT_EQ(number(x, 5 + 4 * 99), 0.06);
+}
+
 TEST(Form, EndsAfterItsLength) {
   constexpr auto never = std::numeric_limits<step_t>::max();
   EXPECT_EQ(form::constant(1).end(), never);
@@ -86,6 +101,7 @@ TEST(Form, EndsAfterItsLength) {
   EXPECT_EQ(make(form_kind::polynomial, 4, {1, 0, 7, 2}).end(), 12u);
   EXPECT_EQ(make(form_kind::cosine, 4, {1, 0, 7}).end(), 12u);
   EXPECT_EQ(make(form_kind::rex, 4, {1, 0, 7, 0.5}).end(), 12u);
+  EXPECT_EQ(make(form_kind::square_root, 4, {1, 0, 7}).end(), 12u);
   EXPECT_EQ(make(form_kind::fading_ramp, 4, {1, 0, 0.5, 7, 3}).end(), 12u);
   EXPECT_EQ(make(form_kind::fading_ramp, 4, {1, 0, 0.5, 3, 7}).end(), 12u);
   EXPECT_EQ(make(form_kind::cosine, 4, {1, 0, 1e300}).end(), never);
@@ -118,6 +134,10 @@ TEST(Form, WritesItself) {
             "rex(0.1,0,80,0.5)@3");
   EXPECT_EQ(to_text(make(form_kind::fading_ramp, 0, {0, 1, 0.9, 5, 10})),
             "fade(0,1,0.9,5,10)@0");
+  EXPECT_EQ(to_text(make(form_kind::square_root, 4, {0.1, 0, 20})),
+            "sqrt(0.1,0,20)@4");
+  EXPECT_EQ(to_text(make(form_kind::inverse_root, 4, {0.1, 100})),
+            "rsqrt(0.1,100)@4");
 }
 
 TEST(Form, WordsCannotBeTakenForAnythingElse) {
@@ -168,15 +188,16 @@ TEST(Form, EqualTextsIffEqualForms) {
   const auto pick = [&](const auto& xs) { return xs[random() % xs.size()]; };
   std::map<std::string, form> seen;
   for (int i = 0; i < 20000; ++i) {
-    const auto kind = static_cast<form_kind>(1 + random() % 8);
+    const auto kind = static_cast<form_kind>(1 + random() % 10);
     form x;
     if (kind == form_kind::constant)
       x = form::constant(pick(numbers));
     else if (kind == form_kind::text)
       x = form::text(pick(words) + pick(words));
-    else if (kind == form_kind::exponential)
+    else if (kind == form_kind::exponential || kind == form_kind::inverse_root)
       x = make(kind, random() % 3, {pick(numbers), pick(numbers), 0, 0});
-    else if (kind == form_kind::cosine || kind == form_kind::line)
+    else if (kind == form_kind::cosine || kind == form_kind::line
+             || kind == form_kind::square_root)
       x = make(kind, random() % 3,
                {pick(numbers), pick(numbers), pick(numbers), 0});
     else

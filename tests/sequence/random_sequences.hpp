@@ -13,7 +13,7 @@ namespace hippo::test {
 /// Random sequences of every family, as study files write them. Parameters come
 /// from few values, so that many sequences begin alike or are the same; some
 /// are random reals. Left out is what make_sequence() says does not share:
-/// plateaus of one step and curves of two.
+/// plateaus of one step, curves of two; and `wsd`, which ends with its trial.
 class random_sequences {
 public:
   using json = nlohmann::ordered_json;
@@ -23,7 +23,7 @@ public:
     : random_(seed), range_(range) {}
 
   json next(int depth = 0) {
-    switch (random_() % (depth < 2 ? 18 : 14)) {
+    switch (random_() % (depth < 2 ? 20 : 15)) {
       case 0:
         return number();
       case 1:
@@ -105,6 +105,17 @@ public:
                  start({{"factor", one_of({0.1, 0.5})},
                         {"patience", random_() % 2}},
                        depth)}};
+      case 14:
+        return {{"inverse_sqrt",
+                 {{"peak", number()},
+                  {"warmup", random_() % 3 == 0 ? 0 : steps()}}}};
+      case 15: { // its items are as long as tell which curves they are
+        auto list = json::array({json::array({0, next()})});
+        step_t at = 0;
+        for (auto n = 1 + random_() % 2; n > 0; --n)
+          list.push_back(json::array({at += 4 + random_() % 6, next()}));
+        return {{"join", list}};
+      }
       default:
         return {{"warmup",
                  {{"steps", random_() % 3 == 0 ? 0 : steps()},

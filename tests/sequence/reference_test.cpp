@@ -1,5 +1,6 @@
 // Values step by step against what PyTorch's lr_scheduler classes gave, as
-// reference/record_torch.py has recorded it, and REX against the multipliers
+// reference/record_torch.py has recorded it, Transformers' schedules as
+// reference/record_transformers.py has, and REX against the multipliers
 // of its paper.
 
 #include <algorithm>
@@ -24,8 +25,8 @@ constexpr double tolerance = 1e-12;
 /// large is the same amount when they are small.
 constexpr double lost_by_recursion = 2e-15;
 
-json recording() {
-  std::ifstream in(HIPPO_TORCH_RECORDING);
+json recording(const char* path) {
+  std::ifstream in(path);
   return json::parse(in);
 }
 
@@ -42,18 +43,19 @@ observations observed(const json& x) {
   return result;
 }
 
-TEST(Reference, ValuesAreThoseOfPyTorch) {
-  const auto recorded = recording();
+/// @returns the classes that were recorded
+std::set<std::string> expect_recorded(const char* path, std::size_t least) {
+  const auto recorded = recording(path);
   std::set<std::string> classes;
-  EXPECT_GE(recorded.at("cases").size(), 60u);
+  EXPECT_GE(recorded.at("cases").size(), least);
   for (const auto& x : recorded.at("cases")) {
     const auto& text = x.at("sequence");
     const auto steps = x.at("steps").get<step_t>();
     const auto made = make_sequence(text, steps, observed(x));
-    ASSERT_TRUE(made.errors.empty()) << text << made.errors[0].message;
+    EXPECT_TRUE(made.errors.empty()) << text << made.errors[0].message;
     classes.insert(x.at("class").get<std::string>());
     const auto values = x.at("values").get<std::vector<double>>();
-    ASSERT_EQ(values.size(), steps);
+    EXPECT_EQ(values.size(), steps);
     double largest = 0;
     for (auto y : values)
       largest = std::max(largest, std::abs(y));
@@ -64,15 +66,27 @@ TEST(Reference, ValuesAreThoseOfPyTorch) {
       // A plateau is rounded when it is made: it must be what a number within
       // the margin rounds to.
       if (!shape.is_plateau()) {
-        ASSERT_NEAR(shape.exact_at(t), values[t], margin)
+        EXPECT_NEAR(shape.exact_at(t), values[t], margin)
           << text << " at step " << t;
       }
       const auto found = std::get<double>(made.value.at(t));
-      ASSERT_LE(canonical(values[t] - margin), found) << text << " at " << t;
-      ASSERT_GE(canonical(values[t] + margin), found) << text << " at " << t;
+      EXPECT_LE(canonical(values[t] - margin), found) << text << " at " << t;
+      EXPECT_GE(canonical(values[t] + margin), found) << text << " at " << t;
     }
   }
-  EXPECT_EQ(classes,
+  return classes;
+}
+
+TEST(Reference, ValuesAreThoseOfTransformers) {
+  EXPECT_EQ(expect_recorded(HIPPO_RECORDINGS "transformers.json", 23),
+            (std::set<std::string>{
+              "SequentialLR", "get_inverse_sqrt_schedule",
+              "get_wsd_schedule 1-sqrt", "get_wsd_schedule cosine",
+              "get_wsd_schedule linear"}));
+}
+
+TEST(Reference, ValuesAreThoseOfPyTorch) {
+  EXPECT_EQ(expect_recorded(HIPPO_RECORDINGS "torch.json", 60),
             (std::set<std::string>{
               "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts",
               "CyclicLR exp_range", "CyclicLR triangular",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 #include <random>
+#include <set>
 
 #include <gtest/gtest.h>
 
@@ -1312,6 +1313,59 @@ TEST_P(StudyCoreSeeds, RetriedUntilNothingHasFailed) {
   }
   EXPECT_LT(i, 2000);
   EXPECT_EQ(x.core().stored().state, study_phase::complete);
+  x.expect_replayed();
+}
+
+/// A study whose trials have several lengths.
+study_options options_of_lengths(const std::string& more) {
+  auto text = test::with_space("  lr: {wsd: {peak: 0.5, decay: 50%}}\n" + more);
+  const std::string one = "{max: 12}";
+  text.replace(text.find(one), one.size(), "{max: {choice: [8, 12, 4]}}");
+  auto read = test::read(text);
+  EXPECT_TRUE(read.study) << test::texts(read.errors).front();
+  auto result = options_of(more);
+  result.spec = std::move(*read.study);
+  return result;
+}
+
+TEST(StudyCore, TrialsOfSeveralLengthsEndAtTheirOwn) {
+  world x{options_of_lengths("algorithm: grid\n")};
+  x.commit_all();
+  for (auto all = x.waiting(); !all.empty(); all = x.waiting()) {
+    x.train_one(all.back());
+    x.commit_all();
+    x.expect_replayed();
+  }
+  EXPECT_EQ(x.core().stored().state, study_phase::complete);
+  const auto record = x.core().record();
+  ASSERT_EQ(record.trials.size(), 3u);
+  std::set<step_t> lengths;
+  for (const auto& trial : record.trials) {
+    EXPECT_EQ(trial.state, trial_state::complete);
+    EXPECT_EQ(trial.params.at("steps.max"), trial.steps);
+    lengths.insert(trial.steps);
+  }
+  EXPECT_EQ(lengths, (std::set<step_t>{4, 8, 12}));
+}
+
+TEST(StudyCore, AClientGivesALengthAndIsHeldToIt) {
+  world x{options_of_lengths(client_study)};
+  EXPECT_NE(x.refusal(x.command(verb::ask, 0, 0, "{lr: 0.1}"))
+              .find("'steps.max' is missing"),
+            std::string::npos);
+  x.command(verb::ask, 0, 0, "{steps.max: 8, lr: 0.1}");
+  x.command(verb::ask);
+  x.commit_all();
+  EXPECT_NE(x.refusal(x.train(0, 12)).find("ends at step 8"),
+            std::string::npos);
+  x.train(0, 8);
+  x.commit_all();
+  while (!x.waiting().empty()) {
+    x.train_one(0);
+    x.commit_all();
+  }
+  EXPECT_EQ(x.core().trials()[0].state, trial_state::complete);
+  EXPECT_EQ(x.core().trials()[1].state, trial_state::pending);
   x.expect_replayed();
 }
 

@@ -10,7 +10,7 @@ namespace {
 using actions = std::vector<action>;
 
 TEST(FullTraining, TrainsEveryTrialToTheEnd) {
-  full_training x{3, 10};
+  full_training x{3, {10}};
   EXPECT_EQ(start(x),
             (actions{advance{0, 10}, advance{1, 10}, advance{2, 10}}));
   EXPECT_FALSE(x.done());
@@ -25,7 +25,7 @@ TEST(FullTraining, TrainsEveryTrialToTheEnd) {
 }
 
 TEST(FullTraining, KeepsSoManyInFlight) {
-  full_training x{6, 10, 2};
+  full_training x{6, {10}, 2};
   EXPECT_EQ(start(x), (actions{advance{0, 10}, advance{1, 10}}));
   EXPECT_EQ(x.on_failure(4), actions{}); // before its turn
   EXPECT_EQ(x.on_failure(1), (actions{advance{2, 10}}));
@@ -40,7 +40,7 @@ TEST(FullTraining, KeepsSoManyInFlight) {
 }
 
 TEST(FullTraining, StartsWhatIsOpenOnly) {
-  full_training x{5, 10};
+  full_training x{5, {10}};
   EXPECT_EQ(x.open(2), (actions{advance{0, 10}, advance{1, 10}}));
   x.on_result(0, 10, 1);
   x.on_result(1, 10, 1);
@@ -50,7 +50,7 @@ TEST(FullTraining, StartsWhatIsOpenOnly) {
 }
 
 TEST(FullTraining, EveryTrialGetsThere) {
-  full_training x{20, 10};
+  full_training x{20, {10}};
   trainers all{x, {1}, 2};
   all.run();
   EXPECT_EQ(all.most_running(), 20u);

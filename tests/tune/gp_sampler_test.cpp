@@ -103,8 +103,8 @@ TEST(GpSampler, KnowsTheDirection) {
   EXPECT_GT(mean_of_next(most, 3, same), 0.7);
 }
 
-// Of each five trials, none has a value of the same fifth of a range as another,
-// and none the same of five options.
+// Of each five trials, none has a value of the same fifth of a range as
+// another, and none the same of five options.
 TEST(GpSampler, SpreadsItsFirstTrials) {
   const auto fifths = [](std::uint64_t seed, trial_no first) {
     auto options = minimizing(100);

@@ -34,7 +34,8 @@ protected:
       = random() % 2 == 0 ? direction::minimize : direction::maximize;
     const std::string name = GetParam();
     if (name == "full_training")
-      return std::make_unique<full_training>(trials, rungs.back(), slots);
+      return std::make_unique<full_training>(trials, std::vector{rungs.back()},
+                                              slots);
     if (name == "hyperband")
       return std::make_unique<hyperband>(
         trials, hyperband_brackets(1 + seed % 3, 3 + random() % 30, eta),

@@ -347,6 +347,10 @@ TEST(Codec, RefusesBrokenForms) {
   refused([](configuration& x) { x["rex"].a[3] = -0.1; },
           "beta out of range");
   refused([](configuration& x) { x["rex"].a[4] = 1; }, "too many numbers");
+  refused([](configuration& x) { x["root"].a[2] = 0; }, "no length");
+  refused([](configuration& x) { x["root"].a[3] = 1; }, "too many numbers");
+  refused([](configuration& x) { x["slow"].a[1] = 0; }, "no scale");
+  refused([](configuration& x) { x["slow"].a[2] = 1; }, "too many numbers");
   refused([](configuration& x) { x["fade"].a[3] = 9; }, "no length");
   refused([](configuration& x) { x["fade"].a[3] = -1; }, "before its origin");
   refused([](configuration& x) { x["fade"].a[4] = -1; }, "before its origin");
@@ -379,7 +383,7 @@ TEST(Codec, KeepsEveryFormAsItIs) {
   const auto steps = [&] { return static_cast<double>(1 + random() % 1000); };
   for (int i = 0; i < 5000; ++i) {
     form x;
-    x.kind = static_cast<form_kind>(1 + i % 8);
+    x.kind = static_cast<form_kind>(1 + i % 10);
     const auto a = number(random);
     const auto b = random() % 4 == 0 ? 0 : number(random);
     switch (x.kind) {
@@ -387,7 +391,9 @@ TEST(Codec, KeepsEveryFormAsItIs) {
       case form_kind::text: x.word = std::to_string(a); break;
       case form_kind::exponential: x.a = {a, b}; break;
       case form_kind::cosine:
+      case form_kind::square_root:
       case form_kind::line: x.a = {a, b, steps()}; break;
+      case form_kind::inverse_root: x.a = {a, steps()}; break;
       case form_kind::polynomial: x.a = {a, b, steps(), b}; break;
       case form_kind::rex:
         x.a = {a, b, steps(), std::abs(a) / 11};
@@ -475,7 +481,7 @@ TEST(Codec, RefusesFormKindsOfNewerPeers) {
   capnp::MallocMessageBuilder builder;
   auto list = builder.initRoot<schema::Configuration>().initParameters(1);
   list[0].setName("lr");
-  list[0].initForm().setKind(static_cast<schema::FormKind>(9));
+  list[0].initForm().setKind(static_cast<schema::FormKind>(11));
   const auto words = capnp::messageToFlatArray(builder);
   const auto bytes = words.asChars();
   const auto result = decode_configuration({bytes.begin(), bytes.size()});

@@ -30,6 +30,14 @@ inline form fading_ramp(step_t origin) {
   return {form_kind::fading_ramp, origin, {0.1, 0.3, 0.5, 2, 9}, {}};
 }
 
+inline form square_root(step_t origin) {
+  return {form_kind::square_root, origin, {0.1, 0.02, 20}, {}};
+}
+
+inline form inverse_root(step_t origin) {
+  return {form_kind::inverse_root, origin, {0.1, 100}, {}};
+}
+
 inline form whole_exponential(step_t origin) {
   return {form_kind::exponential, origin, {3, 2}, {}, value_type::whole};
 }
@@ -47,6 +55,8 @@ inline configuration config(step_t origin = 0) {
           {"optimizer", form::text("sgd")},
           {"ramp", line(origin)},
           {"rex", rex(origin)},
+          {"root", square_root(origin)},
+          {"slow", inverse_root(origin)},
           {"width", whole_exponential(origin)}};
 }
 

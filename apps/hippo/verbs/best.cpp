@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "client_listings.hpp"
 #include "hippo/core/number.hpp"
@@ -24,17 +25,24 @@ struct best_arguments {
 };
 
 /// Prints a study's best trial, as JSON or for people.
+/// @param each the best of each length, where there are several
 void print_best(const study_summary& study, const trial_summary& trial,
-                const best_measurement& best, bool json) {
+                const best_measurement& best,
+                const std::vector<trial_best>& each, bool json) {
   const auto params = nlohmann::ordered_json::parse(trial.params);
   if (json) {
-    const nlohmann::ordered_json shown{{"study", study.name},
-                                       {"trial", trial.trial},
-                                       {"state", to_string(trial.state)},
-                                       {"step", best.step},
-                                       {"metric", study.metric},
-                                       {"value", best.value},
-                                       {"params", params}};
+    nlohmann::ordered_json shown{{"study", study.name},
+                                 {"trial", trial.trial},
+                                 {"state", to_string(trial.state)},
+                                 {"step", best.step},
+                                 {"metric", study.metric},
+                                 {"value", best.value},
+                                 {"params", params}};
+    for (const auto& x : each)
+      shown["best_of_each_length"].push_back({{"length", x.length},
+                                              {"trial", x.trial},
+                                              {"step", x.best.step},
+                                              {"value", x.best.value}});
     std::cout << shown.dump(2) << '\n';
     return;
   }
@@ -43,6 +51,26 @@ void print_best(const study_summary& study, const trial_summary& trial,
             << study.metric << ' ' << to_text(best.value) << '\n';
   for (const auto& [name, value] : params.items())
     std::cout << "  " << name << ": " << value.dump() << '\n';
+  if (!each.empty())
+    std::cout << "the best of each length, as values of different lengths do"
+                 " not compare:\n";
+  for (const auto& x : each)
+    std::cout << "  " << x.length << " steps: " << to_text(x.best.value)
+              << ", trial " << x.trial << '\n';
+}
+
+/// The best trial of each length of a study whose trials have several.
+expected<std::vector<trial_best>> best_of_lengths(study_handle& study,
+                                                  direction way) {
+  const auto trials = study.trials();
+  if (!trials)
+    return trials.failure();
+  std::vector<trial_best> all;
+  for (const auto& x : *trials)
+    if (const auto length = length_in(read_json(x.params));
+        length && x.best && x.state != trial_state::failed)
+      all.push_back({x.trial, *length, {x.best->step, x.best->value}});
+  return best_of_each_length(all, way);
 }
 
 /// Prints the front of a study of several metrics, the best of the first one
@@ -114,7 +142,12 @@ int best(const best_arguments& x, study_handle& study) {
   if (!trial)
     return fail(trial.failure(), exit_failed); // it may come yet
   const auto value = trial->best.value_or(best_measurement{});
-  print_best(known->summary, *trial, value, x.format == "json");
+  expected<std::vector<trial_best>> each{std::vector<trial_best>{}};
+  if (length_in(read_json(trial->params)))
+    each = best_of_lengths(study, known->summary.direction);
+  if (!each)
+    return refuse(each.failure());
+  print_best(known->summary, *trial, value, *each, x.format == "json");
   if (x.weights.empty())
     return exit_done;
   if (auto why = export_weights(

@@ -335,9 +335,10 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
       return none();
     auto& [segments, asked, ends, forks]
       = full.emplace_back(std::move(*trials));
-    // A fork has no end of its own: its parent ended where it began.
+    // A fork has no end of its own: its parent ended where it began. Trials of
+    // several lengths all get to their own.
     const auto last = *std::max_element(ends.begin(), ends.end());
-    early.push_back(!forks
+    early.push_back(!forks && !x.spec().space.has_lengths()
                     && *std::min_element(ends.begin(), ends.end()) < last);
     if (early.back())
       std::fill(ends.begin(), ends.end(), last);

@@ -221,8 +221,9 @@ std::vector<diagnostic> sharing_notes(const accepted_study& study,
   const auto& spec = study.spec();
   const auto settings = read_settings(spec);
   std::vector<diagnostic> result;
+  // Rates of trials of one length are what they speak of.
   if (settings.kind == algorithm_kind::client || spec.space.empty()
-      || !may_share(spec.workload))
+      || spec.space.has_lengths() || !may_share(spec.workload))
     return result;
   const auto count = looked_at(study.cost(), settings.trials);
   if (count < std::min(settings.trials, noted_trials_min))

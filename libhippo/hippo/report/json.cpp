@@ -2,6 +2,7 @@
 #include <set>
 
 #include "hippo/report/front_text.hpp"
+#include "hippo/report/ranking.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/study_text.hpp"
 
@@ -80,6 +81,14 @@ json to_json(const study_record& x) {
                  {"trials", std::move(trials)}};
   if (!x.uid.empty())
     result["uid"] = x.uid;
+  if (const auto each = best_of_each_length(x); !each.empty()) {
+    auto& list = result["best_of_each_length"] = json::array();
+    for (const auto& y : each)
+      list.push_back({{"length", y.length},
+                      {"trial", y.trial},
+                      {"step", y.best.step},
+                      {"value", y.best.value}});
+  }
   // Where it wants more than one best value.
   if (!x.wanted.metrics.empty() && !x.wanted.is_one())
     result["front"] = to_json(x.wanted, x.front.value_or(front_record{}));

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "hippo/report/record.hpp"
 
@@ -22,5 +24,24 @@ inline bool better(double a, double b, direction way) {
 /// constraint), or has failed.
 std::optional<best_value> best_of(const trial_record& trial,
                                   const study_record& study);
+
+/// The best value of a trial in a study whose trials have several lengths.
+struct trial_best {
+  std::uint64_t trial = 0;
+  step_t length = 0;
+  best_value best;
+};
+
+/// Returns the length that a trial's parameters have; nothing: all trials of
+/// the study have one.
+std::optional<step_t> length_in(const nlohmann::ordered_json& params);
+
+/// Returns the best trial of each length, by length; of equals the first.
+std::vector<trial_best> best_of_each_length(const std::vector<trial_best>& all,
+                                            direction way);
+
+/// The same of a study; none if its trials have one length, or it has several
+/// metrics.
+std::vector<trial_best> best_of_each_length(const study_record& study);
 
 } // namespace hippo

@@ -163,6 +163,13 @@ void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
                      return better(a.best.value, b.best.value, study.direction);
                    });
   ranked.resize(std::min(ranked.size(), rows));
+  const auto each = best_of_each_length(study);
+  if (!each.empty())
+    out.add("  the best of each length, as values of different lengths do not "
+            "compare:");
+  for (const auto& x : each)
+    out.add("    " + pad_left(std::to_string(x.length), 10) + " steps: "
+            + to_text(x.best.value) + ", trial " + std::to_string(x.trial));
   // As wide as all digits need.
   std::size_t trial_columns = 5;
   std::size_t state_columns = 5;

@@ -68,9 +68,10 @@ struct made_sequence {
 /// - a plateau is a constant, whichever family made it, and a decay on every
 ///   step is an exponential form, whichever family made it;
 /// - what begins at or after `max_steps` is left out. Nothing else depends on
-///   `max_steps`, nor anything on what is observed later: so trials of
-///   different length share what they have in common, and an observation more
-///   leaves all steps before it as they were.
+///   `max_steps` but where a `wsd` that ends with its trial begins to fall, nor
+///   anything on what is observed later: so trials of different length share
+///   what they have in common, and an observation more leaves all steps before
+///   it as they were.
 ///
 /// Spellings of equal values that stay different, and so do not share:
 /// - a curve and a list of its values, plateaus of one step, a curve of at most
@@ -92,6 +93,14 @@ struct made_sequence {
 made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps,
                             const observations& observed = {},
                             bool typed = false);
+
+/// Whether a sequence has a percentage where it wants a count or a place of
+/// steps: `20%`.
+bool has_percentages(const nlohmann::ordered_json& x);
+
+/// Replaces these by what they are of a trial of `length` steps; see
+/// `percentage::of`. What is no sequence stays as it is.
+void resolve_percentages(nlohmann::ordered_json& x, step_t length);
 
 /// The names of all families, sorted.
 const std::vector<std::string>& family_names();

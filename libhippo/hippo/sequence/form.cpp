@@ -32,6 +32,10 @@ double reflected_exponential(double t, double from, double to, double steps,
   return to + (from - to) * (1 - p) / (1 - beta * p);
 }
 
+double square_root(double t, double from, double to, double steps) {
+  return to + (from - to) * (1 - std::sqrt(t / steps));
+}
+
 double fading_ramp(double t, const std::array<double, 5>& a) {
   const auto share = (t - a[3]) / (a[4] - a[3]);
   return a[0] + (a[1] - a[0]) * share * std::pow(a[2], t);
@@ -165,6 +169,10 @@ double form::exact_at(step_t step) const {
                       : a[1];
     case form_kind::fading_ramp:
       return fading_ramp(std::min(t, std::max(a[3], a[4])), a);
+    case form_kind::square_root:
+      return t < a[2] ? square_root(t, a[0], a[1], a[2]) : a[1];
+    case form_kind::inverse_root:
+      return a[0] / std::sqrt(1 + t / a[1]);
   }
   assert(false && "a word, or a kind that this version does not know");
   return a[0];
@@ -177,6 +185,7 @@ step_t form::end() const noexcept {
     case form_kind::polynomial:
     case form_kind::cosine:
     case form_kind::rex:
+    case form_kind::square_root:
       length = a[2];
       break;
     case form_kind::fading_ramp:
@@ -241,6 +250,10 @@ std::string to_text(const form& x) {
       return call("rex", x, 4);
     case form_kind::fading_ramp:
       return call("fade", x, 5);
+    case form_kind::square_root:
+      return call("sqrt", x, 3);
+    case form_kind::inverse_root:
+      return call("rsqrt", x, 2);
   }
   assert(false && "a kind that this version does not know");
   return {};

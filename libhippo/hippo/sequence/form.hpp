@@ -34,6 +34,11 @@ enum class form_kind : std::uint8_t {
   /// `a[0] + (a[1] - a[0]) * (t - a[3]) / (a[4] - a[3]) * a[2]^t`. It is ruled
   /// by between `a[3]` and `a[4]`, whichever comes first.
   fading_ramp,
+  /// From `a[0]` to `a[1]` over `a[2]` steps, fast first and slowly at the end:
+  /// `a[1] + (a[0] - a[1]) * (1 - sqrt(t / a[2]))`.
+  square_root,
+  /// `a[0] / sqrt(1 + t / a[1])`, without end.
+  inverse_root,
 };
 
 /// A closed form, placed on the axis of steps.
@@ -97,9 +102,9 @@ struct form {
 };
 
 /// Returns the form as text: `0.1`, `sgd`, `exp(0.1,0.9)@4`, `poly(...)@0`,
-/// `cos(...)@2`, `line(0.1,-0.01,1)@0`, `rex(...)@0`, `fade(...)@0`; with its
-/// type unless it is plain: `int:64`, `bool:1`, `json:"[64,64]"`. Equal texts
-/// iff equal forms.
+/// `cos(...)@2`, `line(0.1,-0.01,1)@0`, `rex(...)@0`, `fade(...)@0`,
+/// `sqrt(...)@0`, `rsqrt(0.1,100)@0`; with its type unless it is plain:
+/// `int:64`, `bool:1`, `json:"[64,64]"`. Equal texts iff equal forms.
 std::string to_text(const form& x);
 
 /// Returns the same for people: `64`, `true`, `[64,64]`.

@@ -507,6 +507,7 @@ space_node pruned(const space_node& x, const std::set<std::string>& names) {
   result.path = x.path;
   result.literal = x.literal;
   result.range = x.range;
+  result.is_simplex = x.is_simplex;
   for (std::size_t i = 0; i < x.children.size(); ++i) {
     if (x.type == node_kind::space && !names.contains(x.keys[i]))
       continue;

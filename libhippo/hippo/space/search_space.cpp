@@ -2,10 +2,13 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
 #include "hippo/core/hash.hpp"
+#include "hippo/core/number.hpp"
+#include "hippo/core/portable_math.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/product.hpp"
 #include "hippo/space/space_node.hpp"
@@ -106,22 +109,54 @@ bool brings_any(const space_node& x) {
          || std::any_of(x.children.begin(), x.children.end(), brings_any);
 }
 
+step_t length_in(const space_node& root, const decider& pick) {
+  return root.lengths == nullptr
+           ? root.max_steps
+           : decide(*root.lengths, pick, nullptr).get<step_t>();
+}
+
 /// @param given values that are there whatever was decided
 trial_parameters parameters(const space_node& root, const decider& pick,
                             const json& given) {
   trial_parameters result;
   result.shown = json::object();
+  result.length = length_in(root, pick);
+  if (root.lengths != nullptr)
+    result.shown[length_name] = result.length;
   decide_space(root, pick, result.shown);
   for (const auto& [name, value] : given.items())
     if (const auto i = result.shown.find(name); i != result.shown.end())
       *i = value;
   if (root.has_products)
     resolve_products(result.shown);
+  for (const auto& name : root.hidden)
+    result.shown.erase(name);
   for (const auto& [name, value] : result.shown.items()) {
-    auto made = make_sequence(value, root.max_steps, {}, root.typed);
+    if (root.lengths != nullptr && name == length_name)
+      continue;
+    resolve_percentages(value, result.length);
+    auto made = make_sequence(value, result.length, {}, root.typed);
     result.responsive = result.responsive || made.responsive;
     result.sequences[name] = std::move(made.value);
   }
+  return result;
+}
+
+/// Turns numbers from 0 to 1 into shares of 1. Their logarithms are exponential
+/// spacings, so that equally likely numbers make equally likely shares.
+json shares_of(const json& numbers) {
+  constexpr double least = 0x1p-53;
+  std::vector<double> weights;
+  double sum = 0;
+  for (const auto& x : numbers) {
+    weights.push_back(-portable_log(std::max(x.get<double>(), least)));
+    sum += weights.back();
+  }
+  auto result = json::array();
+  for (const auto x : weights) // all are 0 if all numbers are 1
+    result.push_back(
+      canonical(sum > 0 ? x / sum
+                        : 1 / static_cast<double>(weights.size())));
   return result;
 }
 
@@ -149,6 +184,15 @@ void set_size(space_node& x) {
         x.size = times(x.size, child.size);
       return;
   }
+}
+
+void add_numbers(const space_node& x, std::set<step_t>& to) {
+  if (x.type == space_node::kind::literal)
+    to.insert(x.literal.get<step_t>());
+  for (std::uint64_t i = 0; i < x.range.points; ++i)
+    to.insert(x.range.point(i).get<step_t>());
+  for (const auto& child : x.children)
+    add_numbers(child, to);
 }
 
 void decide_space(const space_node& space, const decider& pick, json& to,
@@ -185,6 +229,8 @@ json decide(const space_node& x, const decider& pick,
       auto result = json::array();
       for (const auto& child : x.children)
         result.push_back(decide(child, pick, brought));
+      if (x.is_simplex)
+        return shares_of(result);
       return x.type == space_node::kind::list
                ? result
                : unresolved_product(std::move(result));
@@ -230,7 +276,9 @@ search_space::search_space(std::shared_ptr<const node> root)
 std::optional<std::uint64_t> search_space::size() const {
   if (root_ == nullptr)
     return 1;
-  return root_->size == 0 ? std::nullopt : std::optional{root_->size};
+  const auto all
+    = times(root_->size, has_lengths() ? root_->lengths->size : 1);
+  return all == 0 ? std::nullopt : std::optional{all};
 }
 
 namespace {
@@ -239,8 +287,9 @@ namespace {
 void add_varied(const space_node& x, bool brought, std::set<std::string>& to) {
   if (x.type == space_node::kind::space)
     for (std::size_t i = 0; i < x.keys.size(); ++i)
-      if (brought || x.children[i].size != 1
-          || is_made_of_others(x.children[i]))
+      if (!x.children[i].is_hidden
+          && (brought || x.children[i].size != 1
+              || is_made_of_others(x.children[i])))
         to.insert(x.keys[i]);
   for (const auto& child : x.children)
     add_varied(child, brought, to);
@@ -264,8 +313,15 @@ std::uint64_t leaves_in(const space_node& x) {
 
 } // namespace
 
+bool search_space::has_lengths() const noexcept {
+  return root_ != nullptr && root_->lengths != nullptr;
+}
+
 std::uint64_t search_space::leaves() const {
-  return root_ == nullptr ? 0 : leaves_in(*root_);
+  if (root_ == nullptr)
+    return 0;
+  return leaves_in(*root_)
+         + (has_lengths() ? leaves_in(*root_->lengths) : 0);
 }
 
 std::set<std::string> search_space::varied() const {
@@ -296,8 +352,9 @@ search_space::refuses(const std::string& name,
 namespace {
 
 void add_names(const space_node& x, std::set<std::string>& to) {
-  to.insert(x.keys.begin(),
-            x.type == space_node::kind::space ? x.keys.end() : x.keys.begin());
+  for (std::size_t i = 0; i < x.keys.size(); ++i)
+    if (x.type == space_node::kind::space && !x.children[i].is_hidden)
+      to.insert(x.keys[i]);
   for (const auto& child : x.children)
     add_names(child, to);
   for (const auto& space : x.brought)
@@ -325,20 +382,34 @@ trial_parameters search_space::sample(std::uint64_t seed,
 trial_parameters search_space::decide(const leaf_decider& pick,
                                       const json& given) const {
   if (root_ == nullptr)
-    return {nlohmann::ordered_json::object(), {}, false};
+    return {nlohmann::ordered_json::object(), {}, false,
+            std::numeric_limits<step_t>::max()};
   return parameters(
     *root_, [&](const space_node& x) { return pick(space_leaf{x}); }, given);
 }
 
+step_t search_space::length(const leaf_decider& pick) const {
+  return root_ == nullptr
+           ? std::numeric_limits<step_t>::max()
+           : length_in(*root_, [&](const space_node& x) {
+               return pick(space_leaf{x});
+             });
+}
+
 void search_space::walk(const leaf_decider& pick) const {
+  std::vector<const space_node*> unbrought;
+  if (has_lengths())
+    visit(*root_->lengths, pick, unbrought);
   if (root_ != nullptr)
     visit_space(*root_, pick);
 }
 
 leaf_decider search_space::decider_at(std::uint64_t index) const {
   decisions decided;
+  if (has_lengths()) // varies slowest
+    unrank(*root_->lengths, index / root_->size, decided);
   if (root_ != nullptr)
-    unrank(*root_, index, decided);
+    unrank(*root_, index % root_->size, decided);
   return [root = root_, decided = std::move(decided)](const space_leaf& x) {
     return decided.at(x.node_);
   };
@@ -368,6 +439,10 @@ std::uint64_t at_share(double share) {
 } // namespace
 
 const std::string& space_leaf::path() const { return node_->path; }
+
+bool space_leaf::is_length() const {
+  return node_->path.starts_with(length_name);
+}
 
 bool space_leaf::is_choice() const {
   return node_->type == space_node::kind::choice;

@@ -47,7 +47,8 @@ sequence_text read_sequence(const std::string& text, const std::string& name,
   diagnostics notes{name, file};
   sequence_text result;
   if (const auto root = read_document(as_document(text), notes)) {
-    const search_space space{read_space(*root, {max_steps}, nullptr, notes)};
+    const search_space space{
+      read_space(*root, {.max_steps = max_steps}, nullptr, notes)};
     const auto size = notes.errors() > 0 ? 0 : space.size().value_or(0);
     if (notes.errors() == 0 && (size == 0 || size > alternatives_max))
       notes.error(root->entries[0].value,

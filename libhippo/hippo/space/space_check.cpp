@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -154,6 +155,15 @@ private:
   std::map<const space_node*, state> tried_; ///< stays where it is
 };
 
+std::vector<step_t> shortest_and_longest(const space_node& root) {
+  if (root.lengths == nullptr)
+    return {root.max_steps};
+  std::set<step_t> all;
+  add_numbers(*root.lengths, all);
+  return all.size() == 1 ? std::vector{*all.begin()}
+                         : std::vector{*all.begin(), *all.rbegin()};
+}
+
 /// Checks the values of one hyper-parameter.
 class value_check {
 public:
@@ -161,18 +171,16 @@ public:
   value_check(const space_node& x, const space_node& root,
               const parameter_descriptor* limits, std::size_t budget,
               diagnostics& notes)
-    : x_(&x), checked_node_(&x), max_steps_(root.max_steps),
-      typed_(root.typed), limits_(limits), budget_(budget), notes_(&notes),
-      covered_(false) {}
+    : x_(&x), checked_node_(&x), root_(&root), limits_(limits),
+      budget_(budget), notes_(&notes), covered_(false) {}
 
   /// The same of one that is made of others.
   /// @param whole a space that decides all that it is made of
   value_check(const space_node& whole, std::string name, const space_node& root,
               const parameter_descriptor* limits, std::size_t budget,
               diagnostics& notes)
-    : x_(&whole), name_(std::move(name)), max_steps_(root.max_steps),
-      typed_(root.typed), limits_(limits), budget_(budget), notes_(&notes),
-      covered_(true) {}
+    : x_(&whole), name_(std::move(name)), root_(&root), limits_(limits),
+      budget_(budget), notes_(&notes), covered_(true) {}
 
   void run() {
     run_through();
@@ -216,7 +224,6 @@ private:
   /// Checks the combination that `pick` decides.
   void check(const decider& pick) {
     decided_.clear();
-    ++checked_;
     ++values_;
     const auto value = value_of([&](const space_node& n) {
       continuous_ = continuous_ || ways(n) == 0;
@@ -226,7 +233,23 @@ private:
     });
     if (checked_node_ == nullptr) // the combination has none
       return;
-    const auto made = make_sequence(value, max_steps_, {}, typed_);
+    if (!root_->has_length && has_percentages(value)) {
+      tell({},
+           "has a share of a trial's steps, but the study does not say how "
+           "many these are: give steps.max",
+           &diagnostics::error);
+      return;
+    }
+    for (const auto length : lengths_)
+      check(value, length);
+  }
+
+  /// Checks a value in a trial of so many steps.
+  void check(nlohmann::ordered_json value, step_t length) {
+    length_ = length;
+    ++checked_;
+    resolve_percentages(value, length);
+    const auto made = make_sequence(value, length, {}, root_->typed);
     changes_ = std::max(changes_, made.value.pieces().size() - 1);
     values_ += made.value.pieces().size();
     for (const auto& x : made.errors)
@@ -258,7 +281,7 @@ private:
       const auto& shape = pieces[i].shape;
       const auto begin = pieces[i].begin;
       const auto last =
-        (i + 1 < pieces.size() ? pieces[i + 1].begin : max_steps_) - 1;
+        (i + 1 < pieces.size() ? pieces[i + 1].begin : length_) - 1;
       // The ends of a monotone curve tell of all limits but that to integers.
       const bool integer = limits_ != nullptr && limits_->integer;
       const auto each
@@ -310,7 +333,11 @@ private:
             teller how) {
     const auto [at, path] = locate(where);
     if (told_.emplace(path, checked_).first->second == checked_)
-      (notes_->*how)(at, path, message);
+      (notes_->*how)(at, path,
+                     lengths_.size() == 1
+                       ? message
+                       : message + " (in a trial of "
+                           + std::to_string(length_) + " steps)");
   }
 
   /// Finds the part of the space that a part of the decided value came from.
@@ -340,15 +367,18 @@ private:
   const space_node* x_;
   std::string name_; ///< empty: `x_` is the hyper-parameter
   const space_node* checked_node_ = nullptr; ///< in the present combination
-  step_t max_steps_;
-  bool typed_;
+  const space_node* root_;
+  /// The shortest and the longest trial: what is right in both is right in all,
+  /// as places of steps are where they are or move with the length.
+  std::vector<step_t> lengths_ = shortest_and_longest(*root_);
+  step_t length_ = 1; ///< of the trial that is checked
   const parameter_descriptor* limits_;
   std::size_t budget_;
   diagnostics* notes_;
   coverage covered_;
   std::unordered_map<const space_node*, std::uint64_t> decided_;
   std::map<std::string, std::size_t> told_; ///< path to combination
-  std::size_t checked_ = 0;                 ///< combinations so far
+  std::size_t checked_ = 0; ///< combinations so far, each of every length
   std::size_t values_ = 0;
   std::size_t changes_ = 0;
   bool continuous_ = false;
@@ -394,7 +424,8 @@ std::size_t check_values(const space_node& x, const space_node& root,
   std::size_t changes = 0;
   for (std::size_t i = 0; i < x.children.size(); ++i) {
     const bool is_made = root.has_products && is_made_of_others(x.children[i]);
-    if (x.type == space_node::kind::space && (!is_made || root.is_bound)) {
+    if (x.type == space_node::kind::space && !x.children[i].is_hidden
+        && (!is_made || root.is_bound)) {
       const parameter_descriptor* limits = nullptr;
       if (workload != nullptr)
         limits = &*std::find_if(

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -36,10 +38,21 @@ struct search_space::node {
   /// Of a choice: the spaces that its alternatives bring with them.
   std::vector<node> brought;
   value_range range;
+  /// Of a list of numbers from 0 to 1: they are turned into shares of 1, such
+  /// that all shares are equally likely.
+  bool is_simplex = false;
+  /// Of what stands among hyper-parameters: whether it is none, but what others
+  /// are made of.
+  bool is_hidden = false;
   // Set in the root alone:
   step_t max_steps = 1;      ///< of a trial
+  /// Whether `max_steps` is known; else it stands for what is.
+  bool has_length = true;
+  /// Decides how long a trial is; null: `max_steps`.
+  std::shared_ptr<const node> lengths;
   bool typed = false;        ///< see `study_spec`
   bool has_products = false; ///< anywhere
+  std::vector<std::string> hidden; ///< the names of what is, anywhere
   bool is_bound = false;     ///< whether all know of what they are made
   /// The number of combinations; 0: infinite, or above 2^63.
   std::uint64_t size = 0;
@@ -68,6 +81,10 @@ nlohmann::ordered_json decide(const space_node& x, const decider& pick,
 void decide_space(const space_node& space, const decider& pick,
                   nlohmann::ordered_json& to,
                   std::map<std::string, const space_node*>* nodes = nullptr);
+
+/// Adds the numbers that a part with nothing but numbers may be decided to.
+/// REQUIRES: it is finite
+void add_numbers(const space_node& x, std::set<step_t>& to);
 
 /// Returns how many ways there are to decide `x` alone; 0: continuous.
 std::uint64_t ways(const space_node& x);

@@ -52,6 +52,21 @@ std::string signature(const document& x, bool typed) {
   return result + (x.type == document::kind::list ? ']' : '}');
 }
 
+/// The most shares of a simplex, and the most combinations on a grid of it.
+constexpr std::size_t shares_max = 64;
+constexpr std::size_t simplex_points_max = 10'000;
+
+/// Adds the names of what is hidden in `x`.
+void add_hidden(const space_node& x, std::vector<std::string>& to) {
+  for (std::size_t i = 0; i < x.children.size(); ++i) {
+    if (x.children[i].is_hidden)
+      to.push_back(x.keys[i]);
+    add_hidden(x.children[i], to);
+  }
+  for (const auto& space : x.brought)
+    add_hidden(space, to);
+}
+
 class reader {
 public:
   reader(const space_reading& how, const workload_descriptor* workload,
@@ -73,25 +88,207 @@ public:
                        "found "
                          + x.found());
     for (const auto& entry : x.entries) {
+      if (const auto* shares = entry.value.find("simplex")) {
+        simplex(entry, *shares, result);
+        continue;
+      }
       if (names_
           && std::find(names_->begin(), names_->end(), entry.key)
                == names_->end()) {
         notes_->unknown_key(entry, "hyper-parameter", *names_);
         continue;
       }
-      // Of what is rounded, the first one of a hyper-parameter is told.
-      const auto others_rounded = std::exchange(rounded_, false);
-      if (auto child = whole_value(entry.value)) {
-        result.keys.push_back(entry.key);
-        result.children.push_back(std::move(*child));
-      }
-      rounded_ = others_rounded;
+      add(entry, result);
     }
     set_size(result);
     return result;
   }
 
+  /// Reads what decides how long a trial is: whole numbers of steps.
+  std::optional<space_node> length(const document& x) {
+    const auto wrong = [&]() -> std::optional<space_node> {
+      notes_->error(x, "must be a whole number of steps from 1 to "
+                         + std::to_string(step_limit)
+                         + ", or a choice or range of such: {choice: [1000, "
+                           "2000]}, {int_uniform: [1000, 5000], points: 5}; "
+                           "found "
+                         + x.found());
+      return {};
+    };
+    const auto is_length = [](double value) {
+      return value >= 1 && value <= static_cast<double>(step_limit)
+             && std::floor(value) == value;
+    };
+    if (x.type == document::kind::leaf) {
+      const auto value = x.meaning();
+      if (!value.is_number() || !is_length(value.get<double>()))
+        return wrong();
+      return literal(x, static_cast<step_t>(value.get<double>()));
+    }
+    if (const auto* options = x.find("choice")) {
+      only_keys(x, {"choice"});
+      if (options->items.empty())
+        return wrong();
+      auto result = start(*options, space_node::kind::choice);
+      for (const auto& option : options->items)
+        if (auto child = length(option)) {
+          result.children.push_back(std::move(*child));
+          set_size(result.brought.emplace_back(
+            start(option, space_node::kind::space)));
+        }
+      if (result.children.size() != options->items.size())
+        return {};
+      set_size(result);
+      return result;
+    }
+    const auto* rule = range_in(x);
+    if (rule == nullptr || !rule->is_whole)
+      return wrong();
+    auto result = range(x, *rule);
+    if (result && (!is_length(result->range.low)
+                   || !is_length(result->range.high)))
+      return wrong();
+    return result;
+  }
+
 private:
+  /// Adds a hyper-parameter to a space.
+  void add(const document::entry& x, space_node& space) {
+    // Of what is rounded, the first one of a hyper-parameter is told.
+    const auto others_rounded = std::exchange(rounded_, false);
+    if (auto child = whole_value(x.value)) {
+      space.keys.push_back(x.key);
+      space.children.push_back(std::move(*child));
+    }
+    rounded_ = others_rounded;
+  }
+
+  /// Adds hyper-parameters that are shares of 1, each by a product that names
+  /// one of the shares; these stand under the name of them all.
+  void simplex(const document::entry& x, const document& shares,
+               space_node& to) {
+    only_keys(x.value, {"simplex", "points"});
+    if (shares.type != document::kind::map || shares.entries.size() < 2
+        || shares.entries.size() > shares_max) {
+      notes_->error(shares, "must be a map of 2 to "
+                              + std::to_string(shares_max)
+                              + " hyper-parameters, each of them 'share' or a "
+                                "sequence with it, found "
+                              + (shares.entries.empty()
+                                   ? shares.found()
+                                   : std::to_string(shares.entries.size())
+                                       + " keys"));
+      return;
+    }
+    auto all = shares_in(x.value, shares.entries.size());
+    if (!all)
+      return;
+    all->is_hidden = true;
+    to.keys.push_back(x.key);
+    to.children.push_back(std::move(*all));
+    for (std::size_t i = 0; i < shares.entries.size(); ++i) {
+      auto part = shares.entries[i];
+      if (!put_share(part.value, x.key + '[' + std::to_string(i) + ']'))
+        notes_->error(part.value, "has no 'share': it is the share, or a "
+                                  "sequence with it, such as {piecewise: "
+                                  "[[0, 1], [90%, share]]}");
+      else if (names_
+               && std::find(names_->begin(), names_->end(), part.key)
+                    == names_->end())
+        notes_->unknown_key(part, "hyper-parameter", *names_);
+      else
+        add(part, to);
+    }
+  }
+
+  /// Makes what decides so many shares: a choice between those of a grid, or
+  /// numbers that are turned into shares.
+  std::optional<space_node> shares_in(const document& x, std::size_t count) {
+    const auto* points = x.find("points");
+    if (points == nullptr) {
+      auto result = start(x, space_node::kind::list);
+      result.is_simplex = true;
+      for (std::size_t i = 0; i < count; ++i) {
+        auto number = start(x, space_node::kind::range);
+        number.path += '[' + std::to_string(i) + ']';
+        set_size(number);
+        result.children.push_back(std::move(number));
+      }
+      set_size(result);
+      return result;
+    }
+    const auto given = points->type == document::kind::leaf
+                         ? points->meaning()
+                         : json{};
+    const auto most
+      = given.is_number_integer() ? given.get<std::int64_t>() - 1 : 0;
+    auto result = start(x, space_node::kind::choice);
+    if (most >= 1 && most < static_cast<std::int64_t>(simplex_points_max)) {
+      std::vector<std::int64_t> parts;
+      add_shares(x, most, most, count, parts, result);
+    }
+    if (result.children.empty()
+        || result.children.size() > simplex_points_max) {
+      notes_->error(*points, "must be a whole number of values of each share, "
+                             "from 2 on, that gives up to "
+                               + std::to_string(simplex_points_max)
+                               + " combinations of shares, found "
+                               + points->found());
+      return {};
+    }
+    set_size(result);
+    return result;
+  }
+
+  /// Adds all ways in which `left` goes into so many more parts.
+  static void add_shares(const document& x, std::int64_t whole,
+                         std::int64_t left, std::size_t count,
+                         std::vector<std::int64_t>& parts, space_node& to) {
+    if (to.children.size() > simplex_points_max)
+      return;
+    for (std::int64_t i = count == 1 ? left : 0; i <= left; ++i) {
+      parts.push_back(i);
+      if (count > 1) {
+        add_shares(x, whole, left - i, count - 1, parts, to);
+      } else {
+        auto shares = start(x, space_node::kind::list);
+        for (const auto part : parts)
+          shares.children.push_back(
+            literal(x, canonical(static_cast<double>(part)
+                                 / static_cast<double>(whole))));
+        set_size(shares);
+        to.children.push_back(std::move(shares));
+        set_size(to.brought.emplace_back(start(x, space_node::kind::space)));
+      }
+      parts.pop_back();
+    }
+  }
+
+  /// Writes the product that names a share wherever the word `share` stands.
+  /// @returns whether it does
+  static bool put_share(document& x, const std::string& name) {
+    if (x.type == document::kind::leaf && x.text == "share") {
+      auto factor = x;
+      factor.text = name;
+      factor.quoted = true;
+      auto one = x;
+      one.text = "1";
+      auto factors = x;
+      factors.type = document::kind::list;
+      factors.items = {factor, one};
+      x.type = document::kind::map;
+      x.text.clear();
+      x.entries = {{"product", x.where, std::move(factors)}};
+      return true;
+    }
+    bool result = false;
+    for (auto& item : x.items)
+      result = put_share(item, name) || result;
+    for (auto& entry : x.entries)
+      result = put_share(entry.value, name) || result;
+    return result;
+  }
+
   static space_node start(const document& x, space_node::kind type) {
     space_node result;
     result.type = type;
@@ -334,6 +531,19 @@ private:
   std::optional<std::vector<std::string>> names_; ///< nothing: any
 };
 
+/// Says where a hyper-parameter has the name of a trial's length.
+void refuse_length_as_name(const space_node& x, diagnostics& notes) {
+  for (std::size_t i = 0; i < x.keys.size(); ++i)
+    if (x.type == space_node::kind::space && x.keys[i] == length_name)
+      notes.error(x.children[i].where, x.children[i].path,
+                  "is what the length of a trial is called where a study has "
+                  "several: give the hyper-parameter another name");
+  for (const auto& child : x.children)
+    refuse_length_as_name(child, notes);
+  for (const auto& space : x.brought)
+    refuse_length_as_name(space, notes);
+}
+
 /// Gives leaves of one path, as names with dots can bring about, paths of their
 /// own: they are drawn and learned by these.
 void part_leaves(space_node& x, std::set<std::string>& known) {
@@ -349,16 +559,36 @@ void part_leaves(space_node& x, std::set<std::string>& known) {
 } // namespace
 
 std::shared_ptr<const space_node>
+read_lengths(const document& x, std::set<step_t>& all, diagnostics& notes) {
+  const auto errors = notes.errors();
+  const auto read = reader{{}, nullptr, notes}.length(x);
+  if (!read || notes.errors() != errors)
+    return nullptr;
+  if (read->size == 0 || read->size > lengths_max) {
+    notes.error(x, "gives more than " + std::to_string(lengths_max)
+                     + " lengths: give fewer, or the range 'points'");
+    return nullptr;
+  }
+  add_numbers(*read, all);
+  return std::make_shared<space_node>(*read);
+}
+
+std::shared_ptr<const space_node>
 read_space(const document& x, const space_reading& how,
            const workload_descriptor* workload, diagnostics& notes) {
   const auto errors = notes.errors();
   auto root
     = std::make_shared<space_node>(reader{how, workload, notes}.space(x));
+  if (how.lengths != nullptr)
+    refuse_length_as_name(*root, notes);
   root->max_steps = how.max_steps;
+  root->has_length = how.has_length;
+  root->lengths = how.lengths;
   root->typed = how.typed;
   if (std::set<std::string> known; how.typed) // else as it was drawn before
     part_leaves(*root, known);
   root->has_products = has_products(*root);
+  add_hidden(*root, root->hidden);
   // What was left out would be missed.
   root->is_bound = root->has_products && notes.errors() == errors
                    && bind_products(*root, notes);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 
 #include "hippo/space/diagnostic.hpp"
 #include "hippo/space/space_node.hpp"
@@ -13,7 +14,19 @@ struct space_reading {
   bool typed = false;    ///< see `study_spec`
   bool is_trial = false; ///< it has the values of one trial, with nothing to
                          ///< choose: lists and null are values there
+  bool has_length = true; ///< whether `max_steps` is known
+  /// Decides how long a trial is; null: `max_steps`.
+  std::shared_ptr<const space_node> lengths{};
 };
+
+/// The most lengths that the trials of a study may have.
+inline constexpr std::size_t lengths_max = 1'000;
+
+/// Reads what decides how long a trial is: a choice or a range of whole numbers
+/// of steps, whose values are added to `all`.
+/// @returns null after noting an error
+std::shared_ptr<const space_node>
+read_lengths(const document& x, std::set<step_t>& all, diagnostics& notes);
 
 /// Reads the `space` of a study file and checks every value that a trial may
 /// get.

@@ -54,8 +54,8 @@ public:
     // Where the last step is not known, what can be checked without it is.
     study_.max_steps = read_steps().value_or(piece_limit);
     if (const auto* x = required(*root_, "space"))
-      study_.space = search_space{
-        read_space(*x, {study_.max_steps, study_.typed}, limits(), *notes_)};
+      study_.space
+        = search_space{read_space(*x, reading(), limits(), *notes_)};
     read_algorithm();
     read_budget();
     read_stop_rule();
@@ -425,13 +425,28 @@ private:
     }
   }
 
+  /// @returns how far a trial may be trained
   std::optional<step_t> read_steps() {
     const auto* x = required(*root_, "steps");
     if (x == nullptr || !is_map(*x, "max"))
       return {};
     known_keys(*x, "key", {"max"});
     const auto* max = required(*x, "max");
-    return max == nullptr ? std::nullopt : whole(*max, 1, step_limit);
+    has_length_ = max != nullptr;
+    if (max == nullptr)
+      return {};
+    if (max->type != kind::map)
+      return whole(*max, 1, step_limit);
+    std::set<step_t> all;
+    lengths_ = read_lengths(*max, all, *notes_);
+    if (lengths_ == nullptr)
+      return {};
+    study_.several_lengths = {all.begin(), all.end()};
+    return *all.rbegin();
+  }
+
+  [[nodiscard]] space_reading reading() const {
+    return {study_.max_steps, study_.typed, false, has_length_, lengths_};
   }
 
   void read_algorithm() {
@@ -491,8 +506,7 @@ private:
       auto alone = *space; // one by one: each changes by itself
       alone.entries = {entry};
       own = search_space{
-        read_space(alone, {study_.max_steps, study_.typed}, limits(),
-                   *notes_)};
+        read_space(alone, reading(), limits(), *notes_)};
       if (const auto why = study_.space.refuses(entry.key, own))
         notes_->error(entry.value, *why);
       if (own.names().size() > 1)
@@ -579,6 +593,8 @@ private:
   const std::vector<workload_descriptor>* workloads_;
   name_rules rules_;
   bool typed_; ///< if it brings code
+  bool has_length_ = false; ///< whether it says how long trials are
+  std::shared_ptr<const space_node> lengths_; ///< if there are several
   const workload_descriptor* workload_ = nullptr;
   workload_descriptor limited_;
   std::set<std::string> options_seen_;
@@ -641,17 +657,60 @@ study_file read_study(const std::string& text, const std::string& name,
   return result;
 }
 
+namespace {
+
+/// Takes the length of a trial out of its values.
+/// @returns it, or null after noting what is wrong
+std::shared_ptr<const space_node>
+take_length(document& values, const trial_lengths& lengths,
+            diagnostics& notes) {
+  std::string known;
+  for (std::size_t i = 0; i < lengths.several.size(); ++i)
+    if (i < 10 || i + 1 == lengths.several.size())
+      known += (i == 0 ? "" : i > 10 ? ", ..., " : ", ")
+               + std::to_string(lengths.several[i]);
+  const auto entry
+    = std::find_if(values.entries.begin(), values.entries.end(),
+                   [](const auto& x) { return x.key == length_name; });
+  if (entry == values.entries.end()) {
+    notes.error(values, std::string{"'"} + length_name
+                          + "' is missing: the study's trials have several "
+                            "lengths, "
+                          + known);
+    return nullptr;
+  }
+  std::set<step_t> all;
+  auto result = read_lengths(entry->value, all, notes);
+  if (result != nullptr
+      && (all.size() != 1
+          || !std::binary_search(lengths.several.begin(),
+                                 lengths.several.end(), *all.begin()))) {
+    notes.error(entry->value, "must be one of the study's lengths, " + known
+                                + ", found " + entry->value.found());
+    result = nullptr;
+  }
+  values.entries.erase(entry);
+  return result;
+}
+
+} // namespace
+
 expected<trial_parameters>
-read_parameters(const std::string& text, step_t max_steps,
+read_parameters(const std::string& text, const trial_lengths& lengths,
                 const workload_descriptor& workload, name_rules rules,
                 bool typed) {
   study_file found;
   diagnostics notes{"", found};
   std::optional<search_space> space;
-  if (const auto root = read_document(text, notes, "trial", rules))
-    space = search_space{read_space(
-      *root, {max_steps, typed, true}, workload.open ? nullptr : &workload,
-      notes)};
+  if (auto root = read_document(text, notes, "trial", rules)) {
+    space_reading how{lengths.max, typed, true};
+    if (!lengths.several.empty())
+      how.lengths = take_length(*root, lengths, notes);
+    if (how.lengths != nullptr)
+      how.max_steps = how.lengths->literal.get<step_t>();
+    space = search_space{
+      read_space(*root, how, workload.open ? nullptr : &workload, notes)};
+  }
   std::string why;
   for (const auto& x : found.errors)
     why += (why.empty() ? "" : "; ") + (x.path.empty() ? "" : x.path + ": ")

@@ -7,11 +7,13 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "hippo/core/error.hpp"
+#include "hippo/core/length_name.hpp"
 #include "hippo/core/limits.hpp"
 #include "hippo/core/name.hpp"
 #include "hippo/pareto/goals.hpp"
@@ -22,15 +24,29 @@
 
 namespace hippo {
 
+/// How long the trials of a study are.
+struct trial_lengths {
+  step_t max = 1;                ///< the longest
+  std::vector<step_t> several{}; ///< all, sorted; empty: each is `max`
+
+  trial_lengths(step_t all) : max(all) {} // NOLINT: a length is one of them
+  explicit trial_lengths(std::vector<step_t> sorted)
+    : max(sorted.back()), several(std::move(sorted)) {}
+};
+
 /// The hyper-parameters of one trial.
 struct trial_parameters {
-  /// As the study file writes them, every choice and range decided; for people.
+  /// As the study file writes them, every choice, range and percentage decided;
+  /// for people. With its length, by `length_name`, where the study's trials
+  /// have several.
   nlohmann::ordered_json shown;
   /// One canonical sequence for each hyper-parameter that the study mentions.
   std::map<std::string, sequence> sequences;
   /// Whether a sequence may go on in another way when results are known
   /// (`make_sequence()` with observations).
   bool responsive = false;
+  /// Its last step; where a study has no space at all the largest `step_t`.
+  step_t length = 1;
 };
 
 class space_leaf;
@@ -57,6 +73,9 @@ public:
   /// it infinite or it exceeds 2^63.
   [[nodiscard]] std::optional<std::uint64_t> size() const;
 
+  /// Whether trials have several lengths, between which a combination chooses.
+  [[nodiscard]] bool has_lengths() const noexcept;
+
   /// Returns the number of choices and ranges, in whatever combinations they
   /// are.
   [[nodiscard]] std::uint64_t leaves() const;
@@ -79,6 +98,10 @@ public:
   decide(const leaf_decider& pick,
          const nlohmann::ordered_json& given
          = nlohmann::ordered_json::object()) const;
+
+  /// Returns the length of the combination that `pick` decides; it is asked for
+  /// that alone.
+  [[nodiscard]] step_t length(const leaf_decider& pick) const;
 
   /// Asks `pick` as `decide` does, but makes no values, which costs far more.
   void walk(const leaf_decider& pick) const;
@@ -122,6 +145,9 @@ public:
 
   /// Where it stands in the study file; no two leaves of a space have the same.
   [[nodiscard]] const std::string& path() const;
+
+  /// Whether it decides how long a trial is.
+  [[nodiscard]] bool is_length() const;
 
   /// Whether it is a choice between alternatives; else it is a range.
   [[nodiscard]] bool is_choice() const;
@@ -231,6 +257,8 @@ struct study_spec {
   std::string code; ///< its files (`files_to_json`); empty: it is built in
   hippo::objective objective;
   step_t max_steps = 1; ///< how far a trial may be trained
+  /// How far each may, sorted, where they are of several lengths; else empty.
+  std::vector<step_t> several_lengths{};
   search_space space;
   algorithm_spec algorithm;
   study_budget budget;
@@ -245,6 +273,11 @@ struct study_spec {
   failure_policy on_error = failure_policy::pause;
   /// Where what others check stands, by its path (`algorithm.asha.eta`).
   std::map<std::string, mark> marks;
+
+  [[nodiscard]] trial_lengths lengths() const {
+    return several_lengths.empty() ? trial_lengths{max_steps}
+                                   : trial_lengths{several_lengths};
+  }
 };
 
 /// Renders `file:line:column: path: message`.
@@ -265,12 +298,13 @@ struct study_file {
 expected<std::string> read_study_text(const std::string& path);
 
 /// Reads the hyper-parameters of one trial: a map (YAML or JSON) such as a
-/// `space` with nothing left to choose.
+/// `space` with nothing left to choose; with its length, by `length_name`, if
+/// there are several.
 /// @param rules by which their names are judged
 /// @param typed whether the types of values are told (`study_spec::typed`)
 /// @returns them, or `errc::invalid_argument` with all that is wrong
 expected<trial_parameters> read_parameters(const std::string& text,
-                                           step_t max_steps,
+                                           const trial_lengths& lengths,
                                            const workload_descriptor& workload,
                                            name_rules rules
                                            = name_rules::today,

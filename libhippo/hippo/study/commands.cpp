@@ -12,12 +12,13 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-expected<parsed_command> parse_ask(const study_command& x, step_t max_steps,
+expected<parsed_command> parse_ask(const study_command& x,
+                                   const trial_lengths& lengths,
                                    const workload_descriptor& workload,
                                    name_rules rules, bool typed) {
   if (x.text.empty())
     return parsed_command{command::ask{}};
-  auto values = read_parameters(x.text, max_steps, workload, rules, typed);
+  auto values = read_parameters(x.text, lengths, workload, rules, typed);
   if (!values)
     return values.failure();
   return parsed_command{command::ask{std::move(*values)}};
@@ -79,13 +80,13 @@ expected<parsed_command> parse_retry(const study_command& x) {
 } // namespace
 
 expected<parsed_command> parse_command(const study_command& x,
-                                       step_t max_steps,
+                                       const trial_lengths& lengths,
                                        const workload_descriptor& workload,
                                        name_rules rules, bool typed) {
   using verb = study_command::verb;
   switch (x.what) {
     case verb::ask:
-      return parse_ask(x, max_steps, workload, rules, typed);
+      return parse_ask(x, lengths, workload, rules, typed);
     case verb::train:
       return parsed_command{command::train{x.trial, x.at}};
     case verb::tell:

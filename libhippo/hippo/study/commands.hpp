@@ -71,11 +71,11 @@ using parsed_command
                  command::retry, command::finish>;
 
 /// Reads a command as it is sent and stored.
-/// @param max_steps,workload,rules,typed as of `read_parameters`
+/// @param lengths,workload,rules,typed as of `read_parameters`
 /// @returns the command, or `errc::invalid_argument` or
 ///          `errc::malformed_message` with what is wrong with its text
 expected<parsed_command> parse_command(const study_command& x,
-                                       step_t max_steps,
+                                       const trial_lengths& lengths,
                                        const workload_descriptor& workload,
                                        name_rules rules, bool typed);
 

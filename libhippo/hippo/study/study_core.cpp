@@ -226,7 +226,7 @@ study_core::effects study_core::command(study_command x, study_token from,
 std::string study_core::with_constants(const std::string& values) const {
   const auto& spec = options_.spec;
   const auto given
-    = read_parameters(values, spec.max_steps, options_.workload,
+    = read_parameters(values, spec.lengths(), options_.workload,
                       name_rules::today, spec.typed);
   if (!given || spec.space.empty())
     return values;
@@ -243,7 +243,7 @@ std::string study_core::with_constants(const std::string& values) const {
       with_products[name] = value;
   // Unless it has not all that they are made of.
   if (with_products.size() > all.size()
-      && read_parameters(with_products.dump(), spec.max_steps,
+      && read_parameters(with_products.dump(), spec.lengths(),
                          options_.workload, name_rules::today, spec.typed))
     all = std::move(with_products);
   return all.size() == given->shown.size() ? values : all.dump();
@@ -300,10 +300,10 @@ void study_core::follow(const trial_measured& x) {
   if (trials_.has_front() ? trials_.front().changes() != changes
                           : !best || trials_.best()->value != best->value)
     steps_without_gain_ = 0;
-  if (x.at == trials_[no].asked_to && x.at < last_rung_)
+  if (x.at == trials_[no].asked_to && x.at < tuner_->end_of(no))
     trials_.pause(no); // unless the algorithm goes on at once
   const auto next = tuner_->on_result(no, x.at, x.values);
-  if (x.at == last_rung_)
+  if (x.at == tuner_->end_of(no))
     end_trial(no, trial_state::complete);
   take_turn(next);
   answer_waiters(no);
@@ -343,7 +343,7 @@ expected<command_answer> study_core::carry_out(const study_command& x) {
   if (auto why = refusal_of_end(x.what))
     return *why;
   auto parsed
-    = parse_command(x, options_.spec.max_steps, options_.workload,
+    = parse_command(x, options_.spec.lengths(), options_.workload,
                     name_rules::of_before, options_.spec.typed);
   if (!parsed)
     return parsed.failure();
@@ -373,7 +373,8 @@ expected<command_answer> study_core::apply(const command::train& x) {
 expected<command_answer> study_core::apply(const command::tell& x) {
   std::optional<observation> measured;
   if (x.value)
-    measured = observation{x.at == 0 ? last_rung_ : x.at, *x.value};
+    measured = observation{x.at == 0 ? tuner_->end_of(x.trial) : x.at,
+                           *x.value};
   auto next = tuner_->client_end(x.trial, measured);
   if (!next)
     return next.failure();

@@ -49,7 +49,7 @@ std::string study_core::damage_of(const study_input& x,
   if (const auto* command = std::get_if<study_command>(&x);
       command != nullptr && command->what == verb::widen) {
     const auto parsed
-      = parse_command(*command, options_.spec.max_steps, options_.workload,
+      = parse_command(*command, options_.spec.lengths(), options_.workload,
                       name_rules::of_before, options_.spec.typed);
     if (!parsed)
       return parsed.failure().message;

@@ -39,7 +39,7 @@ std::optional<error> study_core::refusal(const study_command& x) const {
   if (auto why = refusal_of_end(x.what))
     return why;
   auto parsed
-    = parse_command(x, options_.spec.max_steps, options_.workload,
+    = parse_command(x, options_.spec.lengths(), options_.workload,
                     name_rules::today, options_.spec.typed);
   if (!parsed)
     return parsed.failure();

@@ -1,6 +1,8 @@
 #include "hippo/tune/algorithm.hpp"
 
+#include <algorithm>
 #include <cassert>
+#include <iterator>
 #include <utility>
 
 #include "hippo/tune/asha.hpp"
@@ -29,6 +31,13 @@ std::unique_ptr<algorithm> make_asha(const tune_settings& x,
                                             outcomes);
   return std::make_unique<asha_stopping>(x.trials, std::move(rungs), x.eta,
                                          x.better, x.concurrent, outcomes);
+}
+
+std::vector<step_t> with_lengths(const std::vector<step_t>& rungs,
+                                 const std::vector<step_t>& lengths) {
+  std::vector<step_t> result;
+  std::ranges::set_union(rungs, lengths, std::back_inserter(result));
+  return result;
 }
 
 std::unique_ptr<algorithm> make_hyperband(const tune_settings& x,
@@ -65,7 +74,8 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
     case algorithm_kind::tpe:
     case algorithm_kind::gp:
     case algorithm_kind::nsga2:
-      return std::make_unique<full_training>(x.trials, x.max, x.concurrent);
+      return std::make_unique<full_training>(x.trials, x.lengths,
+                                             x.concurrent, states);
     case algorithm_kind::sha:
       return std::make_unique<sha>(x.trials,
                                    rung_steps(x.min, x.max, x.eta), x.eta,
@@ -88,8 +98,9 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
     case algorithm_kind::client:
       return std::make_unique<client_algorithm>(
         x.trials,
-        measuring{study.objective.every, interval_steps(x.interval, x.max)},
-        x.concurrent);
+        measuring{study.objective.every,
+                  with_lengths(interval_steps(x.interval, x.max), x.lengths)},
+        x.concurrent, states);
   }
   assert(false && "an algorithm without an implementation");
   return nullptr;

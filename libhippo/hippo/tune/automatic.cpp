@@ -31,8 +31,7 @@ constexpr step_t few_measurements = eta;
 /// A Gaussian process takes some milliseconds for each trial.
 constexpr std::uint64_t gp_trials_max = 10'000;
 
-/// A study that ends with its trials trains so many of them in full: the best of
-/// fewer would not be worth having.
+/// Trials that a study trains in full at least, if it ends with its trials.
 constexpr std::uint64_t trained_in_full = 6;
 
 /// Combinations that are looked at.
@@ -199,6 +198,9 @@ automatic_algorithm choose_algorithm(const study_spec& study,
   const bool may_be_gp = has_one && study.space.leaves() <= gp_leaves_max
                          && trials <= gp_trials_max;
   const std::string learning = may_be_gp ? "gp" : "tpe";
+  if (study.space.has_lengths())
+    return {{learning, {}},
+            "trials of several lengths are compared where they end"};
   if (study.max_steps / study.objective.every <= few_measurements)
     return {{learning, {}},
             "with " + std::to_string(few_measurements)

@@ -1,5 +1,6 @@
 #include "hippo/tune/client_algorithm.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace hippo {
@@ -11,8 +12,17 @@ constexpr auto closed_text = "the study was closed";
 } // namespace
 
 client_algorithm::client_algorithm(std::uint64_t most, measuring when,
-                                   std::optional<std::uint64_t> concurrent)
-  : most_(most), when_(std::move(when)), flight_(concurrent) {}
+                                   std::optional<std::uint64_t> concurrent,
+                                   const trial_states* states)
+  : most_(most),
+    when_(std::move(when)),
+    flight_(concurrent),
+    lengths_(states) {}
+
+step_t client_algorithm::end_of(trial_no trial) const {
+  const auto last = when_.rungs.back();
+  return lengths_ == nullptr ? last : std::min(lengths_->end_of(trial), last);
+}
 
 expected<std::vector<action>> client_algorithm::ask() {
   if (auto why = refusal_of_ask(); !why.empty())
@@ -53,7 +63,7 @@ std::vector<action> client_algorithm::on_result(trial_no trial, step_t at,
   auto& x = states_[trial];
   if (x.phase != trial_phase::training || at != x.to)
     return {};
-  if (at == when_.rungs.back()) {
+  if (at == end_of(trial)) {
     end(x);
     return {};
   }
@@ -106,6 +116,10 @@ std::string client_algorithm::refusal_of_train(trial_no trial,
     return closed_text;
   if (auto why = refusal_of_step(when_, to); !why.empty())
     return why;
+  if (to > end_of(trial))
+    return "trial " + std::to_string(trial) + " ends at step "
+           + std::to_string(end_of(trial)) + ", before step "
+           + std::to_string(to);
   if (!flight_.has_room())
     return "as many trials are in flight as may be: "
            + std::to_string(flight_.most());

@@ -12,6 +12,7 @@
 #include "hippo/tune/algorithm.hpp"
 #include "hippo/tune/flight.hpp"
 #include "hippo/tune/sampler.hpp"
+#include "hippo/tune/trial_states.hpp"
 
 namespace hippo {
 
@@ -28,8 +29,10 @@ public:
   /// @param when at which states a trial is measured: to one of them it may be
   ///             trained
   /// @param concurrent trials in flight at most; see `flight`
+  /// @param states says how long each trial is; null: to the last rung
   client_algorithm(std::uint64_t most, measuring when,
-                   std::optional<std::uint64_t> concurrent);
+                   std::optional<std::uint64_t> concurrent,
+                   const trial_states* states = nullptr);
 
   // -- what a client may want; each answers with an error that says why not,
   //    and changes nothing then
@@ -82,10 +85,12 @@ private:
   };
 
   void end(trial_state& x);
+  [[nodiscard]] step_t end_of(trial_no trial) const;
 
   std::uint64_t most_;
   measuring when_;
   flight flight_;
+  const trial_states* lengths_;
   std::vector<trial_state> states_;
   std::uint64_t ended_ = 0;
   bool closed_ = false;

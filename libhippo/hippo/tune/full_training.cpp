@@ -1,5 +1,7 @@
 #include "hippo/tune/full_training.hpp"
 
+#include <algorithm>
+
 namespace hippo {
 
 std::vector<action> full_training::open(std::uint64_t trials) {
@@ -9,7 +11,10 @@ std::vector<action> full_training::open(std::uint64_t trials) {
 
 std::vector<action> full_training::on_result(trial_no trial, step_t at,
                                              double) {
-  return at == max_ ? end(trial) : std::vector<action>{};
+  const auto last = states_ == nullptr
+                      ? lengths_.back()
+                      : std::min(states_->end_of(trial), lengths_.back());
+  return at == last ? end(trial) : std::vector<action>{};
 }
 
 std::vector<action> full_training::on_failure(trial_no trial) {
@@ -33,6 +38,14 @@ std::vector<action> full_training::end(trial_no trial) {
   return fill();
 }
 
+expected_work full_training::to_come() const {
+  std::uint64_t all = 0;
+  for (const auto x : lengths_)
+    all += x;
+  return {(trials_ - next_) * (all / lengths_.size()),
+          next_ < trials_ ? lengths_.back() : 0};
+}
+
 std::vector<action> full_training::fill() {
   std::vector<action> actions;
   while (flight_.has_room() && next_ < ended_.size()) {
@@ -40,7 +53,7 @@ std::vector<action> full_training::fill() {
     if (ended_[trial]) // cancelled before its turn
       continue;
     flight_.enter();
-    actions.emplace_back(advance{trial, max_});
+    actions.emplace_back(advance{trial, lengths_.back()});
   }
   return actions;
 }

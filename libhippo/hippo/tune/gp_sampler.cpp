@@ -79,7 +79,8 @@ gp_sampler::gp_sampler(const search_space& space,
 
 void gp_sampler::on_result(trial_no trial, step_t at, double value) {
   const auto& marks = options_.marks;
-  if (taken(trial) == nullptr || at < marks.front())
+  if (taken(trial) == nullptr || at < marks.front()
+      || (has_lengths() && at != length_of(trial)))
     return;
   const auto passed = static_cast<std::size_t>(
     std::upper_bound(marks.begin(), marks.end(), at) - marks.begin());
@@ -252,7 +253,9 @@ gp_points gp_sampler::pending_points() {
   auto trial = pending_.rbegin();
   for (std::size_t i = 0; i < count; ++i, ++trial)
     set_column(result, static_cast<Index>(i),
-               features_.cut(features_of(*trial), options_.marks.front()));
+               features_.cut(features_of(*trial),
+                             has_lengths() ? length_of(*trial)
+                                           : options_.marks.front()));
   return result;
 }
 
@@ -260,10 +263,10 @@ gp_points gp_sampler::pending_points() {
 
 learning_sampler::combination
 gp_sampler::random_candidate(trial_no trial, std::uint64_t number) {
-  return record([&](const space_leaf& leaf) {
+  return record(with_length(trial, [&](const space_leaf& leaf) {
     addressed_draws draws{{seed(), trial, number}, leaf.path()};
     return draws.decision(leaf.ways());
-  });
+  }));
 }
 
 learning_sampler::combination
@@ -273,7 +276,7 @@ gp_sampler::near_candidate(const combination& from, trial_no trial,
   std::set<leaf_no> changed;
   for (auto i = 1 + which.below(2); i > 0 && !from.empty(); --i)
     changed.insert(from[which.below(from.size())].first);
-  return record([&](const space_leaf& leaf) {
+  return record(with_length(trial, [&](const space_leaf& leaf) {
     const auto own = number_of(leaf);
     const auto before
       = std::find_if(from.begin(), from.end(),
@@ -283,7 +286,7 @@ gp_sampler::near_candidate(const combination& from, trial_no trial,
       return draws.decision(leaf.ways());
     return changed.contains(own) ? moved(leaf, before->second, draws)
                                  : before->second;
-  });
+  }));
 }
 
 /// Candidates for one trial, each another one. They are numbered in the order
@@ -361,8 +364,20 @@ gp_sampler::propose(trial_no trial) {
   if (other && other->goes_before(*best))
     best = std::move(other);
   const double sign = options_.better == direction::maximize ? 1 : -1;
+  const auto& marks = options_.marks;
+  const auto mark
+    = has_lengths()
+        ? std::lower_bound(marks.begin(), marks.end(), length_for(trial))
+        : marks.end() - 1;
+  const auto middle
+    = table.middles[static_cast<std::size_t>(mark - marks.begin())];
   return proposal{std::move(best->taken),
-                  table.middles.back() + sign * table.scale * best->mean};
+                  middle + sign * table.scale * best->mean};
+}
+
+/// Where a trial ends.
+step_t gp_sampler::end_of(step_t length) const {
+  return has_lengths() ? length : options_.marks.back();
 }
 
 /// The trials that were seen, by minus what they come to in the end.
@@ -376,7 +391,7 @@ gp_sampler::rank_trials(const gp_posterior& posterior,
   Index column = 0;
   for (auto x : trials)
     set_column(points, column++,
-               features_.cut(features_of(x), options_.marks.back()));
+               features_.cut(features_of(x), end_of(length_of(x))));
   const auto means = posterior.means(points);
   std::vector<std::pair<double, trial_no>> result;
   column = 0;
@@ -393,7 +408,7 @@ gp_sampler::best_of(std::vector<candidate> xs, const gp_posterior& posterior,
   for (std::size_t i = 0; i < xs.size(); ++i)
     set_column(points, static_cast<Index>(i),
                features_.cut(features_.of(xs[i].values.sequences),
-                             options_.marks.back()));
+                             end_of(xs[i].values.length)));
   const auto expected = posterior.predict(points);
   const auto factor = price_factor();
   std::optional<standing> best;

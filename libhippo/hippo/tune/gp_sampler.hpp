@@ -133,6 +133,8 @@ private:
                              std::uint64_t number);
   [[nodiscard]] std::vector<std::pair<double, trial_no>>
   rank_trials(const gp_posterior& posterior, const std::vector<response>& seen);
+
+  [[nodiscard]] step_t end_of(step_t length) const;
   /// Returns the best of some candidates, the first of equal ones; nothing of
   /// none.
   /// @param least the response that they are to improve on

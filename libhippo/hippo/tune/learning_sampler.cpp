@@ -28,7 +28,7 @@ trial_parameters learning_sampler::draw(trial_no trial) {
   auto known = restored_.extract(trial);
   auto before = known ? fitting(known.mapped()) : std::nullopt;
   if (before) {
-    x = {std::move(*before), std::move(known.mapped().why)};
+    x = {std::move(*before), std::move(known.mapped().why), 1};
   } else if (auto found = propose(trial)) {
     x.taken = std::move(found->taken);
     x.why.how = std::move(found->how);
@@ -38,6 +38,7 @@ trial_parameters learning_sampler::draw(trial_no trial) {
     x.why.how = "startup";
   }
   auto result = values_of(x.taken);
+  x.length = result.length;
   if (!before && work_ != nullptr)
     x.why.untrained = untrained(result);
   tried_.insert(x.taken);
@@ -84,6 +85,23 @@ learning_sampler::number_of(const space_leaf& leaf) {
   const auto number = static_cast<leaf_no>(leaves_.size());
   leaves_.emplace(leaf.path(), number);
   return number;
+}
+
+leaf_decider learning_sampler::with_length(trial_no trial,
+                                           leaf_decider pick) const {
+  if (!has_lengths())
+    return pick;
+  return [pick = std::move(pick), seed = seed_,
+          trial](const space_leaf& leaf) -> std::uint64_t {
+    if (!leaf.is_length())
+      return pick(leaf);
+    addressed_draws draws{{seed, trial, 0}, leaf.path()};
+    return draws.decision(leaf.ways());
+  };
+}
+
+step_t learning_sampler::length_for(trial_no trial) const {
+  return space_.length(with_length(trial, {}));
 }
 
 learning_sampler::combination

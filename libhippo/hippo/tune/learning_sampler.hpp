@@ -61,6 +61,19 @@ protected:
   combination record(const leaf_decider& pick);
   [[nodiscard]] trial_parameters values_of(const combination& x) const;
 
+  /// Lets `pick` decide all but the length of a trial. That is drawn at random:
+  /// what was measured says nothing of it, as values of trials of different
+  /// length do not compare.
+  [[nodiscard]] leaf_decider with_length(trial_no trial,
+                                         leaf_decider pick) const;
+  /// Returns the length that it is given so.
+  [[nodiscard]] step_t length_for(trial_no trial) const;
+  [[nodiscard]] bool has_lengths() const { return space_.has_lengths(); }
+  /// Returns the length of a trial that was drawn here.
+  [[nodiscard]] step_t length_of(trial_no trial) const {
+    return taken_.at(trial).length;
+  }
+
   /// Returns the combination of a trial, null if it was not drawn here.
   [[nodiscard]] const combination* taken(trial_no trial) const;
   [[nodiscard]] bool was_tried(const combination& x) const {
@@ -80,12 +93,13 @@ private:
   struct entry {
     combination taken;
     choice_reason why;
+    step_t length = 1;
   };
 
   combination random(trial_no trial);
-  /// Returns the combination of a trial of a Latin hypercube (McKay, Beckman and
-  /// Conover, Technometrics 21, 1979): of each five trials, none has a value of
-  /// the same fifth of a range as another.
+  /// Returns the combination of a trial of a Latin hypercube (McKay et al.,
+  /// Technometrics 21, 1979): of each five trials, none has a value of the same
+  /// fifth of a range as another.
   combination spread(trial_no trial);
   /// Returns the combination of what was restored, if it is one of the space.
   std::optional<combination> fitting(const trial_choice& x);

@@ -46,6 +46,8 @@ private:
 
 /// The steps whose results a model learns from.
 std::vector<step_t> marks_of(const tune_settings& x) {
+  if (x.lengths.size() > 1)
+    return x.lengths;
   return rung_steps(x.kind == algorithm_kind::median ? x.grace : x.min, x.max,
                     x.eta);
 }

@@ -122,6 +122,7 @@ public:
     refuse_unknown_options();
     check_goals();
     read_steps();
+    read_lengths();
     out_.may_resume
       = word("mode", {"promotion", "stopping"}, "promotion") == "promotion";
     read_concurrent();
@@ -296,6 +297,35 @@ private:
               out_.kind == algorithm_kind::client ? out_.max
                                                   : (out_.max - 1) / 10 + 1);
     out_.min = std::min(out_.interval, out_.max);
+  }
+
+  /// Trials of several lengths are compared with those of their own, where
+  /// they end: that is no matter of algorithms that compare them on the way.
+  void read_lengths() {
+    out_.lengths = {out_.max};
+    if (study_.several_lengths.empty())
+      return;
+    switch (out_.kind) {
+      case algorithm_kind::grid:
+      case algorithm_kind::random:
+      case algorithm_kind::tpe:
+      case algorithm_kind::gp:
+      case algorithm_kind::client:
+        break;
+      default:
+        error("algorithm", study_.algorithm.name
+                             + " takes trials of one length: use grid, random,"
+                               " tpe, gp or client, or give steps.max one"
+                               " number");
+        return;
+    }
+    if (out_.sampling == sampling_kind::nsga2)
+      error(path_of("sampler"), "nsga2 takes trials of one length: use tpe, gp"
+                                " or random, or give steps.max one number");
+    if (find("max") != nullptr)
+      error(path_of("max"), "says how long trials are, as steps.max does: give"
+                            " one of them");
+    out_.lengths = study_.several_lengths;
   }
 
   /// What learns from results must not have to decide everything before it

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "hippo/tune/algorithm.hpp"
 
@@ -61,6 +62,8 @@ struct tune_settings {
   std::uint64_t eta = 3;        ///< of each rung the best 1/eta go on
   step_t min = 1;               ///< the first rung
   step_t max = 1;               ///< the last one
+  /// Where trials end that nothing ends before, sorted; the last is `max`.
+  std::vector<step_t> lengths{1};
   bool may_resume = true;       ///< ASHA by promotion; else by stopping
   /// Trials in flight at most; see `flight`.
   std::optional<std::uint64_t> concurrent = 0;

@@ -1,6 +1,7 @@
 #include "hippo/tune/tpe_sampler.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <unordered_map>
 #include <utility>
@@ -28,7 +29,8 @@ tpe_sampler::tpe_sampler(search_space space, std::uint64_t seed,
     outcomes_(outcomes) {}
 
 void tpe_sampler::on_result(trial_no trial, step_t at, double value) {
-  if (at == 0 || taken(trial) == nullptr)
+  if (at == 0 || taken(trial) == nullptr
+      || (has_lengths() && at != length_of(trial)))
     return;
   auto& [ranking, trials, in_order] = boards_[at];
   if (!trials.insert(trial).second) // notified before
@@ -47,6 +49,8 @@ void tpe_sampler::on_failure(trial_no trial) {
 
 std::optional<learning_sampler::proposal>
 tpe_sampler::propose(trial_no trial) {
+  if (has_lengths())
+    model_step_ = nearest_board(length_for(trial));
   if (model_step_ == 0)
     return std::nullopt;
   auto found = draw_candidates(trial);
@@ -67,6 +71,19 @@ tpe_sampler::propose(trial_no trial) {
     }
   }
   return proposal{std::move(best->taken), std::nullopt};
+}
+
+step_t tpe_sampler::nearest_board(step_t length) const {
+  step_t result = 0;
+  const auto distance = [&](step_t x) {
+    return std::abs(std::log(static_cast<double>(x))
+                    - std::log(static_cast<double>(length)));
+  };
+  for (const auto& [at, x] : boards_)
+    if (x.in_order.size() >= startup_
+        && (result == 0 || distance(at) < distance(result)))
+      result = at;
+  return result;
 }
 
 /// The decisions of some trials by leaf, in the order of the trials.
@@ -104,13 +121,13 @@ tpe_sampler::draw_candidates(trial_no trial) {
   std::vector<candidate> result;
   for (std::uint64_t i = 0; i < candidates_; ++i) {
     candidate x{0, i, {}};
-    x.taken = record([&](const space_leaf& leaf) {
+    x.taken = record(with_length(trial, [&](const space_leaf& leaf) {
       auto& density = density_of(leaf, number_of(leaf));
       addressed_draws draws{{seed(), trial, i}, leaf.path()};
       const auto decision = density.good.draw(draws);
       x.score += density.good.log_of(decision) - density.rest.log_of(decision);
       return decision;
-    });
+    }));
     work_meter::charge(x.taken.size());
     result.push_back(std::move(x));
   }

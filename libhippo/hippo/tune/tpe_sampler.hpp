@@ -32,6 +32,10 @@ namespace hippo {
 /// contribution to the hypervolume (Ozaki et al., *Multiobjective
 /// Tree-Structured Parzen Estimator*, JAIR 73, 2022).
 ///
+/// Where trials have several lengths, only what they measure at their end
+/// counts, and the model is that of the trial's own length, or of the nearest
+/// one that has results enough. The length itself is drawn at random.
+///
 /// Trials that failed without a result at that step are among the rest, as are
 /// NaNs. Of candidates that are equally good the one with the least untrained
 /// work is taken, then the first.
@@ -74,6 +78,10 @@ private:
   };
 
   std::optional<proposal> propose(trial_no trial) override;
+
+  /// Returns the length, of those with results enough, that is nearest to a
+  /// length by their ratio; 0: none has enough.
+  [[nodiscard]] step_t nearest_board(step_t length) const;
 
   /// Returns decisions of trials by leaf.
   static std::vector<std::vector<std::uint64_t>>

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -24,6 +25,12 @@ public:
   /// `algorithm::rungs`.
   [[nodiscard]] virtual std::uint64_t of(trial_no trial,
                                          step_t rung) const = 0;
+
+  /// Returns the step at which the trial ends if nothing ends it before.
+  /// REQUIRES: the values of the trial are known
+  [[nodiscard]] virtual step_t end_of(trial_no /*trial*/) const {
+    return std::numeric_limits<step_t>::max();
+  }
 
   /// Returns what a model expected of the objective after the last step when it
   /// chose the values of the trial, a finite number; nothing if none did.

@@ -82,7 +82,8 @@ public:
                           step_t to) const override {
     auto sequences = values.sequences;
     sequences.insert(owner_.defaults_.begin(), owner_.defaults_.end());
-    return plan_.uncovered_steps(join(sequences, owner_.max_steps_), to);
+    return plan_.uncovered_steps(join(sequences, owner_.max_steps_),
+                                 std::min(to, values.length));
   }
 
 private:
@@ -113,6 +114,10 @@ public:
     if (result.empty())
       result = states_of(trial);
     return result[i];
+  }
+
+  [[nodiscard]] step_t end_of(trial_no trial) const override {
+    return owner_.end_of(trial);
   }
 
   [[nodiscard]] std::optional<double> predicted(trial_no trial) const override {
@@ -377,6 +382,10 @@ void tuner::add(trial_no trial, const fork* origin, turn& out) {
 
 void tuner::add(trial_no trial, trial_parameters values, turn& out) {
   work_meter::charge(values.sequences.size());
+  if (space_.has_lengths()) {
+    lengths_.resize(std::max<std::size_t>(lengths_.size(), trial + 1));
+    lengths_[trial] = values.length;
+  }
   if (values.responsive)
     responsive_[trial].observed.better = better_;
   if (forks_.contains(trial) || values.responsive
@@ -393,6 +402,7 @@ void tuner::add(trial_no trial, trial_parameters values, turn& out) {
 }
 
 void tuner::ask(trial_no trial, step_t to, turn& out) {
+  to = std::min(to, end_of(trial));
   if (const auto i = responsive_.find(trial); i != responsive_.end()) {
     // What it does next depends on the next measurement: no further than that.
     // What a fork shares with another trial is decided, but not reported.
@@ -425,7 +435,7 @@ step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
   bool changed = false;
   for (auto& [name, x] : values.sequences) {
     auto now
-      = make_sequence(values.shown.at(name), max_steps_, observed, typed_)
+      = make_sequence(values.shown.at(name), values.length, observed, typed_)
           .value;
     if (split != nullptr)
       now = spliced(x, now, split->at);
@@ -455,6 +465,7 @@ std::uint64_t tuner::memory_bytes() const {
   constexpr std::uint64_t trial_bytes = 128;
   return held_bytes_
          + added_.size() * (sampler_->is_static() ? 1 : 3) * trial_bytes
+         + lengths_.size() * sizeof(step_t)
          + (work_ ? work_->memory_bytes() : 0)
          + (outcomes_ ? outcomes_->memory_bytes() : 0);
 }
@@ -462,7 +473,7 @@ std::uint64_t tuner::memory_bytes() const {
 std::vector<segment> tuner::segments(trial_no trial) const {
   auto sequences = parameters(trial).sequences;
   sequences.insert(defaults_.begin(), defaults_.end());
-  return join(sequences, max_steps_);
+  return join(sequences, lengths_.empty() ? max_steps_ : lengths_[trial]);
 }
 
 const fork* tuner::origin(trial_no trial) const {

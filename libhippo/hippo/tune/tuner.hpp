@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -122,10 +123,16 @@ public:
   /// At which states trials are measured and may be left.
   [[nodiscard]] measuring when() const { return when_; }
 
+  /// How far a trial that was added goes if nothing ends it before.
+  [[nodiscard]] step_t end_of(trial_no trial) const {
+    const auto last = when_.rungs.back();
+    return trial < lengths_.size() ? std::min(lengths_[trial], last) : last;
+  }
+
   /// The values of a trial that was added, up to what is known by now.
   [[nodiscard]] trial_parameters parameters(trial_no trial) const;
 
-  /// The same with all hyper-parameters, joined, up to the study's last step.
+  /// The same with all hyper-parameters, joined, up to the trial's last step.
   [[nodiscard]] std::vector<segment> segments(trial_no trial) const;
 
   /// Returns what a sampler that learns has decided of a trial; nothing if none
@@ -192,6 +199,8 @@ private:
   std::unordered_map<trial_no, trial_parameters> decided_;
   std::uint64_t held_bytes_ = 0; ///< of values and observations that are kept
   std::vector<bool> added_; ///< trials that have their values
+  /// Of these, where they have several; else empty.
+  std::vector<step_t> lengths_;
   std::unordered_map<trial_no, fork> forks_;
   std::unordered_map<trial_no, responsive_trial> responsive_;
   /// Trials on their way that the algorithm does not wait for, and where to.

@@ -22,6 +22,8 @@ schema::FormKind to_schema(form_kind kind) {
     case form_kind::line: return schema::FormKind::LINE;
     case form_kind::rex: return schema::FormKind::REX;
     case form_kind::fading_ramp: return schema::FormKind::FADING_RAMP;
+    case form_kind::square_root: return schema::FormKind::SQUARE_ROOT;
+    case form_kind::inverse_root: return schema::FormKind::INVERSE_ROOT;
   }
   return schema::FormKind::UNSET;
 }
@@ -42,6 +44,12 @@ bool from_schema(schema::FormKind in, form_kind& out) {
     case schema::FormKind::REX: out = form_kind::rex; return true;
     case schema::FormKind::FADING_RAMP:
       out = form_kind::fading_ramp;
+      return true;
+    case schema::FormKind::SQUARE_ROOT:
+      out = form_kind::square_root;
+      return true;
+    case schema::FormKind::INVERSE_ROOT:
+      out = form_kind::inverse_root;
       return true;
   }
   return false; // a kind of a newer peer
@@ -95,6 +103,8 @@ std::size_t numbers_of(form_kind kind) {
     case form_kind::line: return 3;
     case form_kind::rex: return 4;
     case form_kind::fading_ramp: return 5;
+    case form_kind::square_root: return 3;
+    case form_kind::inverse_root: return 2;
   }
   return 0;
 }
@@ -109,7 +119,10 @@ bool get_shape(const form& x, complaint& why) {
       return true;
     case form_kind::polynomial:
     case form_kind::cosine:
+    case form_kind::square_root:
       return why.require(x.a[2] > 0, what, "has no length");
+    case form_kind::inverse_root:
+      return why.require(x.a[1] > 0, what, "has no scale");
     case form_kind::line:
       return why.require(x.a[2] >= 1 && std::floor(x.a[2]) == x.a[2], what,
                          "rises in no whole number of steps");

@@ -1,6 +1,5 @@
 #include "hippo/sequence/family/argument.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -137,10 +136,27 @@ std::optional<std::uint64_t> argument::whole(std::uint64_t least,
   if (value >= static_cast<double>(least)
       && value <= static_cast<double>(step_limit) && std::floor(value) == value)
     return static_cast<step_t>(value);
+  const bool is_share = x_->is_string() && found().ends_with("%'");
   error(std::string{"must be a whole number"} + of + " from "
         + std::to_string(least) + " to " + std::to_string(step_limit)
+        + (is_share ? ", or a share of the trial's steps above 0 such as 12.5%"
+                    : "")
         + ", found " + found());
   return {};
+}
+
+std::optional<step_t>
+argument::begin_after(std::optional<step_t> before) const {
+  const auto begin = good_steps(0);
+  if (!begin)
+    return {};
+  if (!before && *begin != 0)
+    error("must be 0, for the first value begins at step 0, found "
+          + std::to_string(*begin));
+  else if (before && *begin <= *before)
+    error("must be above the begin before it, found " + std::to_string(*begin)
+          + " after " + std::to_string(*before));
+  return begin;
 }
 
 step_t argument::steps_or(step_t fallback, step_t least) const {
@@ -203,6 +219,20 @@ std::vector<piece> argument::sequence_from(step_t begin, double initial) const {
   return shifted(inner.sequence(), begin);
 }
 
+std::vector<piece>
+argument::sequence_between(step_t begin, std::optional<step_t> end) const {
+  auto inner = *this;
+  if (begin > 0) // else what came before it may have been said
+    inner.place_.initial.reset();
+  if (end)
+    inner.place_.end = std::min(place_.end, place_.begin + *end);
+  inner.place_.begin += begin;
+  auto result = shifted(inner.sequence(), begin);
+  std::erase_if(result,
+                [&](const piece& x) { return end && x.begin >= *end; });
+  return result;
+}
+
 std::vector<observation> argument::responses() const {
   out_->responsive = true;
   std::vector<observation> result;
@@ -221,8 +251,13 @@ void argument::error(std::string message) const {
 void argument::warn_unless_reached(step_t begin) const {
   // What lies within something that is not reached needs no word of its own.
   if (steps_left() > 0 && begin >= steps_left())
-    out_->warnings.push_back({where_, "is never reached, training ends at step "
-                                        + std::to_string(place_.max_steps)});
+    out_->warnings.push_back(
+      {where_, "is never reached, "
+                 + (place_.end < place_.max_steps
+                      ? "another sequence begins at step "
+                          + std::to_string(place_.end)
+                      : "training ends at step "
+                          + std::to_string(place_.max_steps))});
 }
 
 std::string argument::found() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@ namespace hippo::family {
 /// Where the sequence that is being made lies in its trial.
 struct place {
   step_t begin = 0;     ///< the trial's step that is the sequence's step 0
+  step_t end = 1;       ///< the trial's step at which another one follows
   step_t max_steps = 1; ///< of the trial
   /// Whether code is given values by their types; else numbers and words.
   bool typed = false;
@@ -90,6 +92,10 @@ public:
   [[nodiscard]] step_t steps(step_t least) const;
   /// The same, but nothing where the value is missing or wrong.
   [[nodiscard]] std::optional<step_t> good_steps(step_t least) const;
+  /// The same of the place at which an item of a list begins: the first at 0,
+  /// each other after the one before.
+  [[nodiscard]] std::optional<step_t>
+  begin_after(std::optional<step_t> before) const;
   [[nodiscard]] step_t steps_or(step_t fallback, step_t least) const;
 
   /// Returns a number or a word as a form; of what code is given by its type
@@ -101,13 +107,20 @@ public:
   [[nodiscard]] std::vector<piece> sequence_from(step_t begin,
                                                  double initial) const;
 
+  /// Returns the pieces of a whole sequence that rules from this sequence's
+  /// step `begin` until before its step `end`; no end: as long as this one.
+  /// Their steps are this sequence's.
+  [[nodiscard]] std::vector<piece>
+  sequence_between(step_t begin, std::optional<step_t> end) const;
+
   /// Returns the pieces of a whole sequence.
   [[nodiscard]] std::vector<piece> sequence() const;
 
-  /// Returns how many steps of the trial are left for this sequence.
+  /// Returns how many steps there are for this sequence until another one
+  /// follows or the trial ends.
   [[nodiscard]] step_t steps_left() const noexcept {
-    return place_.begin < place_.max_steps ? place_.max_steps - place_.begin
-                                           : 0;
+    const auto end = std::min(place_.end, place_.max_steps);
+    return place_.begin < end ? end - place_.begin : 0;
   }
 
   /// Returns what was measured after this sequence's step 0, and notes that the

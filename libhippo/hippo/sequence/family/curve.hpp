@@ -8,8 +8,8 @@ namespace hippo::family {
 
 /// The pieces of a curve over the steps `[0, length)`, without what comes after
 /// it: none without length, a constant if its ends are equal.
-/// @param shape `polynomial`, `cosine` or `rex`: goes from `a[0]` to `a[1]`;
-///              `a[2]` is set here
+/// @param shape `polynomial`, `cosine`, `rex` or `square_root`: goes from
+///              `a[0]` to `a[1]`; `a[2]` is set here
 std::vector<piece> curve(form shape, step_t length);
 
 /// The same for a straight line.

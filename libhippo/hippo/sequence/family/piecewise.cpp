@@ -1,6 +1,7 @@
 #include "hippo/sequence/family/piecewise.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace hippo::family {
@@ -15,17 +16,11 @@ std::vector<piece> piecewise(const argument& in) {
                    + std::to_string(pair.size()) + " items");
       continue;
     }
-    const auto begin = pair[0].good_steps(0);
+    const auto begin = pair[0].begin_after(
+      result.empty() ? std::nullopt : std::optional{result.back().begin});
     auto value = pair[1].plateau();
     if (!begin)
       continue;
-    if (result.empty() && *begin != 0)
-      pair[0].error("must be 0, for the first value begins at step 0, found "
-                    + std::to_string(*begin));
-    else if (!result.empty() && *begin <= result.back().begin)
-      pair[0].error("must be above the begin before it, found "
-                    + std::to_string(*begin) + " after "
-                    + std::to_string(result.back().begin));
     item.warn_unless_reached(*begin);
     result.push_back({*begin, std::move(value)});
   }
