@@ -106,10 +106,12 @@ TEST(Automatic, TheMoreTrainersThereAreTheSoonerTrialsAreCompared) {
             std::string::npos);
 }
 
-// dehb has brackets of several first rungs.
+// Early measurements tell no more of them where many are trained at once.
 TEST(Automatic, OthersDoNotDependOnHowManyTrainersThereAre) {
   for (const auto& [space, more] :
        {std::pair{few, ""},
+        std::pair{warmed_up, "budget: {trials: 5000}\n"},
+        std::pair{flat, "budget: {trials: 5000}\n"},
         std::pair{late, "budget: {trials: 5000}\n"},
         std::pair{flat, "budget: {trials: 20000}\n"}}) {
     const auto read = test::read(text_of(space, more));

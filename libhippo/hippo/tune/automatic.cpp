@@ -220,7 +220,9 @@ automatic_algorithm choose_algorithm(const study_spec& study,
             std::to_string(trials)
               + " trials are few: each is trained to its end"};
   const auto of_few = rung.step();
-  rung.sink_for_trainers(trials, trainers);
+  // Where values hold from the first step, a low rung tells no more of them.
+  if (some.are_on_the_way())
+    rung.sink_for_trainers(trials, trainers);
   const auto first = rung.step();
   const bool is_priced = may_be_gp && first < of_few;
   algorithm_spec halving{

@@ -33,8 +33,9 @@ struct automatic_algorithm {
 /// The first rung of `asha` is a power of eta below the last step: the first
 /// one behind the first two measurements at which two thirds of what is decided
 /// act. If trials are the study's only budget it is so high that 6 of them are
-/// trained in full. The more trainers there are, the more trials begin before
-/// anything is known of others, and the lower it is.
+/// trained in full. If some of what is decided acts only after a tenth of the
+/// steps, it is the lower, the more trainers begin trials before anything is
+/// known of others.
 ///
 /// docs/algorithms.md says what was measured of it. Reads nothing but `study`
 /// and `trainers`, so that the same study has the same algorithm everywhere.
