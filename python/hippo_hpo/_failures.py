@@ -103,6 +103,9 @@ _REMEDIES = [
     (r"the study has no hyper-parameter '(?P<name>[^']*)'; it has: "
      r"(?P<known>.*)", _unknown_parameter),
     (r"FileNotFoundError: .*'(?P<path>[^']+)'", _missing_file),
+    (r"TypeError: .*\bfunction\b",
+     "if that is a hyper-parameter: ctx.hp.NAME is a function of the step, so "
+     "its value is ctx.hp.NAME(step)"),
     (r"ModuleNotFoundError: No module named '(?P<name>[^']+)'",
      lambda x: f"install {x['name'].partition('.')[0]} for the interpreter of "
                "the trainers, or, if it is a module of yours, import it in the "

@@ -220,6 +220,17 @@ def f_misspelt():
 
 
 @hippo.workload
+def uncalled(ctx):
+    net = {"w": 0.0}
+    for step in ctx.steps(net=net):
+        net["w"] += 2 * ctx.hp.lr
+        yield lambda: {"loss": net["w"]}
+
+def f_uncalled():
+    optimize(uncalled, {"lr": choice(1, 2, 3, 4)})
+
+
+@hippo.workload
 def relative(ctx):
     with open("data/numbers.csv") as file:
         return float(file.read()) + ctx.hp.lr(0)
@@ -361,6 +372,8 @@ TOLD = {
     "misspelt": r"the first 3 trials failed alike; trial \d in step 0: "
                 r"AttributeError: .*'learning_rat'.*\n"
                 r"did you mean ctx\.hp\.learning_rate\?",
+    "uncalled": r"in step 0: TypeError: .*'function'.*\n"
+                r".*its value is ctx\.hp\.NAME\(step\)",
     "relative": r"FileNotFoundError: .*numbers\.csv'\n.*folder of its own: "
                 r"name the file in files=\['data/numbers.csv'\], or give its "
                 r"absolute path, '/",
