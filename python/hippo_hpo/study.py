@@ -363,14 +363,18 @@ class Study:
 
     def export(self) -> dict[str, Any]:
         """Returns everything about the study, as in `report.json`."""
-        parts, after = [], ""
+        parts: list[str] = []
+        after = ""
         while True:
-            part, after = self._call(
-                "export", lambda x, after=after: x.export(after=after),
-                lambda x: (str(x.json), str(x.next)))
+            part, after = self._export_part(after)
             parts.append(part)
             if not after:
                 return params_of("".join(parts))
+
+    def _export_part(self, after: str) -> tuple[str, str]:
+        """A part of the export, and where the next one begins; empty: none."""
+        return self._call("export", lambda x: x.export(after=after),
+                          lambda x: (str(x.json), str(x.next)))
 
     def importance(self, at: int = 0, metric: str = "") -> dict[str, Any]:
         """Returns the importance of each hyper-parameter, by conditional

@@ -463,7 +463,7 @@ class Preview(Simulating):
                               if x.startswith("3 trainers, simulated")))
         self.assertEqual([x.split()[:2] for x in lines[at + 1:-2]],
                          [["merging", "on"], ["merging", "off"]])
-        self.assertRegex(lines[-2], r"^saved +\d+ % +\d+ %$")
+        self.assertRegex(lines[-2], r"^saved by merging +\d+ % +\d+ %$")
         self.assertRegex(lines[-1], r"^means of 5 simulations; with merging on "
                                     r"they took [\d:]+ to [\d:]+$")
 
