@@ -465,7 +465,7 @@ class Preview(Simulating):
                          [["merging", "on"], ["merging", "off"]])
         self.assertRegex(lines[-2], r"^saved by merging +\d+ % +\d+ %$")
         self.assertRegex(lines[-1], r"^means of 5 simulations; with merging on "
-                                    r"they took [\d:]+ to [\d:]+$")
+                                    r"they took \d+ \w+.* to \d+ \w+.*$")
 
     def test_half_of_what_it_takes(self):
         for args, missing in [(("--trainers", 3), "--profile"),

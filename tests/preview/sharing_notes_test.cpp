@@ -84,13 +84,13 @@ TEST(SharingNotes, OfTrialsThatAreLargeFewAreLookedAtOrNone) {
 // With many trainers it compares what is one state on purpose.
 TEST(SharingNotes, NothingIsSaidOfARungThatWasChosenForAStudy) {
   const std::string space = "{x: {multistep: {initial: {choice: [0.1, 1]},"
-                            " milestones: [{choice: [4, 6, 8]}],"
+                            " milestones: [{choice: [2, 3, 4]}],"
                             " gamma: {uniform: [0.1, 0.5], points: 15}}}}";
   const auto x = accepted(space, "auto", "", 16);
-  ASSERT_EQ(x.chosen().find(R"({"asha":{"eta":3.0,"min":3.0,)"), 0u)
+  ASSERT_EQ(x.chosen().find(R"({"asha":{"eta":3.0,"min":2.0,)"), 0u)
     << x.chosen();
   EXPECT_TRUE(sharing_notes(x, workloads().front()).empty());
-  EXPECT_EQ(notes(space, "{asha: {eta: 3, min: 3, sampler: gp}}").size(), 1u);
+  EXPECT_EQ(notes(space, "{asha: {eta: 3, min: 2, sampler: gp}}").size(), 1u);
 }
 
 TEST(SharingNotes, TrialsThatAreOneStateAreSaidToBe) {
