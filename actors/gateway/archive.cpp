@@ -1,8 +1,10 @@
 #include "gateway/archive.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
-#include <fstream>
 #include <iterator>
 #include <tuple>
 
@@ -11,6 +13,7 @@
 #include "hippo/report/front_text.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/train/checkpoint_file.hpp"
+#include "hippo/train/foreign_file.hpp"
 #include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
@@ -369,17 +372,24 @@ expected<std::string> archive::checkpoint_part(study_id study,
                    "there is no checkpoint '" + file + "'"};
   if (!is_checkpoint_name(file))
     return gone;
-  std::ifstream in(checkpoints_of(about->workload_key) + '/' + file,
-                   std::ios::binary | std::ios::ate);
+  const auto in
+    = open_foreign_file(checkpoints_of(about->workload_key) + '/' + file);
   if (!in)
     return gone;
-  const auto size = static_cast<std::uint64_t>(in.tellg());
-  std::string result(std::min<std::uint64_t>(size - std::min(offset, size),
+  std::string result(std::min<std::uint64_t>(in.bytes
+                                               - std::min(offset, in.bytes),
                                              checkpoint_bytes_per_call_max),
                      '\0');
-  in.seekg(static_cast<std::streamoff>(std::min(offset, size)));
-  if (!in.read(result.data(), static_cast<std::streamsize>(result.size())))
-    return {errc::io_failed, "cannot read checkpoint '" + file + "'"};
+  for (std::size_t done = 0; done < result.size();) {
+    const auto n = ::pread(in.file.number(), result.data() + done,
+                           result.size() - done,
+                           static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return {errc::io_failed, "cannot read checkpoint '" + file + "'"};
+    done += static_cast<std::size_t>(n);
+  }
   return result;
 }
 

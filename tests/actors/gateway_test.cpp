@@ -2,7 +2,10 @@
 
 #include "actors/gateway_fixture.hpp"
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <random>
 #include <thread>
@@ -162,8 +165,14 @@ TEST_F(GatewayTest, WeightsAreOfWhatWasMeasured) {
   EXPECT_EQ(failure_of(weights(1, 9)),
             "invalid_argument: trial 1 was not measured at step 9: there are no"
             " weights of it");
+  // A pipe is not waited for, a link not followed.
+  for (const auto& x : std::filesystem::directory_iterator{
+         folder.path + "/checkpoints"}) {
+    ASSERT_EQ(::mkfifo((x.path() / "pipe.ckpt").c_str(), 0600), 0);
+    std::filesystem::create_symlink("/etc/hostname", x.path() / "link.ckpt");
+  }
   for (const auto* name : {"none.ckpt", "../hippo.db", "../../hippo.db", "",
-                           "."}) {
+                           ".", "pipe.ckpt", "link.ckpt"}) {
     auto request = study.checkpointRequest();
     request.setFile(name);
     EXPECT_TRUE(failure_of(request).starts_with("bad_checkpoint: ")) << name;
