@@ -131,10 +131,12 @@ trial_parameters parameters(const space_node& root, const decider& pick,
     resolve_products(result.shown);
   for (const auto& name : root.hidden)
     result.shown.erase(name);
+  const bool has_percentages = root.has_percentages || !given.empty();
   for (const auto& [name, value] : result.shown.items()) {
     if (root.lengths != nullptr && name == length_name)
       continue;
-    resolve_percentages(value, result.length);
+    if (has_percentages)
+      resolve_percentages(value, result.length);
     auto made = make_sequence(value, result.length, {}, root.typed);
     result.responsive = result.responsive || made.responsive;
     result.sequences[name] = std::move(made.value);

@@ -233,7 +233,8 @@ private:
     });
     if (checked_node_ == nullptr) // the combination has none
       return;
-    if (!root_->has_length && has_percentages(value)) {
+    if (root_->has_percentages && !root_->has_length
+        && has_percentages(value)) {
       tell({},
            "has a share of a trial's steps, but the study does not say how "
            "many these are: give steps.max",
@@ -248,7 +249,8 @@ private:
   void check(nlohmann::ordered_json value, step_t length) {
     length_ = length;
     ++checked_;
-    resolve_percentages(value, length);
+    if (root_->has_percentages)
+      resolve_percentages(value, length);
     const auto made = make_sequence(value, length, {}, root_->typed);
     changes_ = std::max(changes_, made.value.pieces().size() - 1);
     values_ += made.value.pieces().size();

@@ -52,6 +52,8 @@ struct search_space::node {
   std::shared_ptr<const node> lengths;
   bool typed = false;        ///< see `study_spec`
   bool has_products = false; ///< anywhere
+  /// Whether there may be percentages of a trial's length, anywhere.
+  bool has_percentages = false;
   std::vector<std::string> hidden; ///< the names of what is, anywhere
   bool is_bound = false;     ///< whether all know of what they are made
   /// The number of combinations; 0: infinite, or above 2^63.

@@ -67,6 +67,14 @@ void add_hidden(const space_node& x, std::vector<std::string>& to) {
     add_hidden(space, to);
 }
 
+/// Whether a leaf of `x` could be a percentage.
+bool may_have_percentages(const document& x) {
+  const auto may = [](const document& y) { return may_have_percentages(y); };
+  return x.text.ends_with('%') || std::ranges::any_of(x.items, may)
+         || std::ranges::any_of(
+           x.entries, [&](const document::entry& y) { return may(y.value); });
+}
+
 class reader {
 public:
   reader(const space_reading& how, const workload_descriptor* workload,
@@ -588,6 +596,7 @@ read_space(const document& x, const space_reading& how,
   if (std::set<std::string> known; how.typed) // else as it was drawn before
     part_leaves(*root, known);
   root->has_products = has_products(*root);
+  root->has_percentages = may_have_percentages(x);
   add_hidden(*root, root->hidden);
   // What was left out would be missed.
   root->is_bound = root->has_products && notes.errors() == errors
