@@ -76,6 +76,8 @@ expected<merger_options> options_for(coordinator_state& st,
   result.unmeasured_stall_max = st.options.unmeasured_stall_max;
   const auto& known = *find_workload(st, workload.name);
   result.workload_version = known.version;
+  for (const auto& x : known.metrics)
+    result.metrics.push_back(x.name);
   result.speed_names = speed_names_of(known);
   result.first_lease = lease_id{++st.last_lease_epoch * leases_per_epoch};
   result.folder_token = st.options.folder_token;

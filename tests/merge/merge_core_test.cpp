@@ -156,6 +156,34 @@ TEST(MergeCore, ALateReportOfWhatIsNotFiniteIsNoMeasurement) {
   x.expect_all_as_alone();
 }
 
+// Else a trainer would fail the studies that wait for them.
+TEST(MergeCore, AMeasurementOfNothingOfTheWorkloadIsNotRecorded) {
+  merger_options options;
+  options.metrics = {"value", "other"};
+  for (const bool is_late : {false, true}) {
+    started_world x{options};
+    x.train(0, {x.constant(.1)}, 9);
+    const auto id = x.grant();
+    const auto lease = x.lease_of(id);
+    auto copy = x.trainers.at(id).jobs.at(lease);
+    auto lie = x.train_to(copy, copy.work.stops.at(copy.next_stop));
+    ASSERT_TRUE(lie.values.contains("value"));
+    lie.values = {{"something", 1}};
+    if (is_late)
+      x.end(id, lease, std::nullopt);
+    x.log.clear();
+    x.report(lie);
+    x.commit_all();
+    EXPECT_TRUE(x.unanswered.empty()) << "it need not be sent again";
+    ASSERT_FALSE(x.log.empty());
+    EXPECT_NE(x.log.front().text.find("reports 'something' of step"),
+              std::string::npos);
+    EXPECT_TRUE(x.studies[0].trials.at(0).delivered.empty());
+    x.run_all();
+    x.expect_all_as_alone();
+  }
+}
+
 TEST(MergeCore, AReportOfAnotherKindOfDeviceCancelsItsLease) {
   started_world x;
   x.train(0, {x.constant(.1)}, 9);

@@ -140,6 +140,9 @@ private:
   void cancel(lease_id x);
   /// The same since its trainer has done what no trainer may.
   void distrust(lease_id x, std::string why);
+  /// Refuses a measurement without any metric of the workload.
+  /// @returns whether it is one
+  bool refuse_other_metrics(const stop_report& x, reply_address from);
 
   // -- reports ----------------------------------------------------------------
 

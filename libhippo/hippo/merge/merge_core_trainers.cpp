@@ -81,7 +81,28 @@ bool is_of(const lease& work, const stop_report& x) {
 
 // -- messages -----------------------------------------------------------------
 
+bool merge_core::refuse_other_metrics(const stop_report& x,
+                                      reply_address from) {
+  const auto is_one = [&](const std::string& name) {
+    return x.values.contains(name);
+  };
+  if (x.values.empty() || options_.metrics.empty()
+      || std::ranges::any_of(options_.metrics, is_one))
+    return false;
+  auto why = "lease " + to_string(x.lease) + " reports '"
+             + x.values.begin()->first + "' of step " + std::to_string(x.at)
+             + ", but none of the metrics of " + options_.workload.name;
+  log(level::error, why);
+  if (leases_.find(x.lease))
+    distrust(x.lease, std::move(why));
+  outbox_.acknowledge(from, ack{x.lease, x.at});
+  reconcile();
+  return true;
+}
+
 void merge_core::on(merge_event::reported& x) {
+  if (refuse_other_metrics(x.report, x.from))
+    return;
   const auto* lease = leases_.find(x.report.lease);
   if (!lease) {
     take_late(std::move(x.report), x.from);
@@ -114,6 +135,8 @@ void merge_core::on(merge_event::reported& x) {
 }
 
 void merge_core::on(merge_event::resent& x) {
+  if (refuse_other_metrics(x.report, x.from))
+    return;
   take_late(std::move(x.report), x.from);
 }
 

@@ -19,6 +19,9 @@ struct merger_options {
   workload_spec workload; ///< its settings are of no matter: studies have them
   /// Of the workload: only trainers that know this one are used; empty: all.
   std::string workload_version;
+  /// Metrics of the workload: a measurement has one of them at least; empty:
+  /// its code alone knows them.
+  std::vector<std::string> metrics{};
   std::string folder; ///< where this workload's checkpoints lie
   checkpoint code;    ///< what it runs, a file there; no file: it is built in
   /// The same; null: it is built in, or nobody has it.
