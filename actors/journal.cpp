@@ -44,9 +44,11 @@ std::string try_to_write(const std::string& folder) {
   const auto path = folder + "/.writable";
   const auto why = write_whole(path, std::string(4096, '\0'), {0600, true,
                                                                false});
+  if (why) // something else may have that name
+    return why->message;
   std::error_code ignored;
   std::filesystem::remove(path, ignored);
-  return why ? why->message : std::string{};
+  return {};
 }
 
 /// How the journal does. What was written lately can be written; else a little
