@@ -128,7 +128,7 @@ struct coordinator_state {
   study_id last_study{};
   std::uint64_t last_lease_epoch = 0;
   bool going = false;
-  /// Who asked for studies that may come yet.
+  /// Requests for studies that are still being read.
   std::vector<std::pair<study_id, caf::typed_response_promise<study_actor>>>
     asked_early;
   std::uint64_t submissions_under_way = 0;

@@ -47,7 +47,7 @@ std::vector<journal_record> records_of(state_reader* known, stored_study study,
     heard.text = end.why;
     result.emplace_back(event_added{id, {}, std::move(heard)});
   }
-  // What cannot be read stays as it is.
+  // Trials that cannot be read stay as they are.
   if (known != nullptr)
     if (auto trials = known->load_open_trials(id))
       for (auto& x : *trials) {
@@ -76,7 +76,7 @@ void forget(coordinator_self self, study_id id) {
   merger->second.idle_since = self->clock().now();
 }
 
-/// What somebody is told who has submitted a study that ended before it began.
+/// Returns the answer to the submission of a study that ended before it began.
 caf::error refusal_of(const study_end& x, const std::string& why) {
   const auto what = "study " + to_string(x.id) + " (" + x.name + ") has ";
   return x.state == study_phase::cancelled

@@ -109,8 +109,8 @@ private:
   kj::Own<kj::PromiseFulfiller<void>> go_;
 };
 
-/// Who has to go so that others find memory: of those that are slow with what
-/// they hold, the one that holds the most. Null: nobody is.
+/// Returns the connection to close when memory is short: of those that are slow
+/// to release their memory, the one that holds the most; null if none is slow.
 client_connection* slow_holder(const std::vector<client_connection*>& all);
 
 } // namespace hippo

@@ -69,12 +69,12 @@ inline constexpr std::chrono::seconds health_age{1};
 inline constexpr std::chrono::seconds health_part_time{5};
 inline constexpr std::chrono::milliseconds health_answer_time{700};
 
-/// Whoever asks what runs hears what the journal has said last, if it has not
-/// answered by then.
+/// How long a request waits for the journal's status; after that it gets the
+/// last status known.
 inline constexpr std::chrono::milliseconds journal_answer_time{300};
 
-/// How long a list waits for what is worked out of the texts of studies when it
-/// is asked for the first time; of the others the next one says it.
+/// How long a list parses the texts of studies that are new to it; the next
+/// list parses the remaining ones.
 inline constexpr std::chrono::milliseconds listed_texts_time{200};
 
 /// How long a call may wait for something to happen.

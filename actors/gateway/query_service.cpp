@@ -492,7 +492,7 @@ kj::Promise<study_actor> query_service::find_live(study_id study) {
 kj::Promise<command_answer>
 query_service::command(client_work& client, study_id study,
                        study_command what) {
-  // Who wants a study cancelled does not wait until it has caught up.
+  // A cancellation does not wait until the study has caught up.
   auto done = what.what == study_command::verb::cancel && is_live()
                 ? asker_.request<bool>(sources_.coordinator, command_timeout,
                                        cancel_atom::value, study, what.text)

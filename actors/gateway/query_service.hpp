@@ -308,7 +308,7 @@ private:
   /// What is being trained for clients. It stays when they go: the study waits
   /// for it all the same.
   std::map<training_key, kj::ForkedPromise<trained_answer>> trainings_;
-  /// What the journal has said last, and is asked, since when.
+  /// The journal's last status, the request under way, and its start.
   journal_status journal_;
   kj::Maybe<kj::ForkedPromise<void>> asked_journal_;
   kj::TimePoint asked_journal_at_ = kj::origin<kj::TimePoint>();

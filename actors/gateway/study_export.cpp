@@ -118,7 +118,7 @@ private:
   /// The next result of the present trial; null: there are no more.
   expected<const stored_event*> next_result() {
     const stored_event* result = nullptr;
-    // Those of trials that are not there are nobody's.
+    // Results without a stored trial are left out.
     while (taken_ < results_.size() && trial_of(results_[taken_]) < at_.trial)
       ++taken_;
     if (taken_ == results_.size() && !all_read_) {
