@@ -63,6 +63,14 @@ inline std::string with_space(const std::string& space) {
          + space;
 }
 
+/// The same with a `space` that is not indented.
+inline std::string with_flat_space(const std::string& space) {
+  std::string indented = "  ";
+  for (const char c : space)
+    indented += c == '\n' ? std::string{"\n  "} : std::string{c};
+  return with_space(indented + '\n');
+}
+
 inline study_file read(const std::string& text) {
   return read_study(text, "s.yaml", workloads());
 }

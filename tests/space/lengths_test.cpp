@@ -16,18 +16,11 @@ namespace {
 
 using test::texts;
 using lines = std::vector<std::string>;
-
-std::string with_space(const std::string& space) {
-  std::string indented = "  ";
-  for (const char c : space)
-    indented += c == '\n' ? std::string{"\n  "} : std::string{c};
-  return test::with_space(indented + '\n');
-}
 using json = nlohmann::ordered_json;
 
 /// The first line of `space` is line 6.
 study_file read(const std::string& steps, const std::string& space) {
-  auto text = with_space(space);
+  auto text = test::with_flat_space(space);
   const std::string twelve = "steps: {max: 12}";
   text.replace(text.find(twelve), twelve.size(), steps);
   return test::read(text);

@@ -16,13 +16,6 @@ namespace {
 using test::texts;
 using lines = std::vector<std::string>;
 
-std::string with_space(const std::string& space) {
-  std::string indented = "  ";
-  for (const char c : space)
-    indented += c == '\n' ? std::string{"\n  "} : std::string{c};
-  return test::with_space(indented + '\n');
-}
-
 /// Of a workload without limits.
 study_file read(const std::string& space) {
   workload_descriptor toy;
@@ -30,7 +23,7 @@ study_file read(const std::string& space) {
   toy.metrics = {{"accuracy", direction::maximize, ""}};
   for (const auto* name : {"web", "math", "code", "lr"})
     toy.hyper_parameters.push_back(test::parameter(name, 0.0));
-  return read_study(with_space(space), "s.yaml", {toy});
+  return read_study(test::with_flat_space(space), "s.yaml", {toy});
 }
 
 study_spec good(const std::string& space) {

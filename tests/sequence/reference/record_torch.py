@@ -10,21 +10,14 @@ the value at each of them and, if it is driven by results, those: pairs of the
 steps trained by then and the value (null: NaN).
 """
 
-import json
 import math
-import os
 import random
 import sys
 import warnings
 
+from recording import finish, skip
+
 VERSION = "2.11.0"
-FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "torch.json")
-
-
-def skip(why):
-    print("skipped:", why)
-    sys.exit(77)
-
 
 try:
     import torch
@@ -219,29 +212,7 @@ def main():
     warnings.simplefilter("ignore")
     for part in [simple, curves, cyclic, one_cycle, sequential, plateau]:
         part()
-    text = json.dumps({"torch": VERSION, "cases": cases})
-    text = text.replace('{"class"', '\n{"class"') + "\n"
-    if sys.argv[1:] != ["--check"]:
-        with open(FILE, "w") as out:
-            out.write(text)
-        print(len(cases), "cases")
-        return 0
-    with open(FILE) as recorded:
-        old = json.load(recorded)["cases"]
-    for x, y in zip(old, cases):
-        if not same(x, y):
-            print("recorded:", x, "\nnow:", y)
-            return 1
-    print(f"{len(old)} cases recorded, {len(cases)} now")
-    return len(old) != len(cases)
-
-
-def same(x, y):
-    """Whether cases agree; another libm may differ in the last digit."""
-    return ({**x, "values": 0} == {**y, "values": 0}
-            and len(x["values"]) == len(y["values"])
-            and all(math.isclose(a, b, rel_tol=1e-14, abs_tol=1e-17)
-                    for a, b in zip(x["values"], y["values"])))
+    return finish("torch.json", {"torch": VERSION}, cases)
 
 
 if __name__ == "__main__":
