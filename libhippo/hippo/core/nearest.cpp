@@ -45,4 +45,18 @@ std::string did_you_mean(std::string_view word,
   return name.empty() ? std::string{} : ", did you mean '" + name + "'?";
 }
 
+std::string list_of(const std::vector<std::string>& names) {
+  std::string result;
+  for (const auto& name : names)
+    result += (result.empty() ? "" : ", ") + name;
+  return result;
+}
+
+std::string unknown_text(const std::string& what, const std::string& name,
+                         const std::vector<std::string>& known) {
+  const auto guess = did_you_mean(name, known);
+  return "unknown " + what + " '" + name + "'" + (guess.empty() ? "." : guess)
+         + " Allowed: " + list_of(known);
+}
+
 } // namespace hippo

@@ -15,4 +15,13 @@ std::string nearest(std::string_view word,
 std::string did_you_mean(std::string_view word,
                          const std::vector<std::string>& known);
 
+/// Joins names for a message: `a, b, c`.
+std::string list_of(const std::vector<std::string>& names);
+
+/// Says that there is no `what` of that name, which one may have been meant and
+/// which there are: `unknown sequence 'cosin', did you mean 'cosine'? Allowed:
+/// constant, ...`.
+std::string unknown_text(const std::string& what, const std::string& name,
+                         const std::vector<std::string>& known);
+
 } // namespace hippo

@@ -378,7 +378,7 @@ private:
 
 machines_file read_machines(const std::string& text, const std::string& name,
                             deploy_target target) {
-  study_file noted;
+  findings noted;
   diagnostics notes{name, noted};
   machines_file result;
   if (const auto root = read_document(text, notes, "list of machines")) {

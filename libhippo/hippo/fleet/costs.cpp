@@ -4,18 +4,6 @@
 
 namespace hippo {
 
-namespace {
-
-template <class Cost>
-double sum_of(const std::vector<Cost>& xs) {
-  double result = 0;
-  for (const auto& x : xs)
-    result += x.total();
-  return result;
-}
-
-} // namespace
-
 std::vector<machines_cost> costs_of(const std::vector<machine_life>& lives) {
   std::vector<machines_cost> result;
   for (const auto& x : lives) {
@@ -35,11 +23,10 @@ std::vector<machines_cost> costs_of(const std::vector<machine_life>& lives) {
 }
 
 double total_cost(const std::vector<machines_cost>& xs) {
-  return sum_of(xs);
-}
-
-double total_cost(const std::vector<trainers_cost>& xs) {
-  return sum_of(xs);
+  double result = 0;
+  for (const auto& x : xs)
+    result += x.total();
+  return result;
 }
 
 } // namespace hippo

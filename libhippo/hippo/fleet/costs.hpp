@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hippo/fleet/fleet.hpp"
+#include "hippo/model/trainers_cost.hpp"
 
 namespace hippo {
 
@@ -33,25 +34,6 @@ struct machines_cost {
   [[nodiscard]] double total() const { return work + idle; }
 };
 
-/// What trainers on machines of one kind have cost.
-struct trainers_cost {
-  std::string kind;  ///< of machine, its name
-  double price = 0;  ///< of a trainer and an hour
-  std::uint64_t trainers = 0; ///< that there ever were
-  std::size_t on_each = 1;    ///< trainers on a machine
-  double work = 0;   ///< of the time for which they had work
-  double idle = 0;   ///< of the rest
-
-  [[nodiscard]] double total() const { return work + idle; }
-};
-
-/// What a trainer cost.
-/// @param price of an hour
-inline double cost_of(double price, double seconds) {
-  constexpr double hour = 3600;
-  return price * seconds / hour;
-}
-
 /// Adds up what machines cost, by kind in the order in which they come: each
 /// from when it was asked for until its last lease ends, or until it is taken
 /// away; one that never had a lease, for its start.
@@ -59,6 +41,5 @@ std::vector<machines_cost> costs_of(const std::vector<machine_life>& lives);
 
 /// Of all kinds.
 double total_cost(const std::vector<machines_cost>& xs);
-double total_cost(const std::vector<trainers_cost>& xs);
 
 } // namespace hippo

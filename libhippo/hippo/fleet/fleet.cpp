@@ -180,7 +180,7 @@ const machine_kind* fleet::find(const std::string& name) const {
 }
 
 fleet_file read_fleet(const std::string& text, const std::string& name) {
-  study_file noted;
+  findings noted;
   diagnostics notes{name, noted};
   fleet_file result;
   if (const auto root = read_document(text, notes, "list of machines")) {

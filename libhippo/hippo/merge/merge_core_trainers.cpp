@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "hippo/plan/checkpoint_path.hpp"
-#include "hippo/report/text.hpp"
+#include "hippo/core/text.hpp"
 
 // What trainers say: reports, ends of leases, heartbeats.
 

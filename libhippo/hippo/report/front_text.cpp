@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "hippo/core/number.hpp"
-#include "hippo/report/text.hpp"
+#include "hippo/core/text.hpp"
 
 namespace hippo {
 

@@ -11,15 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/core/types.hpp"
+#include "hippo/model/trial_event.hpp"
 #include "hippo/report/record.hpp"
 
 namespace hippo {
-
-/// The best value so far, and the trial that has it.
-struct best_so_far {
-  std::uint64_t trial = 0;
-  double value = 0;
-};
 
 /// How far one study is.
 struct study_progress {
@@ -88,21 +83,6 @@ private:
 
   std::ostream& out_;
   std::string view_;
-};
-
-/// Something that happened to a trial.
-struct trial_event {
-  std::string study; ///< empty if there is only one study
-  std::uint64_t trial = 0;
-  trial_state state = trial_state::complete;
-  step_t step = 0;             ///< how far it was trained
-  std::optional<double> value; ///< its best, or for a pruned one its last
-  nlohmann::ordered_json params;
-  std::string failure;
-  std::optional<best_so_far> best; ///< of the study, this trial included
-  /// If the study has several metrics, instead of `value` and `best`:
-  std::vector<double> values{};
-  std::optional<front_so_far> front{};
 };
 
 /// Returns one line, without newline, in Optuna's shape:

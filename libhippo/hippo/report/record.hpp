@@ -9,7 +9,7 @@
 
 #include "hippo/core/choice.hpp"
 #include "hippo/core/types.hpp"
-#include "hippo/fleet/costs.hpp"
+#include "hippo/model/trainers_cost.hpp"
 #include "hippo/pareto/goals.hpp"
 
 namespace hippo {

@@ -162,20 +162,6 @@ const std::vector<std::string>& family_names() {
   return names;
 }
 
-std::string list_of(const std::vector<std::string>& names) {
-  std::string result;
-  for (const auto& name : names)
-    result += (result.empty() ? "" : ", ") + name;
-  return result;
-}
-
-std::string unknown_text(const std::string& what, const std::string& name,
-                         const std::vector<std::string>& known) {
-  const auto guess = did_you_mean(name, known);
-  return "unknown " + what + " '" + name + "'" + (guess.empty() ? "." : guess)
-         + " Allowed: " + list_of(known);
-}
-
 std::vector<piece> family::argument::sequence() const {
   if (!x_->is_object())
     return {{0, plateau()}};

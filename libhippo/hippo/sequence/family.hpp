@@ -105,13 +105,4 @@ void resolve_percentages(nlohmann::ordered_json& x, step_t length);
 /// The names of all families, sorted.
 const std::vector<std::string>& family_names();
 
-/// Joins names for a message: `a, b, c`.
-std::string list_of(const std::vector<std::string>& names);
-
-/// Says that there is no `what` of that name, which one may have been meant and
-/// which there are: `unknown sequence 'cosin', did you mean 'cosine'? Allowed:
-/// constant, ...`.
-std::string unknown_text(const std::string& what, const std::string& name,
-                         const std::vector<std::string>& known);
-
 } // namespace hippo

@@ -546,7 +546,7 @@ double simulation_profile::step_time(const configuration& config,
 
 profile_file read_profile(const std::string& text, const std::string& name,
                           const std::vector<workload_descriptor>& workloads) {
-  study_file noted;
+  findings noted;
   diagnostics notes{name, noted};
   profile_file result;
   if (const auto root = read_document(text, notes, "simulation profile")) {

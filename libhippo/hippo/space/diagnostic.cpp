@@ -1,6 +1,6 @@
 #include "hippo/space/diagnostic.hpp"
 
-#include "hippo/sequence/family.hpp"
+#include "hippo/core/nearest.hpp"
 
 namespace hippo {
 

@@ -8,18 +8,36 @@
 
 #include "hippo/core/utf8.hpp"
 #include "hippo/space/document.hpp"
-#include "hippo/space/study.hpp"
+#include "hippo/space/mark.hpp"
 
 namespace hippo {
+
+/// Something worth telling about a file.
+struct diagnostic {
+  std::string file;
+  int line = 0;   ///< from 1; 0: the file as a whole
+  int column = 0; ///< from 1
+  std::string path;    ///< `space.lr.choice[2].warmup.steps`
+  std::string message; ///< what was found, and what would be right
+};
+
+/// Renders `file:line:column: path: message`.
+std::string to_text(const diagnostic& x);
+
+/// Errors and warnings of one file.
+struct findings {
+  std::vector<diagnostic> errors;
+  std::vector<diagnostic> warnings; ///< odd but harmless
+};
 
 /// How many things are told of one file.
 inline constexpr std::size_t told_max = 100;
 
-/// What is found while a study file is read; the same thing is told only once,
+/// What is found while a file is read; the same thing is told only once,
 /// and no more than `told_max` errors and warnings each.
 class diagnostics {
 public:
-  diagnostics(const std::string& file, study_file& out)
+  diagnostics(const std::string& file, findings& out)
     : file_(to_utf8(file)), out_(&out) {}
 
   void error(const mark& at, const std::string& path, std::string message);
@@ -46,7 +64,7 @@ private:
             const std::string& path, std::string message);
 
   std::string file_;
-  study_file* out_;
+  findings* out_;
   std::size_t errors_ = 0;
   std::set<std::tuple<int, int, std::string, std::string>> told_;
 };

@@ -19,6 +19,7 @@
 #include "hippo/pareto/goals.hpp"
 #include "hippo/plan/workload_spec.hpp"
 #include "hippo/sequence/sequence.hpp"
+#include "hippo/space/diagnostic.hpp"
 #include "hippo/space/mark.hpp"
 #include "hippo/train/descriptor.hpp"
 
@@ -183,15 +184,6 @@ private:
   const search_space::node* node_;
 };
 
-/// Something worth telling about a study file.
-struct diagnostic {
-  std::string file;
-  int line = 0;   ///< from 1; 0: the file as a whole
-  int column = 0; ///< from 1
-  std::string path;    ///< `space.lr.choice[2].warmup.steps`
-  std::string message; ///< what was found, and what would be right
-};
-
 /// What a study maximises or minimises.
 struct objective {
   /// Where there are several, the first one: schedules that follow measurements
@@ -280,17 +272,12 @@ struct study_spec {
   }
 };
 
-/// Renders `file:line:column: path: message`.
-std::string to_text(const diagnostic& x);
-
 /// What came of reading a study file: a study unless there is an error.
-struct study_file {
+struct study_file : findings {
   std::optional<study_spec> study;
   /// What could be read of it if there are errors, for what else can be told of
   /// it; nothing if the text is no map.
   std::optional<study_spec> draft;
-  std::vector<diagnostic> errors;
-  std::vector<diagnostic> warnings; ///< odd but harmless
 };
 
 /// Reads a study file as it is, up to a little more than may be in one.

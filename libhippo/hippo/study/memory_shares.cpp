@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "hippo/report/text.hpp"
+#include "hippo/core/text.hpp"
 
 namespace hippo {
 

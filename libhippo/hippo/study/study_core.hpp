@@ -14,7 +14,7 @@
 
 #include "hippo/merge/moment.hpp"
 #include "hippo/merge/orders.hpp"
-#include "hippo/report/progress.hpp"
+#include "hippo/model/trial_event.hpp"
 #include "hippo/study/answers.hpp"
 #include "hippo/study/commands.hpp"
 #include "hippo/study/trials.hpp"

@@ -1,11 +1,10 @@
-#include "hippo/report/record.hpp"
+#include "hippo/report/ranking.hpp"
 
 #include <cmath>
 #include <map>
 
 #include "hippo/core/length_name.hpp"
 #include "hippo/core/trial_result.hpp"
-#include "hippo/report/ranking.hpp"
 
 namespace hippo {
 
