@@ -5,10 +5,10 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/merge/kept_plan.hpp"
-#include "hippo/merge/retention.hpp"
-#include "hippo/plan/checkpoint_path.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/model/checkpoint_path.hpp"
+#include "hippo/service/merge/kept_plan.hpp"
+#include "hippo/service/merge/retention.hpp"
 
 namespace hippo {
 

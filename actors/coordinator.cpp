@@ -8,7 +8,7 @@
 
 #include "checkpoint_space.hpp"
 #include "fault.hpp"
-#include "hippo/study/waiting.hpp"
+#include "hippo/service/study/waiting.hpp"
 #include "memory_space.hpp"
 #include "submission.hpp"
 #include "supervision.hpp"

@@ -10,12 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/merge/options.hpp"
-#include "hippo/schedule/scheduler.hpp"
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/plan/schedule/scheduler.hpp"
+#include "hippo/search/think/thinking.hpp"
+#include "hippo/service/merge/options.hpp"
+#include "hippo/service/study/memory_shares.hpp"
 #include "hippo/store/state_reader.hpp"
-#include "hippo/study/memory_shares.hpp"
-#include "hippo/think/thinking.hpp"
-#include "hippo/train/descriptor.hpp"
 #include "messages.hpp"
 
 namespace hippo {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <variant>
 
-#include "hippo/plan/lease.hpp"
+#include "hippo/model/lease.hpp"
 
 namespace hippo {
 

@@ -8,7 +8,7 @@
 
 #include "caf/all.hpp"
 
-#include "hippo/core/ids.hpp"
+#include "hippo/base/ids.hpp"
 
 namespace hippo {
 

@@ -8,9 +8,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/core/whole_file.hpp"
-#include "hippo/plan/checkpoint_path.hpp"
-#include "hippo/train/checkpoint_file.hpp"
+#include "hippo/base/whole_file.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/model/checkpoint_path.hpp"
 #include "turn_watch.hpp"
 
 namespace hippo {

@@ -6,9 +6,9 @@
 #include <spdlog/spdlog.h>
 
 #include "fault.hpp"
-#include "hippo/plan/checkpoint_path.hpp"
-#include "hippo/train/foreign_file.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/checkpoint/foreign_file.hpp"
+#include "hippo/model/checkpoint_path.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "turn_watch.hpp"
 
 namespace hippo {

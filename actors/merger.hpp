@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/merge/merge_core.hpp"
+#include "hippo/service/merge/merge_core.hpp"
 #include "messages.hpp"
 
 namespace hippo {

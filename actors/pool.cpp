@@ -5,7 +5,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "turn_watch.hpp"
 
 namespace hippo {

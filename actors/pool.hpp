@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/pool/pool_core.hpp"
+#include "hippo/service/pool/pool_core.hpp"
 #include "messages.hpp"
 
 namespace hippo {

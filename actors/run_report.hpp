@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "hippo/report/record.hpp"
+#include "hippo/model/run_record.hpp"
 #include "messages.hpp"
 
 namespace hippo {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "engine.hpp"
-#include "hippo/simulate/simulated_training.hpp"
-#include "hippo/simulate/virtual_timeline.hpp"
+#include "hippo/forecast/simulate/simulated_training.hpp"
+#include "hippo/forecast/simulate/virtual_timeline.hpp"
 
 namespace hippo {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "fault.hpp"
-#include "hippo/tune/settings.hpp"
+#include "hippo/search/settings.hpp"
 #include "turn_watch.hpp"
 
 namespace hippo {

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
-#include "hippo/study/study_core.hpp"
-#include "hippo/think/thinking.hpp"
+#include "hippo/search/think/thinking.hpp"
+#include "hippo/service/study/study_core.hpp"
 #include "messages.hpp"
 
 namespace hippo {

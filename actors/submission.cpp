@@ -15,10 +15,10 @@
 #include <spdlog/spdlog.h>
 
 #include "fault.hpp"
-#include "hippo/core/hash.hpp"
-#include "hippo/merge/other_steps.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/service/merge/other_steps.hpp"
 #include "hippo/space/own_workload.hpp"
-#include "hippo/train/checkpoint_file.hpp"
 #include "memory_space.hpp"
 #include "merger.hpp"
 #include "study.hpp"

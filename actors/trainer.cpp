@@ -6,8 +6,8 @@
 
 #include <spdlog/spdlog.h>
 
+#include "hippo/net/wire/codec.hpp"
 #include "hippo/train/run.hpp"
-#include "hippo/wire/codec.hpp"
 #include "log_format.hpp"
 
 namespace hippo {

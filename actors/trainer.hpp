@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "engine.hpp"
-#include "hippo/core/backoff.hpp"
-#include "hippo/wire/messages.hpp"
+#include "hippo/base/backoff.hpp"
+#include "hippo/net/wire/messages.hpp"
 #include "messages.hpp"
 
 namespace hippo {

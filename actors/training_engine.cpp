@@ -14,7 +14,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/code/made_workload.hpp"
+#include "hippo/train/process/made_workload.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/stoppable.hpp"
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "engine.hpp"
+#include "hippo/checkpoint/checkpoint_store.hpp"
 #include "hippo/train/call_watch.hpp"
-#include "hippo/train/checkpoint_store.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 

@@ -13,7 +13,7 @@ namespace hippo {
 /// Finds actors that compute where others wait for their turn: each message is
 /// to be dealt with in `limit` of the thread's CPU time, so that a machine that
 /// is busy with something else does not matter. What takes longer belongs into
-/// a job (hippo/think).
+/// a job (hippo/search/think).
 class turn_watch {
 public:
   using duration = std::chrono::nanoseconds;

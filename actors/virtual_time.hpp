@@ -8,7 +8,7 @@
 #include "caf/actor_system_config.hpp"
 #include "caf/scheduler/test_coordinator.hpp"
 
-#include "hippo/simulate/virtual_timeline.hpp"
+#include "hippo/forecast/simulate/virtual_timeline.hpp"
 
 namespace hippo {
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "hippo/study/waiting.hpp"
+#include "hippo/service/study/waiting.hpp"
 #include "messages.hpp"
 
 namespace hippo {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/types.hpp"
+#include "hippo/base/types.hpp"
 
 namespace hippo {
 

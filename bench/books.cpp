@@ -19,11 +19,11 @@
 #include <variant>
 #include <vector>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/merge/merge_core.hpp"
-#include "hippo/study/study_core.hpp"
-#include "hippo/train/descriptor.hpp"
-#include "hippo/tune/accepted_study.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/search/accepted_study.hpp"
+#include "hippo/service/merge/merge_core.hpp"
+#include "hippo/service/study/study_core.hpp"
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 
 namespace hippo {
 

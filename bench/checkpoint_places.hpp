@@ -9,9 +9,9 @@
 
 #include <capnp/rpc-twoparty.h>
 
-#include "hippo/train/checkpoint_store.hpp"
-#include "hippo/transfer/depot.hpp"
-#include "hippo/transfer/depot_client.hpp"
+#include "hippo/checkpoint/checkpoint_store.hpp"
+#include "hippo/checkpoint/transfer/depot.hpp"
+#include "hippo/checkpoint/transfer/depot_client.hpp"
 #include "transfer/rpc_host.hpp"
 
 namespace hippo {

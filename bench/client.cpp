@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "checked.hpp"
-#include "hippo/client/client.hpp"
+#include "hippo/net/client/client.hpp"
 
 namespace {
 

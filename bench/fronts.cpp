@@ -25,8 +25,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hippo/search/tuner.hpp"
 #include "hippo/space/study.hpp"
-#include "hippo/tune/tuner.hpp"
 
 namespace {
 

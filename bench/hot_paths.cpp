@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "checked.hpp"
-#include "hippo/schedule/scheduler.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
+#include "hippo/plan/schedule/scheduler.hpp"
 #include "told_sampler.hpp"
 #include "waiting_trials.hpp"
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/process/process_workload.hpp"
+#include "hippo/train/process/process_workload.hpp"
 #include "hippo/train/run.hpp"
 #include "train/temporary_folder.hpp"
 

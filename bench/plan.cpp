@@ -19,7 +19,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "hippo/schedule/scheduler.hpp"
+#include "hippo/plan/schedule/scheduler.hpp"
 #include "waiting_trials.hpp"
 
 namespace {

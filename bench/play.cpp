@@ -35,10 +35,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hippo/search/automatic.hpp"
+#include "hippo/search/settings.hpp"
+#include "hippo/search/tuner.hpp"
 #include "hippo/space/study.hpp"
-#include "hippo/tune/automatic.hpp"
-#include "hippo/tune/settings.hpp"
-#include "hippo/tune/tuner.hpp"
 
 namespace {
 

@@ -42,12 +42,12 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/simulate/learning_curve.hpp"
-#include "hippo/simulate/profile.hpp"
-#include "hippo/tune/accepted_study.hpp"
-#include "hippo/tune/automatic.hpp"
-#include "hippo/tune/tuner.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/forecast/simulate/learning_curve.hpp"
+#include "hippo/forecast/simulate/profile.hpp"
+#include "hippo/search/accepted_study.hpp"
+#include "hippo/search/automatic.hpp"
+#include "hippo/search/tuner.hpp"
 
 namespace {
 

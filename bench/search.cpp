@@ -37,10 +37,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/search/algorithm/sub_sampling.hpp"
+#include "hippo/search/tuner.hpp"
 #include "hippo/space/study.hpp"
-#include "hippo/tune/sub_sampling.hpp"
-#include "hippo/tune/tuner.hpp"
 #include "test_functions.hpp"
 
 namespace {

@@ -22,8 +22,8 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/core/endpoint.hpp"
-#include "hippo/core/hash.hpp"
+#include "hippo/base/endpoint.hpp"
+#include "hippo/base/hash.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "network/service_link.hpp"
 #include "system_config.hpp"

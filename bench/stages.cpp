@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "checkpoint_places.hpp"
-#include "hippo/train/recent_checkpoints.hpp"
+#include "hippo/checkpoint/recent_checkpoints.hpp"
 #include "hippo/train/run.hpp"
 #include "workloads.hpp"
 

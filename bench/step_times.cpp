@@ -15,8 +15,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/schedule/step_model.hpp"
-#include "hippo/simulate/profile.hpp"
+#include "hippo/forecast/simulate/profile.hpp"
+#include "hippo/plan/schedule/step_model.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/core/types.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/base/types.hpp"
 
 namespace hippo {
 

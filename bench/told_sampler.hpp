@@ -6,10 +6,10 @@
 #include <string>
 #include <utility>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/search/sampler/sampler.hpp"
 #include "hippo/space/study.hpp"
-#include "hippo/train/descriptor.hpp"
-#include "hippo/tune/sampler.hpp"
 
 namespace hippo {
 

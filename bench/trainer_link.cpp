@@ -14,7 +14,7 @@
 #include "caf/io/all.hpp"
 
 #include "checked.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "network/service_link.hpp"
 #include "network/trainer_port.hpp"
 #include "system_config.hpp"

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "checkpoint_places.hpp"
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 #include "transfer/random_bytes.hpp"
 
 namespace {

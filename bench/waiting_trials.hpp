@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 #include "hippo/plan/search_plan.hpp"
 
 namespace hippo {

@@ -7,7 +7,7 @@
 
 #include "arguments.hpp"
 #include "checked.hpp"
-#include "hippo/train/descriptor.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "hippo/train/workload.hpp"
 

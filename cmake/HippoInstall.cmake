@@ -52,29 +52,49 @@ endif()
 
 # A workload library links its own copy of these; where hippo-trainer has the
 # same symbol, the loader takes the program's.
-install(TARGETS hippo_core hippo_sequence hippo_plan hippo_train
-  EXPORT hippo_targets ARCHIVE)
-install(DIRECTORY
-  ${PROJECT_SOURCE_DIR}/libhippo/hippo/core
-  ${PROJECT_SOURCE_DIR}/libhippo/hippo/sequence
-  ${PROJECT_SOURCE_DIR}/libhippo/hippo/train
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo
-  FILES_MATCHING PATTERN "*.hpp"
-  # Reading study files and LibTorch are no business of a workload.
-  PATTERN family.hpp EXCLUDE
-  PATTERN family EXCLUDE
-  PATTERN torch EXCLUDE)
-install(FILES
-  ${PROJECT_SOURCE_DIR}/libhippo/hippo/plan/lease.hpp
-  ${PROJECT_SOURCE_DIR}/libhippo/hippo/plan/workload_size.hpp
-  ${PROJECT_SOURCE_DIR}/libhippo/hippo/plan/workload_spec.hpp
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/plan)
+install(TARGETS hippo_base hippo_sequence hippo_model hippo_checkpoint
+  hippo_train EXPORT hippo_targets ARCHIVE)
+set(installed_headers
+  model/lease.hpp model/workload_descriptor.hpp model/workload_size.hpp
+  model/workload_spec.hpp net/client/client.hpp)
+foreach(room base sequence checkpoint train)
+  file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR}/libhippo/hippo
+    ${PROJECT_SOURCE_DIR}/libhippo/hippo/${room}/*.hpp)
+  list(APPEND installed_headers ${headers})
+endforeach()
+# Reading study files is no business of a workload.
+list(REMOVE_ITEM installed_headers sequence/family.hpp)
+foreach(header ${installed_headers})
+  get_filename_component(room ${header} DIRECTORY)
+  install(FILES ${PROJECT_SOURCE_DIR}/libhippo/hippo/${header}
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/${room})
+endforeach()
+
+# Names that headers had up to 0.1, for one release more.
+function(hippo_forward old new)
+  file(WRITE ${PROJECT_BINARY_DIR}/forward/${old}
+    "#pragma once\n#pragma message(\"hippo/${old} is hippo/${new} now\")\n"
+    "#include \"hippo/${new}\"\n")
+  get_filename_component(room ${old} DIRECTORY)
+  install(FILES ${PROJECT_BINARY_DIR}/forward/${old}
+    DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/${room})
+endfunction()
+foreach(header ${installed_headers})
+  if(header MATCHES "^base/(.*)")
+    hippo_forward(core/${CMAKE_MATCH_1} ${header})
+  elseif(header MATCHES "^model/((lease|workload_size|workload_spec).hpp)")
+    hippo_forward(plan/${CMAKE_MATCH_1} ${header})
+  elseif(header MATCHES "^checkpoint/(.*)")
+    hippo_forward(train/${CMAKE_MATCH_1} ${header})
+  endif()
+endforeach()
+hippo_forward(train/descriptor.hpp model/workload_descriptor.hpp)
+hippo_forward(train/file_descriptor.hpp base/file_descriptor.hpp)
+hippo_forward(client/client.hpp net/client/client.hpp)
 
 # In a file of its own, since who links these needs Cap'n Proto.
 install(TARGETS hippo_client hippo_keys hippo_schemas
   EXPORT hippo_client_targets ARCHIVE)
-install(FILES ${PROJECT_SOURCE_DIR}/libhippo/hippo/client/client.hpp
-  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/client)
 
 set(package_install_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hippo)
 install(EXPORT hippo_targets FILE hippoTargets.cmake NAMESPACE hippo::

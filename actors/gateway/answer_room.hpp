@@ -11,7 +11,7 @@
 #include <kj/async.h>
 #include <kj/timer.h>
 
-#include "hippo/core/byte_ledger.hpp"
+#include "hippo/base/byte_ledger.hpp"
 
 namespace hippo {
 

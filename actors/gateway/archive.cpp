@@ -9,12 +9,12 @@
 #include <tuple>
 
 #include "gateway/study_importance.hpp"
-#include "hippo/core/hash.hpp"
-#include "hippo/report/front_text.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/checkpoint/foreign_file.hpp"
+#include "hippo/model/front_text.hpp"
+#include "hippo/search/accepted_study.hpp"
 #include "hippo/space/own_workload.hpp"
-#include "hippo/train/checkpoint_file.hpp"
-#include "hippo/train/foreign_file.hpp"
-#include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
 

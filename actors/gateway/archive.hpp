@@ -13,13 +13,13 @@
 #include "gateway/limits.hpp"
 #include "gateway/study_export.hpp"
 #include "gateway/study_history.hpp"
-#include "hippo/report/record.hpp"
+#include "hippo/model/run_record.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "hippo/store/timings_json.hpp"
 #include "hippo/store/trial_output.hpp"
 #include "hippo/store/weights_recipe.hpp"
-#include "hippo/train/descriptor.hpp"
 
 namespace hippo {
 

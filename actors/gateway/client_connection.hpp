@@ -12,7 +12,7 @@
 #include "gateway/answer_room.hpp"
 #include "gateway/connection_clock.hpp"
 #include "gateway/connection_slots.hpp"
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 
 namespace hippo {
 

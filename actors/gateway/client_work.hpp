@@ -10,7 +10,7 @@
 #include <kj/async.h>
 
 #include "gateway/bridge.hpp"
-#include "hippo/think/thinking.hpp"
+#include "hippo/search/think/thinking.hpp"
 
 namespace hippo {
 

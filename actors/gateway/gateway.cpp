@@ -18,12 +18,12 @@
 #include "gateway/guarded_stream.hpp"
 #include "gateway/http.hpp"
 #include "gateway/http_reply.hpp"
-#include "hippo/core/endpoint.hpp"
-#include "hippo/link/peer_address.hpp"
+#include "hippo/base/endpoint.hpp"
+#include "hippo/checkpoint/transfer/depot.hpp"
+#include "hippo/checkpoint/transfer/event_thread.hpp"
+#include "hippo/net/link/peer_address.hpp"
+#include "hippo/net/wire/exceptions.hpp"
 #include "hippo/store/state_reader.hpp"
-#include "hippo/transfer/depot.hpp"
-#include "hippo/transfer/event_thread.hpp"
-#include "hippo/wire/exceptions.hpp"
 
 namespace hippo {
 

@@ -15,7 +15,7 @@
 #include "gateway/limits.hpp"
 #include "gateway/query_service.hpp"
 #include "gateway/rpc.hpp"
-#include "hippo/core/byte_ledger.hpp"
+#include "hippo/base/byte_ledger.hpp"
 
 namespace hippo {
 

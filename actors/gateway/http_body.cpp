@@ -5,7 +5,7 @@
 
 #include <zlib.h>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 
 namespace hippo {
 

@@ -8,8 +8,8 @@
 
 #include <kj/compat/http.h>
 
-#include "hippo/core/error.hpp"
-#include "hippo/keys/token_folder.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/net/keys/token_folder.hpp"
 
 namespace hippo {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 
 namespace hippo {
 

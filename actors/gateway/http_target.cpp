@@ -6,7 +6,7 @@
 
 #include <kj/encoding.h>
 
-#include "hippo/core/utf8.hpp"
+#include "hippo/base/utf8.hpp"
 
 namespace hippo {
 

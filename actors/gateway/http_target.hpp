@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 
 namespace hippo {
 

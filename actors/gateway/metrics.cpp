@@ -1,6 +1,6 @@
 #include "gateway/metrics.hpp"
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 
 namespace hippo {
 

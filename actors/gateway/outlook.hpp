@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "hippo/merge/status.hpp"
-#include "hippo/report/record.hpp"
+#include "hippo/model/run_record.hpp"
 #include "hippo/report/run_figures.hpp"
-#include "hippo/study/answers.hpp"
+#include "hippo/service/merge/status.hpp"
+#include "hippo/service/study/answers.hpp"
 
 namespace hippo {
 

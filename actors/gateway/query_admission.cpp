@@ -4,10 +4,10 @@
 #include "gateway/limits.hpp"
 #include "gateway/query_service.hpp"
 #include "gateway/running_ends.hpp"
-#include "hippo/keys/certificate.hpp"
-#include "hippo/preview/first_rung.hpp"
-#include "hippo/preview/preview.hpp"
-#include "hippo/preview/sharing_notes.hpp"
+#include "hippo/forecast/preview/first_rung.hpp"
+#include "hippo/forecast/preview/preview.hpp"
+#include "hippo/forecast/preview/sharing_notes.hpp"
+#include "hippo/net/keys/certificate.hpp"
 #include "hippo/report/preview.hpp"
 
 // How studies come in, and what is said of them before they do.

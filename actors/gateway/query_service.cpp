@@ -7,10 +7,10 @@
 #include "gateway/limits.hpp"
 #include "gateway/live_study.hpp"
 #include "gateway/trainer_views.hpp"
-#include "hippo/core/ratio.hpp"
+#include "hippo/base/ratio.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/search/think/thinking_pool.hpp"
 #include "hippo/store/waiting_board.hpp"
-#include "hippo/think/thinking_pool.hpp"
 #include "log_format.hpp"
 
 namespace hippo {

@@ -19,7 +19,7 @@
 #include "gateway/http_body.hpp"
 #include "gateway/news_watch.hpp"
 #include "gateway/outlook.hpp"
-#include "hippo/tune/accepted_study.hpp"
+#include "hippo/search/accepted_study.hpp"
 #include "messages.hpp"
 
 namespace hippo {

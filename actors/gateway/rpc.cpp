@@ -10,8 +10,8 @@
 #include "gateway/client_books.hpp"
 #include "gateway/http_json.hpp"
 #include "gateway/rpc_answers.hpp"
-#include "hippo/core/number.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/net/wire/codec.hpp"
 
 namespace hippo {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "hippo/store/records.hpp"
-#include "hippo/tree/overview.hpp"
+#include "hippo/model/records.hpp"
+#include "hippo/plan/overview.hpp"
 
 namespace hippo {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/ids.hpp"
+#include "hippo/base/ids.hpp"
 #include "hippo/sequence/configuration.hpp"
 
 namespace hippo {

@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "hippo/report/record.hpp"
+#include "hippo/model/run_record.hpp"
 #include "hippo/store/state_reader.hpp"
 
 namespace hippo {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "gateway/cell_column.hpp"
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/store/state_reader.hpp"
 
 namespace hippo {

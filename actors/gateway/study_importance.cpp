@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "gateway/limits.hpp"
-#include "hippo/core/trial_result.hpp"
-#include "hippo/importance/importance.hpp"
+#include "hippo/base/trial_result.hpp"
+#include "hippo/search/importance/importance.hpp"
 
 namespace hippo {
 

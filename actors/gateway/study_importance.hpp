@@ -2,13 +2,13 @@
 
 #include <string>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/store/state_reader.hpp"
 
 namespace hippo {
 
 /// What the best tenth of the trials that were measured at a step have in
-/// common, as JSON: hippo/importance, docs/http.md#importance. Of more than
+/// common, as JSON: docs/http.md#importance. Of more than
 /// `values_per_read_max` trials the first ones.
 /// @param step 0: the last one at which nine tenths of the trials were measured
 /// @returns `errc::invalid_argument` if fewer than `importance_trials_min` were

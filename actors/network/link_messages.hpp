@@ -4,7 +4,7 @@
 
 #include "caf/all.hpp"
 
-#include "hippo/link/link_handle.hpp"
+#include "hippo/net/link/link_handle.hpp"
 
 namespace hippo {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 
 namespace hippo {
 

@@ -7,10 +7,10 @@
 #include <string>
 #include <utility>
 
-#include "hippo/keys/handshake.hpp"
-#include "hippo/keys/rpc_tls.hpp"
-#include "hippo/link/link_set.hpp"
-#include "hippo/wire/exceptions.hpp"
+#include "hippo/net/keys/handshake.hpp"
+#include "hippo/net/keys/rpc_tls.hpp"
+#include "hippo/net/link/link_set.hpp"
+#include "hippo/net/wire/exceptions.hpp"
 
 namespace hippo {
 

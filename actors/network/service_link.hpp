@@ -3,9 +3,9 @@
 #include <chrono>
 #include <memory>
 
-#include "hippo/core/endpoint.hpp"
-#include "hippo/keys/credentials.hpp"
-#include "hippo/transfer/event_thread.hpp"
+#include "hippo/base/endpoint.hpp"
+#include "hippo/checkpoint/transfer/event_thread.hpp"
+#include "hippo/net/keys/credentials.hpp"
 #include "messages.hpp"
 #include "network/remote_service.hpp"
 

@@ -12,10 +12,10 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/keys/rpc_tls.hpp"
-#include "hippo/link/link_set.hpp"
-#include "hippo/link/peer_address.hpp"
-#include "hippo/wire/exceptions.hpp"
+#include "hippo/net/keys/rpc_tls.hpp"
+#include "hippo/net/link/link_set.hpp"
+#include "hippo/net/link/peer_address.hpp"
+#include "hippo/net/wire/exceptions.hpp"
 #include "network/remote_trainer.hpp"
 
 namespace hippo {

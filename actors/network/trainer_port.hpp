@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 
-#include "hippo/core/byte_ledger.hpp"
-#include "hippo/core/endpoint.hpp"
-#include "hippo/keys/credentials.hpp"
-#include "hippo/transfer/event_thread.hpp"
+#include "hippo/base/byte_ledger.hpp"
+#include "hippo/base/endpoint.hpp"
+#include "hippo/checkpoint/transfer/event_thread.hpp"
+#include "hippo/net/keys/credentials.hpp"
 #include "messages.hpp"
 
 namespace hippo {

@@ -5,10 +5,10 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/code/made_workload.hpp"
-#include "hippo/object_store/object_checkpoints.hpp"
-#include "hippo/plan/checkpoint_path.hpp"
-#include "hippo/train/folder_token.hpp"
+#include "hippo/checkpoint/folder_token.hpp"
+#include "hippo/checkpoint/object_store/object_checkpoints.hpp"
+#include "hippo/model/checkpoint_path.hpp"
+#include "hippo/train/process/made_workload.hpp"
 #include "service.capnp.h"
 
 namespace hippo {

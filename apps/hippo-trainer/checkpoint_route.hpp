@@ -4,13 +4,13 @@
 #include <memory>
 #include <string>
 
-#include "hippo/keys/credentials.hpp"
-#include "hippo/keys/rpc_tls.hpp"
-#include "hippo/object_store/object_client.hpp"
-#include "hippo/plan/lease.hpp"
-#include "hippo/train/checkpoint_store.hpp"
-#include "hippo/train/recent_checkpoints.hpp"
-#include "hippo/transfer/depot_client.hpp"
+#include "hippo/checkpoint/checkpoint_store.hpp"
+#include "hippo/checkpoint/object_store/object_client.hpp"
+#include "hippo/checkpoint/recent_checkpoints.hpp"
+#include "hippo/checkpoint/transfer/depot_client.hpp"
+#include "hippo/model/lease.hpp"
+#include "hippo/net/keys/credentials.hpp"
+#include "hippo/net/keys/rpc_tls.hpp"
 
 namespace hippo {
 

@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 
-#include "hippo/core/devices.hpp"
-#include "hippo/core/types.hpp"
-#include "hippo/core/version.hpp"
-#include "hippo/plan/lease.hpp"
+#include "hippo/base/devices.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/base/version.hpp"
+#include "hippo/model/lease.hpp"
 
 namespace hippo {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/endpoint.hpp"
-#include "hippo/keys/credentials.hpp"
+#include "hippo/base/endpoint.hpp"
+#include "hippo/net/keys/credentials.hpp"
 #include "leaving.hpp"
 #include "messages.hpp"
 #include "network/service_link.hpp"

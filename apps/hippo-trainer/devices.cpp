@@ -5,9 +5,9 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/core/devices.hpp"
-#include "hippo/process/process_workload.hpp"
+#include "hippo/base/devices.hpp"
 #include "hippo/train/library.hpp"
+#include "hippo/train/process/process_workload.hpp"
 #include "modes/inputs.hpp"
 
 namespace hippo {

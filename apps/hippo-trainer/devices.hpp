@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/train/device.hpp"
 #include "hippo/train/workload.hpp"
 #include "options.hpp"

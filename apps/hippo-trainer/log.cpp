@@ -7,7 +7,7 @@
 #include <spdlog/sinks/ringbuffer_sink.h>
 #include <spdlog/sinks/stdout_color_sinks.h>
 
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "log_format.hpp"
 
 namespace hippo {

@@ -8,7 +8,7 @@
 
 #include "command_line.hpp"
 #include "devices.hpp"
-#include "hippo/core/standard_output.hpp"
+#include "hippo/base/standard_output.hpp"
 #include "log.hpp"
 #include "modes/modes.hpp"
 

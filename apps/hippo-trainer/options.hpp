@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/error.hpp"
-#include "hippo/prove/proof.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/check/proof.hpp"
 
 namespace hippo {
 

@@ -14,7 +14,7 @@
 #include <thread>
 #include <utility>
 
-#include "hippo/process/spawn_plan.hpp"
+#include "hippo/train/process/spawn_plan.hpp"
 
 namespace hippo {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 
 namespace hippo {
 

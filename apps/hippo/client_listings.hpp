@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/client/client.hpp"
-#include "hippo/report/front_text.hpp"
+#include "hippo/model/front_text.hpp"
+#include "hippo/net/client/client.hpp"
 #include "hippo/report/listing.hpp"
 
 namespace hippo {

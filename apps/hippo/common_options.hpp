@@ -10,9 +10,9 @@
 #include <CLI/CLI.hpp>
 
 #include "child_process.hpp"
-#include "hippo/plan/lease.hpp"
-#include "hippo/schedule/placement.hpp"
-#include "hippo/schedule/scheduler.hpp"
+#include "hippo/model/lease.hpp"
+#include "hippo/plan/schedule/placement.hpp"
+#include "hippo/plan/schedule/scheduler.hpp"
 
 namespace hippo {
 

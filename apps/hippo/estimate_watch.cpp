@@ -5,7 +5,7 @@
 #include <ostream>
 
 #include "gateway/outlook.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/report/csv_row.hpp"
 
 namespace hippo {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/preview/first_rung.hpp"
-#include "hippo/preview/fleet_text.hpp"
+#include "hippo/forecast/preview/first_rung.hpp"
+#include "hippo/forecast/preview/fleet_text.hpp"
 #include "hippo/report/text.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "outcome.hpp"

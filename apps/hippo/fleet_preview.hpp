@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "hippo/preview/fleet_choice.hpp"
+#include "hippo/forecast/preview/fleet_choice.hpp"
 #include "simulated_fleet.hpp"
 #include "simulation.hpp"
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/error.hpp"
-#include "hippo/train/descriptor.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 
 namespace hippo {
 

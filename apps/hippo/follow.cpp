@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "client_listings.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/report/progress.hpp"
 #include "hippo/report/ranking.hpp"
 #include "outcome.hpp"

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "hippo/client/client.hpp"
+#include "hippo/net/client/client.hpp"
 
 namespace hippo {
 

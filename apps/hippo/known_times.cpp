@@ -7,11 +7,11 @@
 #include <set>
 #include <utility>
 
-#include "hippo/core/number.hpp"
-#include "hippo/merge/other_steps.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/plan/schedule/step_profiles.hpp"
+#include "hippo/plan/schedule/time_estimates.hpp"
 #include "hippo/report/text.hpp"
-#include "hippo/schedule/step_profiles.hpp"
-#include "hippo/schedule/time_estimates.hpp"
+#include "hippo/service/merge/other_steps.hpp"
 
 namespace hippo {
 

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "hippo/fleet/fleet.hpp"
-#include "hippo/simulate/profile.hpp"
-#include "hippo/store/records.hpp"
+#include "hippo/forecast/fleet/fleet.hpp"
+#include "hippo/forecast/simulate/profile.hpp"
+#include "hippo/model/records.hpp"
 
 namespace hippo {
 

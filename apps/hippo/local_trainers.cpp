@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "log_format.hpp"
 
 namespace hippo {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "child_process.hpp"
-#include "hippo/core/backoff.hpp"
+#include "hippo/base/backoff.hpp"
 #include "studies.hpp"
 
 namespace hippo {

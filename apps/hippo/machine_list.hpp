@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "hippo/fleet/fleet.hpp"
+#include "hippo/forecast/fleet/fleet.hpp"
 
 namespace hippo {
 

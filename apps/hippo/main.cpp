@@ -7,9 +7,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "hippo/core/nearest.hpp"
-#include "hippo/core/standard_output.hpp"
-#include "hippo/core/version.hpp"
+#include "hippo/base/nearest.hpp"
+#include "hippo/base/standard_output.hpp"
+#include "hippo/base/version.hpp"
 #include "outcome.hpp"
 #include "verb_table.hpp"
 #include "verbs/verbs.hpp"

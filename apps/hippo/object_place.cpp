@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
 
-#include "hippo/keys/private_file.hpp"
+#include "hippo/net/keys/private_file.hpp"
 
 namespace hippo {
 

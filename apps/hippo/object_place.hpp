@@ -6,8 +6,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "hippo/object_store/object_client.hpp"
-#include "hippo/object_store/object_remover.hpp"
+#include "hippo/checkpoint/object_store/object_client.hpp"
+#include "hippo/checkpoint/object_store/object_remover.hpp"
 #include "service.hpp"
 
 namespace hippo {

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <string>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 
 namespace hippo {
 

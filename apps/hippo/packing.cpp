@@ -11,10 +11,10 @@
 #include <nlohmann/json.hpp>
 
 #include "child_process.hpp"
-#include "hippo/code/study_code.hpp"
-#include "hippo/core/hash.hpp"
-#include "hippo/space/document.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/model/code/study_code.hpp"
 #include "hippo/space/own_workload.hpp"
+#include "hippo/yaml/document.hpp"
 
 namespace hippo {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "hippo/core/scratch_folder.hpp"
+#include "hippo/base/scratch_folder.hpp"
 
 namespace hippo {
 

@@ -2,8 +2,8 @@
 
 #include <exception>
 
+#include "hippo/search/accepted_study.hpp"
 #include "hippo/store/state_reader.hpp"
-#include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
 

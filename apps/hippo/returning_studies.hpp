@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/think/thinking.hpp"
-#include "hippo/train/descriptor.hpp"
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/search/think/thinking.hpp"
 #include "service.hpp"
 
 namespace hippo {

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/keys/private_file.hpp"
+#include "hippo/net/keys/private_file.hpp"
 
 namespace hippo {
 

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "hippo/core/endpoint.hpp"
-#include "hippo/core/error.hpp"
+#include "hippo/base/endpoint.hpp"
+#include "hippo/base/error.hpp"
 
 namespace hippo {
 

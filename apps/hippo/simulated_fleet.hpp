@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/fleet/fleet.hpp"
-#include "hippo/store/records.hpp"
+#include "hippo/forecast/fleet/fleet.hpp"
+#include "hippo/model/records.hpp"
 #include "simulation.hpp"
 
 namespace hippo {

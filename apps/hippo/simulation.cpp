@@ -18,9 +18,9 @@
 #include <spdlog/spdlog.h>
 
 #include "engine.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/forecast/simulate/draw.hpp"
 #include "hippo/report/csv_row.hpp"
-#include "hippo/simulate/draw.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
 #include "simulated_engine.hpp"

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "estimate_watch.hpp"
-#include "hippo/fleet/costs.hpp"
-#include "hippo/fleet/fleet.hpp"
-#include "hippo/report/record.hpp"
-#include "hippo/schedule/placement.hpp"
-#include "hippo/schedule/scheduler.hpp"
-#include "hippo/simulate/profile.hpp"
+#include "hippo/forecast/fleet/costs.hpp"
+#include "hippo/forecast/fleet/fleet.hpp"
+#include "hippo/forecast/simulate/profile.hpp"
+#include "hippo/model/run_record.hpp"
+#include "hippo/plan/schedule/placement.hpp"
+#include "hippo/plan/schedule/scheduler.hpp"
 #include "studies.hpp"
 #include "watched_engine.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "studies.hpp"
 

@@ -9,12 +9,12 @@
 #include <vector>
 
 #include "child_process.hpp"
-#include "hippo/code/study_code.hpp"
-#include "hippo/core/hash.hpp"
-#include "hippo/object_store/object_client.hpp"
-#include "hippo/plan/checkpoint_path.hpp"
-#include "hippo/train/checkpoint_file.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/checkpoint/object_store/object_client.hpp"
+#include "hippo/model/checkpoint_path.hpp"
+#include "hippo/model/code/study_code.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "private_folder.hpp"
 
 namespace hippo {

@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "common_options.hpp"
-#include "hippo/client/client.hpp"
+#include "hippo/net/client/client.hpp"
 
 namespace hippo {
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "child_process.hpp"
-#include "hippo/keys/certificate.hpp"
-#include "hippo/preview/sharing_notes.hpp"
+#include "hippo/forecast/preview/sharing_notes.hpp"
+#include "hippo/net/keys/certificate.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "packing.hpp"
 #include "temporary_file.hpp"

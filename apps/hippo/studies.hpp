@@ -3,9 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/search/accepted_study.hpp"
 #include "hippo/space/study.hpp"
-#include "hippo/train/descriptor.hpp"
-#include "hippo/tune/accepted_study.hpp"
 
 namespace hippo {
 

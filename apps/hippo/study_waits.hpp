@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "hippo/service/study/waiting.hpp"
 #include "hippo/store/waiting_board.hpp"
-#include "hippo/study/waiting.hpp"
 #include "service.hpp"
 
 namespace hippo {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "hippo/core/whole_file.hpp"
+#include "hippo/base/whole_file.hpp"
 #include "private_folder.hpp"
 
 namespace hippo {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine.hpp"
-#include "hippo/core/types.hpp"
-#include "hippo/simulate/virtual_timeline.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/forecast/simulate/virtual_timeline.hpp"
 
 namespace hippo {
 

@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "hippo/think/thinking_pool.hpp"
+#include "hippo/search/think/thinking_pool.hpp"
 #include "service.hpp"
 
 namespace hippo {

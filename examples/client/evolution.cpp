@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include <hippo/client/client.hpp>
+#include <hippo/net/client/client.hpp>
 
 constexpr int trials = 12;
 constexpr int in_flight = 3; // keeps so many trainers busy

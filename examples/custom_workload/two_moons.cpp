@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-#include <hippo/core/hash.hpp>
-#include <hippo/core/number.hpp>
+#include <hippo/base/hash.hpp>
+#include <hippo/base/number.hpp>
 #include <hippo/train/workload.hpp>
 
 namespace {

@@ -1,5 +1,5 @@
 """The text of study files, by the service's rules: what is a number there is
-one here, and a word is a word (libhippo/hippo/space/document.cpp). They are
+one here, and a word is a word (libhippo/hippo/yaml/document.cpp). They are
 those of YAML 1.2, where PyYAML's own are those of 1.1; its parser alone is of
 use here. Nothing else in this package reads or writes YAML.
 """

@@ -13,7 +13,7 @@
 #include "gateway/archive.hpp"
 #include "gateway_fixture.hpp"
 #include "hippo/report/report.hpp"
-#include "hippo/tune/accepted_study.hpp"
+#include "hippo/search/accepted_study.hpp"
 #include "store/folder_fixture.hpp"
 
 namespace hippo {

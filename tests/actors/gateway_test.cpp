@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/run_sql.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "log_format.hpp"
 
 namespace hippo::test {

@@ -10,15 +10,15 @@
 #include <kj/encoding.h>
 #include <nlohmann/json.hpp>
 
-#include "core/odd_names.hpp"
+#include "base/odd_names.hpp"
 #include "gateway/http_target.hpp"
 #include "gateway/study_history.hpp"
-#include "hippo/core/name.hpp"
-#include "hippo/core/utf8.hpp"
+#include "hippo/base/name.hpp"
+#include "hippo/base/utf8.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/search/accepted_study.hpp"
 #include "hippo/store/state_writer.hpp"
-#include "hippo/tune/accepted_study.hpp"
-#include "hippo/wire/codec.hpp"
 #include "train/temporary_folder.hpp"
 
 namespace hippo::test {

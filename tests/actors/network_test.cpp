@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "actors/raw_peer.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "keys/keys_fixture.hpp"
 #include "network/service_link.hpp"
 #include "network/trainer_port.hpp"

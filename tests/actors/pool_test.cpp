@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "actors/actor_fixture.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 
 namespace hippo {
 namespace {

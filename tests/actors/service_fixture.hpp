@@ -11,9 +11,9 @@
 
 #include "actors/actor_fixture.hpp"
 #include "engine.hpp"
+#include "hippo/net/wire/codec.hpp"
+#include "hippo/search/sampler/perturbing_sampler.hpp"
 #include "hippo/sequence/family.hpp"
-#include "hippo/tune/perturbing_sampler.hpp"
-#include "hippo/wire/codec.hpp"
 #include "journal.hpp"
 #include "merger.hpp"
 #include "plan/workload_model.hpp"

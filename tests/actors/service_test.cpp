@@ -8,8 +8,8 @@
 
 #include "actors/service_fixture.hpp"
 #include "actors/studies.hpp"
-#include "core/resident.hpp"
-#include "hippo/wire/codec.hpp"
+#include "base/resident.hpp"
+#include "hippo/net/wire/codec.hpp"
 
 namespace hippo {
 namespace {

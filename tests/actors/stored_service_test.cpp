@@ -9,7 +9,7 @@
 
 #include "actors/run_sql.hpp"
 #include "actors/stored_service.hpp"
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 
 namespace hippo {
 namespace {

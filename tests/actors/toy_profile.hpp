@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hippo/simulate/profile.hpp"
+#include "hippo/forecast/simulate/profile.hpp"
 
 namespace hippo::test {
 

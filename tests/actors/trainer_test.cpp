@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "actors/actor_fixture.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "wire/samples.hpp"
 
 namespace hippo {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "actors/service_fixture.hpp"
-#include "core/resident.hpp"
+#include "base/resident.hpp"
 #include "service.hpp"
 #include "train/temporary_folder.hpp"
 

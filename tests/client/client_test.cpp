@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "client/fake_service.hpp"
-#include "hippo/client/client.hpp"
+#include "hippo/net/client/client.hpp"
 
 namespace hippo {
 namespace {

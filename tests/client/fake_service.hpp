@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/client/client.hpp"
+#include "hippo/net/client/client.hpp"
 
 namespace hippo {
 

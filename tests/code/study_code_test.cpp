@@ -1,4 +1,4 @@
-#include "hippo/code/study_code.hpp"
+#include "hippo/model/code/study_code.hpp"
 
 #include <filesystem>
 #include <fstream>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/code/made_workload.hpp"
+#include "hippo/train/process/made_workload.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "deploy/samples.hpp"
-#include "hippo/space/diagnostic.hpp"
+#include "hippo/yaml/diagnostic.hpp"
 
 namespace hippo {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "deploy/samples.hpp"
 #include "hippo/deploy/template_text.hpp"
-#include "hippo/space/document.hpp"
+#include "hippo/yaml/document.hpp"
 
 namespace hippo {
 namespace {

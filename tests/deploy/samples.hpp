@@ -5,7 +5,7 @@
 #include <string>
 
 #include "hippo/deploy/machines.hpp"
-#include "hippo/space/diagnostic.hpp"
+#include "hippo/yaml/diagnostic.hpp"
 
 namespace hippo::test {
 

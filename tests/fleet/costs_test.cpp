@@ -1,4 +1,4 @@
-#include "hippo/fleet/costs.hpp"
+#include "hippo/forecast/fleet/costs.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hippo/fleet/fleet.hpp"
+#include "hippo/forecast/fleet/fleet.hpp"
 
 #include <gtest/gtest.h>
 

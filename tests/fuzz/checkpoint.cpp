@@ -10,7 +10,7 @@
 #include <fstream>
 
 #include "fuzz/target.hpp"
-#include "hippo/train/checkpoint_file.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
 
 namespace hippo::fuzz {
 

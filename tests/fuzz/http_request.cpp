@@ -5,7 +5,7 @@
 
 #include "fuzz/target.hpp"
 #include "gateway/http_target.hpp"
-#include "hippo/core/utf8.hpp"
+#include "hippo/base/utf8.hpp"
 
 namespace hippo::fuzz {
 

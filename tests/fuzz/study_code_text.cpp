@@ -6,8 +6,8 @@
 #include <iterator>
 
 #include "fuzz/target.hpp"
-#include "hippo/code/study_code.hpp"
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/code/study_code.hpp"
 
 namespace hippo::fuzz {
 

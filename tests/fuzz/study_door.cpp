@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "fuzz/target.hpp"
-#include "hippo/core/name.hpp"
-#include "hippo/core/utf8.hpp"
+#include "hippo/base/name.hpp"
+#include "hippo/base/utf8.hpp"
+#include "hippo/net/wire/codec.hpp"
+#include "hippo/search/accepted_study.hpp"
 #include "hippo/sequence/configuration.hpp"
-#include "hippo/tune/accepted_study.hpp"
-#include "hippo/wire/codec.hpp"
 
 namespace hippo::fuzz {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "fuzz/target.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 
 namespace hippo::fuzz {
 

@@ -9,7 +9,7 @@
 #include <kj/exception.h>
 
 #include "fuzz/target.hpp"
-#include "hippo/process/answer_buffer.hpp"
+#include "hippo/train/process/answer_buffer.hpp"
 #include "process.capnp.h"
 
 namespace hippo::fuzz {

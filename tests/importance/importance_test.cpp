@@ -1,4 +1,4 @@
-#include "hippo/importance/importance.hpp"
+#include "hippo/search/importance/importance.hpp"
 
 #include <gtest/gtest.h>
 

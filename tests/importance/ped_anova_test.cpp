@@ -1,6 +1,6 @@
 // What we say beside what Optuna's evaluator says of the same trials, as
 // reference/record_optuna.py recorded it.
-#include "hippo/importance/ped_anova.hpp"
+#include "hippo/search/importance/ped_anova.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "hippo/importance/trial_parameters.hpp"
+#include "hippo/search/importance/trial_parameters.hpp"
 
 #include <gtest/gtest.h>
 

@@ -60,7 +60,7 @@ class InstalledClient(unittest.TestCase):
     def test_the_header_needs_nothing_else(self):
         include = self.prefix / "include"
         source = self.build / "header.cpp"
-        source.write_text("#include <hippo/client/client.hpp>\n")
+        source.write_text("#include <hippo/net/client/client.hpp>\n")
         needed = run(os.environ["CXX"], "-std=c++20", f"-I{include}", "-M",
                      source)
         for library in ("nlohmann", "capnp", "kj/", "caf/"):

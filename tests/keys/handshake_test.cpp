@@ -1,12 +1,12 @@
 // What those who connect are told when a service refuses them.
 
-#include "hippo/keys/handshake.hpp"
+#include "hippo/net/keys/handshake.hpp"
 
 #include <functional>
 #include <memory>
 #include <thread>
 
-#include "hippo/keys/rpc_tls.hpp"
+#include "hippo/net/keys/rpc_tls.hpp"
 #include "keys/keys_fixture.hpp"
 
 namespace hippo {

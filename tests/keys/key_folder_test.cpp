@@ -1,10 +1,10 @@
-#include "hippo/keys/key_folder.hpp"
+#include "hippo/net/keys/key_folder.hpp"
 
 #include <algorithm>
 
 #include <sys/stat.h>
 
-#include "hippo/keys/private_file.hpp"
+#include "hippo/net/keys/private_file.hpp"
 #include "keys/keys_fixture.hpp"
 
 namespace hippo {

@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/keys/key_folder.hpp"
+#include "hippo/net/keys/key_folder.hpp"
 
 namespace hippo {
 

@@ -1,6 +1,6 @@
 // Handshakes over loopback, both sides on one event loop.
 
-#include "hippo/keys/rpc_tls.hpp"
+#include "hippo/net/keys/rpc_tls.hpp"
 
 #include <memory>
 #include <optional>
@@ -8,7 +8,7 @@
 
 #include <kj/timer.h>
 
-#include "hippo/keys/issue.hpp"
+#include "hippo/net/keys/issue.hpp"
 #include "keys/keys_fixture.hpp"
 
 namespace hippo {

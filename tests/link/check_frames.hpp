@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "hippo/link/frame_decoder.hpp"
+#include "hippo/net/link/frame_decoder.hpp"
 
 namespace hippo::test {
 

@@ -1,4 +1,4 @@
-#include "hippo/link/framed_connection.hpp"
+#include "hippo/net/link/framed_connection.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "hippo/link/link_set.hpp"
+#include "hippo/net/link/link_set.hpp"
 #include "link/frames.hpp"
 
 namespace hippo {

@@ -1,4 +1,4 @@
-#include "hippo/link/frame_decoder.hpp"
+#include "hippo/net/link/frame_decoder.hpp"
 
 #include <gtest/gtest.h>
 

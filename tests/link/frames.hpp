@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/link/frame.hpp"
+#include "hippo/net/link/frame.hpp"
 
 namespace hippo::test {
 

@@ -1,4 +1,4 @@
-#include "hippo/link/link_watch.hpp"
+#include "hippo/net/link/link_watch.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hippo/merge/device_kinds.hpp"
+#include "hippo/service/merge/device_kinds.hpp"
 
 #include <random>
 

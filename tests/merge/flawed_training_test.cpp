@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 #include "merge/merge_world.hpp"
 
 namespace hippo {

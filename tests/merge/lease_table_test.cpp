@@ -1,4 +1,4 @@
-#include "hippo/merge/lease_table.hpp"
+#include "hippo/service/merge/lease_table.hpp"
 
 #include <map>
 #include <optional>

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/merge/lease_table.hpp"
+#include "hippo/service/merge/lease_table.hpp"
 
 // Moments and leases for tests of what a merger decides.
 

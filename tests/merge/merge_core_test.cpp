@@ -1,4 +1,4 @@
-#include "hippo/merge/merge_core.hpp"
+#include "hippo/service/merge/merge_core.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -14,7 +14,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/merge/merge_core.hpp"
+#include "hippo/service/merge/merge_core.hpp"
 #include "plan/workload_model.hpp"
 
 namespace hippo::test {

@@ -1,4 +1,4 @@
-#include "hippo/merge/outbox.hpp"
+#include "hippo/service/merge/outbox.hpp"
 
 #include <cstdint>
 #include <deque>

@@ -1,4 +1,4 @@
-#include "hippo/merge/placement.hpp"
+#include "hippo/service/merge/placement.hpp"
 
 #include <numeric>
 #include <optional>

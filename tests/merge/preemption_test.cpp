@@ -1,4 +1,4 @@
-#include "hippo/merge/preemption.hpp"
+#include "hippo/service/merge/preemption.hpp"
 
 #include <optional>
 

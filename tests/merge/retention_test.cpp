@@ -1,4 +1,4 @@
-#include "hippo/merge/retention.hpp"
+#include "hippo/service/merge/retention.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/merge/kept_plan.hpp"
-#include "hippo/schedule/scheduler.hpp"
+#include "hippo/plan/schedule/scheduler.hpp"
+#include "hippo/service/merge/kept_plan.hpp"
 
 namespace hippo {
 namespace {

@@ -1,4 +1,4 @@
-#include "hippo/merge/retry_policy.hpp"
+#include "hippo/service/merge/retry_policy.hpp"
 
 #include <algorithm>
 #include <map>

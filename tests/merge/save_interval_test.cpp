@@ -1,4 +1,4 @@
-#include "hippo/merge/save_interval.hpp"
+#include "hippo/service/merge/save_interval.hpp"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "hippo/merge/settings_table.hpp"
+#include "hippo/service/merge/settings_table.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hippo/merge/share_ledger.hpp"
+#include "hippo/service/merge/share_ledger.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "hippo/merge/study_table.hpp"
+#include "hippo/service/merge/study_table.hpp"
 
 #include <cstdint>
 #include <string>

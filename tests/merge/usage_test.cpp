@@ -1,4 +1,4 @@
-#include "hippo/merge/usage.hpp"
+#include "hippo/service/merge/usage.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/merge/placement.hpp"
-#include "hippo/merge/preemption.hpp"
+#include "hippo/service/merge/placement.hpp"
+#include "hippo/service/merge/preemption.hpp"
 #include "merge/leases.hpp"
 
 namespace hippo::test {

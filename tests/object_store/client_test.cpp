@@ -1,12 +1,12 @@
-#include "hippo/object_store/object_client.hpp"
+#include "hippo/checkpoint/object_store/object_client.hpp"
 
 #include <future>
 
 #include <gtest/gtest.h>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/object_store/object_checkpoints.hpp"
-#include "hippo/object_store/object_remover.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/object_store/object_checkpoints.hpp"
+#include "hippo/checkpoint/object_store/object_remover.hpp"
 #include "object_store/scripted_http.hpp"
 
 namespace hippo {

@@ -1,4 +1,4 @@
-#include "hippo/object_store/credentials.hpp"
+#include "hippo/checkpoint/object_store/credentials.hpp"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/object_store/credential_provider.hpp"
+#include "hippo/checkpoint/object_store/credential_provider.hpp"
 #include "object_store/scripted_http.hpp"
 
 namespace hippo {

@@ -1,8 +1,8 @@
-#include "hippo/object_store/location.hpp"
+#include "hippo/checkpoint/object_store/location.hpp"
 
 #include <gtest/gtest.h>
 
-#include "hippo/plan/checkpoint_path.hpp"
+#include "hippo/model/checkpoint_path.hpp"
 
 namespace hippo {
 

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/object_store/http.hpp"
+#include "hippo/checkpoint/object_store/http.hpp"
 
 namespace hippo {
 

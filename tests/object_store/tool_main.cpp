@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string>
 
-#include "hippo/object_store/object_client.hpp"
+#include "hippo/checkpoint/object_store/object_client.hpp"
 
 namespace {
 

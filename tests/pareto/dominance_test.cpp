@@ -1,4 +1,4 @@
-#include "hippo/pareto/dominance.hpp"
+#include "hippo/search/pareto/dominance.hpp"
 
 #include <gtest/gtest.h>
 

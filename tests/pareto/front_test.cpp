@@ -1,9 +1,9 @@
-#include "hippo/pareto/front.hpp"
+#include "hippo/search/pareto/front.hpp"
 
 #include <gtest/gtest.h>
 
-#include "hippo/pareto/dominance.hpp"
-#include "hippo/pareto/hypervolume.hpp"
+#include "hippo/search/pareto/dominance.hpp"
+#include "hippo/search/pareto/hypervolume.hpp"
 #include "points.hpp"
 
 namespace hippo {

@@ -1,4 +1,4 @@
-#include "hippo/pareto/goals.hpp"
+#include "hippo/model/goals.hpp"
 
 #include <gtest/gtest.h>
 

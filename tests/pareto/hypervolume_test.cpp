@@ -1,4 +1,4 @@
-#include "hippo/pareto/hypervolume.hpp"
+#include "hippo/search/pareto/hypervolume.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/pareto/dominance.hpp"
-#include "hippo/pareto/hypervolume.hpp"
+#include "hippo/search/pareto/dominance.hpp"
+#include "hippo/search/pareto/hypervolume.hpp"
 
 namespace hippo {
 namespace {

@@ -3,7 +3,7 @@
 #include <random>
 #include <vector>
 
-#include "hippo/pareto/goals.hpp"
+#include "hippo/model/goals.hpp"
 
 namespace hippo {
 

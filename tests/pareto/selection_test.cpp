@@ -1,10 +1,10 @@
-#include "hippo/pareto/selection.hpp"
+#include "hippo/search/pareto/selection.hpp"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-#include "hippo/pareto/dominance.hpp"
+#include "hippo/search/pareto/dominance.hpp"
 #include "points.hpp"
 
 namespace hippo {

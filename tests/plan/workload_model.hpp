@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 #include "hippo/plan/search_plan.hpp"
 
 namespace hippo::test {

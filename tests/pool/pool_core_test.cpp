@@ -1,4 +1,4 @@
-#include "hippo/pool/pool_core.hpp"
+#include "hippo/service/pool/pool_core.hpp"
 
 #include <algorithm>
 #include <random>

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/pool/pool_core.hpp"
+#include "hippo/service/pool/pool_core.hpp"
 
 namespace hippo {
 namespace {

@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "hippo/pool/pool_core.hpp"
+#include "hippo/service/pool/pool_core.hpp"
 
 namespace hippo::test {
 

@@ -1,4 +1,4 @@
-#include "hippo/preview/first_rung.hpp"
+#include "hippo/forecast/preview/first_rung.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hippo/preview/fleet_choice.hpp"
+#include "hippo/forecast/preview/fleet_choice.hpp"
 
 #include <gtest/gtest.h>
 

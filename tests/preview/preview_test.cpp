@@ -1,4 +1,4 @@
-#include "hippo/preview/preview.hpp"
+#include "hippo/forecast/preview/preview.hpp"
 
 #include <map>
 #include <set>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/tune/tuner.hpp"
+#include "hippo/search/tuner.hpp"
 #include "preview/previewed.hpp"
 
 namespace hippo {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/tune/accepted_study.hpp"
+#include "hippo/search/accepted_study.hpp"
 
 namespace hippo::test {
 

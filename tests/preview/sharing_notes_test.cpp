@@ -1,10 +1,10 @@
-#include "hippo/preview/sharing_notes.hpp"
+#include "hippo/forecast/preview/sharing_notes.hpp"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "hippo/preview/preview.hpp"
+#include "hippo/forecast/preview/preview.hpp"
 #include "hippo/report/text.hpp"
 #include "preview/previewed.hpp"
 

@@ -1,4 +1,4 @@
-#include "hippo/process/answer_buffer.hpp"
+#include "hippo/train/process/answer_buffer.hpp"
 
 #include <algorithm>
 #include <cstring>

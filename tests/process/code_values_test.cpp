@@ -5,10 +5,10 @@
 #include <capnp/message.h>
 #include <gtest/gtest.h>
 
-#include "hippo/core/number.hpp"
-#include "hippo/process/code_values.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "hippo/space/study.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/train/process/code_values.hpp"
 
 namespace hippo {
 namespace {

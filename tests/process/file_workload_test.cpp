@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/process/process_workload.hpp"
+#include "hippo/train/process/process_workload.hpp"
 #include "train/temporary_folder.hpp"
 
 namespace hippo {

@@ -1,4 +1,4 @@
-#include "hippo/process/process_workload.hpp"
+#include "hippo/train/process/process_workload.hpp"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/plan/lease.hpp"
+#include "hippo/model/lease.hpp"
 
 namespace hippo {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/space/diagnostic.hpp"
-#include "hippo/space/document.hpp"
+#include "hippo/yaml/diagnostic.hpp"
+#include "hippo/yaml/document.hpp"
 
 namespace {
 
@@ -53,7 +53,7 @@ json typed(const hippo::document& x) {
 int main() {
   const std::string all{std::istreambuf_iterator<char>{std::cin}, {}};
   for (const auto& text : json::parse(all)) {
-    hippo::study_file out;
+    hippo::findings out;
     hippo::diagnostics notes{"text", out};
     const auto root = hippo::read_document(
       text.get<std::string>(), notes, "study", hippo::name_rules::of_before);

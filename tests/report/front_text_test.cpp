@@ -1,4 +1,4 @@
-#include "hippo/report/front_text.hpp"
+#include "hippo/model/front_text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
-#include "core/odd_names.hpp"
+#include "base/odd_names.hpp"
 #include "hippo/report/listing.hpp"
 #include "hippo/report/text.hpp"
 

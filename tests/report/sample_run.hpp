@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "hippo/report/record.hpp"
+#include "hippo/model/run_record.hpp"
 
 namespace hippo {
 

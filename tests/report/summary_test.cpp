@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/text.hpp"
 #include "report/sample_run.hpp"

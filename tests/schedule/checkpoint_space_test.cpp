@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/schedule/collect.hpp"
+#include "hippo/plan/schedule/collect.hpp"
 
 namespace hippo {
 namespace {

@@ -1,4 +1,4 @@
-#include "hippo/schedule/fair_shares.hpp"
+#include "hippo/plan/schedule/fair_shares.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hippo/schedule/placement.hpp"
+#include "hippo/plan/schedule/placement.hpp"
 
 #include <algorithm>
 #include <cmath>

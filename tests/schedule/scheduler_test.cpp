@@ -1,6 +1,6 @@
-#include "hippo/schedule/scheduler.hpp"
+#include "hippo/plan/schedule/scheduler.hpp"
 
-#include "hippo/schedule/collect.hpp"
+#include "hippo/plan/schedule/collect.hpp"
 
 #include <gtest/gtest.h>
 

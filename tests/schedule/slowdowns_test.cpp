@@ -1,4 +1,4 @@
-#include "hippo/schedule/slowdowns.hpp"
+#include "hippo/plan/schedule/slowdowns.hpp"
 
 #include <algorithm>
 #include <cmath>

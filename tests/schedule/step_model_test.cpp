@@ -1,4 +1,4 @@
-#include "hippo/schedule/step_model.hpp"
+#include "hippo/plan/schedule/step_model.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hippo/schedule/time_estimates.hpp"
+#include "hippo/plan/schedule/time_estimates.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/schedule/step_profiles.hpp"
+#include "hippo/plan/schedule/step_profiles.hpp"
 
 namespace hippo {
 namespace {

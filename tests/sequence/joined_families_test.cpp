@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/sequence/family.hpp"
 #include "sequence/random_sequences.hpp"
 

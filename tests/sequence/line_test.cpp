@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 
 namespace hippo {
 namespace {

@@ -8,9 +8,9 @@
 #include <random>
 #include <stdexcept>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/simulate/draw.hpp"
-#include "hippo/simulate/simulated_training.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/forecast/simulate/draw.hpp"
+#include "hippo/forecast/simulate/simulated_training.hpp"
 #include "hippo/train/run.hpp"
 #include "simulate/profiles.hpp"
 #include "train/temporary_folder.hpp"

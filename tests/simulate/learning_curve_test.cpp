@@ -1,4 +1,4 @@
-#include "hippo/simulate/learning_curve.hpp"
+#include "hippo/forecast/simulate/learning_curve.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "hippo/simulate/profile.hpp"
+#include "hippo/forecast/simulate/profile.hpp"
 
 #include <gtest/gtest.h>
 

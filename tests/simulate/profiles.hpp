@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "hippo/simulate/profile.hpp"
+#include "hippo/forecast/simulate/profile.hpp"
 
 namespace hippo::test {
 

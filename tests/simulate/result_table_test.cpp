@@ -1,4 +1,4 @@
-#include "hippo/simulate/result_table.hpp"
+#include "hippo/forecast/simulate/result_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <random>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "simulate/profiles.hpp"
 
 namespace hippo {

@@ -1,4 +1,4 @@
-#include "hippo/simulate/simulated_training.hpp"
+#include "hippo/forecast/simulate/simulated_training.hpp"
 
 #include <gtest/gtest.h>
 

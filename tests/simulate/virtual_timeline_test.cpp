@@ -1,4 +1,4 @@
-#include "hippo/simulate/virtual_timeline.hpp"
+#include "hippo/forecast/simulate/virtual_timeline.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hippo/merge/options.hpp"
+#include "hippo/search/sampler/perturbing_sampler.hpp"
+#include "hippo/search/tuner.hpp"
 #include "hippo/sequence/family.hpp"
-#include "hippo/tune/perturbing_sampler.hpp"
-#include "hippo/tune/tuner.hpp"
+#include "hippo/service/merge/options.hpp"
 #include "pool.hpp"
 #include "simulation/study_texts.hpp"
 #include "simulation/world.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 
 namespace hippo::simulation {
 

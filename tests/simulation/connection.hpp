@@ -6,7 +6,7 @@
 #include <memory>
 #include <random>
 
-#include "hippo/simulate/virtual_timeline.hpp"
+#include "hippo/forecast/simulate/virtual_timeline.hpp"
 #include "messages.hpp"
 #include "simulation/hash_training.hpp"
 

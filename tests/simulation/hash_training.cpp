@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 #include "simulation/study_texts.hpp"
 
 namespace hippo::simulation {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine.hpp"
-#include "hippo/simulate/virtual_timeline.hpp"
+#include "hippo/forecast/simulate/virtual_timeline.hpp"
 #include "hippo/train/call_watch.hpp"
 
 namespace hippo::simulation {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "hippo/think/work_meter.hpp"
+#include "hippo/search/think/work_meter.hpp"
 
 namespace hippo::simulation {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "hippo/think/thinking.hpp"
+#include "hippo/search/think/thinking.hpp"
 
 namespace hippo::simulation {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/plan/workload_spec.hpp"
-#include "hippo/train/descriptor.hpp"
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/model/workload_spec.hpp"
 #include "simulation/scenario.hpp"
 
 namespace hippo::simulation {

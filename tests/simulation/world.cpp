@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "hippo/think/work_meter.hpp"
+#include "hippo/search/think/work_meter.hpp"
 #include "simulation/study_texts.hpp"
 
 namespace hippo::simulation {

@@ -15,7 +15,7 @@
 #include "caf/all.hpp"
 #include "caf/scheduler/test_coordinator.hpp"
 
-#include "hippo/simulate/virtual_timeline.hpp"
+#include "hippo/forecast/simulate/virtual_timeline.hpp"
 #include "hippo/store/state_writer.hpp"
 #include "service.hpp"
 #include "simulation/connection.hpp"

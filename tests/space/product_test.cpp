@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "space/fixtures.hpp"
 

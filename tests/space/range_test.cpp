@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "space/fixtures.hpp"
 
 namespace hippo {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/base/nearest.hpp"
 #include "hippo/sequence/family.hpp"
 #include "space/fixtures.hpp"
 

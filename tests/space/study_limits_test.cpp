@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/core/limits.hpp"
-#include "hippo/core/utf8.hpp"
+#include "hippo/base/limits.hpp"
+#include "hippo/base/utf8.hpp"
 #include "hippo/space/space_check.hpp"
 #include "hippo/space/study.hpp"
 #include "space/fixtures.hpp"

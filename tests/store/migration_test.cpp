@@ -4,8 +4,8 @@
 #include <map>
 #include <variant>
 
-#include "hippo/code/study_code.hpp"
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/model/code/study_code.hpp"
 #include "hippo/store/schema.hpp"
 #include "store/folder_fixture.hpp"
 #include "store/sample_state.hpp"

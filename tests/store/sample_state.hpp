@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "hippo/store/records.hpp"
+#include "hippo/model/records.hpp"
 
 namespace hippo {
 

@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/train/checkpoint_file.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
 #include "store/folder_fixture.hpp"
 #include "train/file_size_limit.hpp"
 

@@ -9,10 +9,10 @@
 
 #include <unistd.h>
 
+#include "hippo/net/wire/codec.hpp"
 #include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/timings_json.hpp"
-#include "hippo/wire/codec.hpp"
 #include "store/folder_fixture.hpp"
 
 namespace hippo {

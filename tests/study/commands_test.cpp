@@ -1,4 +1,4 @@
-#include "hippo/study/commands.hpp"
+#include "hippo/service/study/commands.hpp"
 
 #include <gtest/gtest.h>
 

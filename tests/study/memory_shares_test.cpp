@@ -1,4 +1,4 @@
-#include "hippo/study/memory_shares.hpp"
+#include "hippo/service/study/memory_shares.hpp"
 
 #include <algorithm>
 #include <map>

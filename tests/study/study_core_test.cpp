@@ -1,4 +1,4 @@
-#include "hippo/study/study_core.hpp"
+#include "hippo/service/study/study_core.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/core/number.hpp"
-#include "hippo/pareto/dominance.hpp"
-#include "hippo/report/front_text.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/model/front_text.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/search/pareto/dominance.hpp"
 #include "space/fixtures.hpp"
 
 namespace hippo {

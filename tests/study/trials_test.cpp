@@ -1,4 +1,4 @@
-#include "hippo/study/trials.hpp"
+#include "hippo/service/study/trials.hpp"
 
 #include <algorithm>
 #include <cmath>

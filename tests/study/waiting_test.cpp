@@ -1,4 +1,4 @@
-#include "hippo/study/waiting.hpp"
+#include "hippo/service/study/waiting.hpp"
 
 #include <gtest/gtest.h>
 

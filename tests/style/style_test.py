@@ -40,7 +40,7 @@ CONFINED = [
 ]
 # What a folder may not include.
 FORBIDDEN = [
-    ("libhippo/hippo/merge/", r"<(caf/|spdlog/|filesystem>|thread>)"),
+    ("libhippo/hippo/service/merge/", r"<(caf/|spdlog/|filesystem>|thread>)"),
 ]
 
 # What writes a file in place, where it is half there for a while; and who may.
@@ -51,12 +51,12 @@ WRITERS = [
      r"\bopen\(.*[\"'][wax]b?[\"']|\.write_(text|bytes)\("),
 ]
 MAY_WRITE = (
-    "libhippo/hippo/core/whole_file.cpp", "python/hippo_hpo/_whole.py",
+    "libhippo/hippo/base/whole_file.cpp", "python/hippo_hpo/_whole.py",
     # Logs, and lines that are added to one.
     "apps/hippo/child_process.cpp", "apps/hippo/packing.cpp",
     # Into folders that are gone afterwards, or for whoever started them.
-    "libhippo/hippo/code/study_code.cpp",
-    "libhippo/hippo/process/exchange_folder.cpp",
+    "libhippo/hippo/model/code/study_code.cpp",
+    "libhippo/hippo/train/process/exchange_folder.cpp",
     "python/hippo_hpo/optimizing.py", "python/hippo_hpo/torch.py",
     "python/hippo_hpo/function.py", "python/hippo_hpo/workload.py",
     # A journal of Optuna's, which grows.

@@ -1,4 +1,4 @@
-#include "hippo/think/fair_turns.hpp"
+#include "hippo/search/think/fair_turns.hpp"
 
 #include <deque>
 #include <map>

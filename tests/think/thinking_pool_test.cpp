@@ -1,4 +1,4 @@
-#include "hippo/think/thinking_pool.hpp"
+#include "hippo/search/think/thinking_pool.hpp"
 
 #include <atomic>
 #include <future>

@@ -1,4 +1,4 @@
-#include "hippo/train/checkpoint_file.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
 
 #include <signal.h>
 #include <sys/wait.h>
@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 #include "train/file_size_limit.hpp"
 #include "train/temporary_folder.hpp"
 

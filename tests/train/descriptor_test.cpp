@@ -1,4 +1,4 @@
-#include "hippo/train/descriptor.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 
 #include <gtest/gtest.h>
 

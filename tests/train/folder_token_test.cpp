@@ -1,4 +1,4 @@
-#include "hippo/train/folder_token.hpp"
+#include "hippo/checkpoint/folder_token.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-#include "hippo/train/recent_checkpoints.hpp"
+#include "hippo/checkpoint/recent_checkpoints.hpp"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 
 namespace hippo {
 

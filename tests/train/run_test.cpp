@@ -9,7 +9,7 @@
 #include <future>
 #include <thread>
 
-#include "hippo/train/checkpoint_file.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"

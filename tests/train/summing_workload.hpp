@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {

@@ -1,4 +1,4 @@
-#include "hippo/transfer/depot_client.hpp"
+#include "hippo/checkpoint/transfer/depot_client.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 #include <optional>
 #include <random>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/train/checkpoint_file.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/checkpoint/transfer/chunk_sender.hpp"
+#include "hippo/checkpoint/transfer/depot.hpp"
 #include "hippo/train/run.hpp"
-#include "hippo/transfer/chunk_sender.hpp"
-#include "hippo/transfer/depot.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
 #include "transfer/faulty_proxy.hpp"

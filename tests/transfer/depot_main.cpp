@@ -4,7 +4,7 @@
 #include <iostream>
 #include <string>
 
-#include "hippo/transfer/depot.hpp"
+#include "hippo/checkpoint/transfer/depot.hpp"
 #include "transfer/rpc_host.hpp"
 
 int main(int, char** argv) {

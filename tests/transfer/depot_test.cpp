@@ -1,6 +1,6 @@
 // A depot as any client may use it, well or not.
 
-#include "hippo/transfer/depot.hpp"
+#include "hippo/checkpoint/transfer/depot.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -15,10 +15,10 @@
 
 #include <capnp/rpc-twoparty.h>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/train/checkpoint_file.hpp"
-#include "hippo/transfer/chunk_sender.hpp"
-#include "hippo/transfer/failure.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/checkpoint/transfer/chunk_sender.hpp"
+#include "hippo/checkpoint/transfer/failure.hpp"
 #include "train/file_size_limit.hpp"
 #include "train/temporary_folder.hpp"
 #include "transfer/random_bytes.hpp"

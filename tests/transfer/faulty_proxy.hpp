@@ -7,7 +7,7 @@
 
 #include <kj/async-io.h>
 
-#include "hippo/transfer/event_thread.hpp"
+#include "hippo/checkpoint/transfer/event_thread.hpp"
 
 namespace hippo {
 

@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "hippo/transfer/chunk_sender.hpp"
-#include "hippo/transfer/depot_client.hpp"
+#include "hippo/checkpoint/transfer/chunk_sender.hpp"
+#include "hippo/checkpoint/transfer/depot_client.hpp"
 #include "train/temporary_folder.hpp"
 #include "transfer/random_bytes.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <capnp/rpc-twoparty.h>
 
-#include "hippo/transfer/event_thread.hpp"
+#include "hippo/checkpoint/transfer/event_thread.hpp"
 
 namespace hippo {
 

@@ -1,4 +1,4 @@
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 
 #include <bit>
 #include <cmath>

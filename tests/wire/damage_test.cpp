@@ -1,6 +1,6 @@
 // Bytes that no honest peer sends: none may crash, hang or eat memory.
 
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
 
 #include <cstring>
 #include <random>

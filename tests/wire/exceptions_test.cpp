@@ -1,4 +1,4 @@
-#include "hippo/wire/exceptions.hpp"
+#include "hippo/net/wire/exceptions.hpp"
 
 #include <gtest/gtest.h>
 

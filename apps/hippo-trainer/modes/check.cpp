@@ -1,6 +1,6 @@
 #include <exception>
 
-#include "hippo/code/made_workload.hpp"
+#include "hippo/train/process/made_workload.hpp"
 #include "modes/inputs.hpp"
 #include "modes/modes.hpp"
 

@@ -1,6 +1,6 @@
 #include <iostream>
 
-#include "hippo/train/descriptor.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 #include "modes/modes.hpp"
 
 namespace hippo {

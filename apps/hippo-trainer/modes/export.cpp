@@ -2,8 +2,8 @@
 #include <optional>
 #include <string>
 
-#include "hippo/code/made_workload.hpp"
-#include "hippo/train/checkpoint_store.hpp"
+#include "hippo/checkpoint/checkpoint_store.hpp"
+#include "hippo/train/process/made_workload.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/run.hpp"
 #include "modes/inputs.hpp"

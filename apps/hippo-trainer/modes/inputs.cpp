@@ -5,8 +5,8 @@
 #include <iterator>
 #include <utility>
 
-#include "hippo/tune/accepted_study.hpp"
-#include "hippo/wire/codec.hpp"
+#include "hippo/net/wire/codec.hpp"
+#include "hippo/search/accepted_study.hpp"
 
 namespace hippo {
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "hippo/core/error.hpp"
-#include "hippo/plan/lease.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/lease.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/train/workload.hpp"
 

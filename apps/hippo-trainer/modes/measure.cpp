@@ -2,8 +2,8 @@
 #include <iostream>
 #include <string>
 
-#include "hippo/code/made_workload.hpp"
-#include "hippo/prove/measure.hpp"
+#include "hippo/check/measure.hpp"
+#include "hippo/train/process/made_workload.hpp"
 #include "modes/inputs.hpp"
 #include "modes/modes.hpp"
 

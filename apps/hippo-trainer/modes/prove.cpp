@@ -2,9 +2,9 @@
 #include <map>
 #include <string>
 
-#include "hippo/code/made_workload.hpp"
-#include "hippo/prove/proof.hpp"
-#include "hippo/tune/accepted_study.hpp"
+#include "hippo/check/proof.hpp"
+#include "hippo/search/accepted_study.hpp"
+#include "hippo/train/process/made_workload.hpp"
 #include "modes/inputs.hpp"
 #include "modes/modes.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "hippo/object_store/object_client.hpp"
-#include "hippo/plan/checkpoint_path.hpp"
+#include "hippo/checkpoint/object_store/object_client.hpp"
+#include "hippo/model/checkpoint_path.hpp"
 #include "hippo/store/state_copy.hpp"
 #include "object_place.hpp"
 #include "outcome.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "client_listings.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/report/ranking.hpp"
 #include "outcome.hpp"
 #include "stored_weights.hpp"

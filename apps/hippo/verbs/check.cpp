@@ -14,9 +14,9 @@
 #include <nlohmann/json.hpp>
 
 #include "common_options.hpp"
-#include "hippo/process/spawn_plan.hpp"
-#include "hippo/prove/proof.hpp"
+#include "hippo/check/proof.hpp"
 #include "hippo/space/own_workload.hpp"
+#include "hippo/train/process/spawn_plan.hpp"
 #include "outcome.hpp"
 #include "packing.hpp"
 #include "studies.hpp"

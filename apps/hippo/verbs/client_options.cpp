@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "common_options.hpp"
-#include "hippo/train/descriptor.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"
 #include "terminal.hpp"

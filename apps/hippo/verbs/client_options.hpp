@@ -9,9 +9,9 @@
 
 #include "common_options.hpp"
 #include "folder_service.hpp"
-#include "hippo/client/client.hpp"
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/net/client/client.hpp"
 #include "hippo/report/listing.hpp"
-#include "hippo/train/descriptor.hpp"
 #include "outcome.hpp"
 
 namespace hippo {

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/nearest.hpp"
+#include "hippo/base/nearest.hpp"
 #include "hippo/deploy/deploy.hpp"
-#include "hippo/keys/private_file.hpp"
-#include "hippo/space/diagnostic.hpp"
+#include "hippo/net/keys/private_file.hpp"
+#include "hippo/yaml/diagnostic.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"
 #include "verbs/verbs.hpp"

@@ -12,7 +12,7 @@
 
 #include "child_process.hpp"
 #include "client_listings.hpp"
-#include "hippo/core/whole_file.hpp"
+#include "hippo/base/whole_file.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/tensorboard.hpp"
 #include "outcome.hpp"

@@ -11,12 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "common_options.hpp"
-#include "hippo/code/study_code.hpp"
-#include "hippo/core/hash.hpp"
-#include "hippo/keys/certificate.hpp"
-#include "hippo/merge/kept_plan.hpp"
-#include "hippo/merge/retention.hpp"
-#include "hippo/plan/checkpoint_path.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/model/checkpoint_path.hpp"
+#include "hippo/model/code/study_code.hpp"
+#include "hippo/net/keys/certificate.hpp"
+#include "hippo/service/merge/kept_plan.hpp"
+#include "hippo/service/merge/retention.hpp"
 #include "hippo/store/state_writer.hpp"
 #include "object_place.hpp"
 #include "outcome.hpp"

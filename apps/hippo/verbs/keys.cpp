@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common_options.hpp"
-#include "hippo/keys/key_folder.hpp"
+#include "hippo/net/keys/key_folder.hpp"
 #include "hippo/report/text.hpp"
 #include "outcome.hpp"
 #include "verbs/verbs.hpp"

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "folder_service.hpp"
-#include "hippo/train/descriptor.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 #include "interrupts.hpp"
 #include "outcome.hpp"
 #include "page.hpp"

@@ -12,9 +12,9 @@
 
 #include "child_process.hpp"
 #include "common_options.hpp"
-#include "hippo/core/devices.hpp"
-#include "hippo/core/whole_file.hpp"
-#include "hippo/simulate/profile.hpp"
+#include "hippo/base/devices.hpp"
+#include "hippo/base/whole_file.hpp"
+#include "hippo/forecast/simulate/profile.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"
 #include "temporary_file.hpp"

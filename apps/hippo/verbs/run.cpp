@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "common_options.hpp"
-#include "hippo/core/devices.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/base/devices.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/run_figures.hpp"
+#include "hippo/search/think/thinking_pool.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/store/state_writer.hpp"
-#include "hippo/think/thinking_pool.hpp"
 #include "interrupts.hpp"
 #include "local_trainers.hpp"
 #include "log_format.hpp"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common_options.hpp"
-#include "hippo/core/number.hpp"
-#include "hippo/core/whole_file.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/base/whole_file.hpp"
 #include "hippo/report/sequence_plot.hpp"
 #include "hippo/report/text.hpp"
 #include "hippo/sequence/family.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "client_listings.hpp"
-#include "hippo/code/study_code.hpp"
-#include "hippo/plan/workload_spec.hpp"
+#include "hippo/model/code/study_code.hpp"
+#include "hippo/model/workload_spec.hpp"
 #include "hippo/report/text.hpp"
 #include "outcome.hpp"
 #include "verbs/client_options.hpp"

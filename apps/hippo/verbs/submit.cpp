@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "follow.hpp"
-#include "hippo/train/descriptor.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"
 #include "verbs/client_options.hpp"

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/keys/certificate.hpp"
-#include "hippo/keys/private_file.hpp"
-#include "hippo/keys/token_folder.hpp"
+#include "hippo/net/keys/certificate.hpp"
+#include "hippo/net/keys/private_file.hpp"
+#include "hippo/net/keys/token_folder.hpp"
 #include "hippo/report/text.hpp"
 #include "outcome.hpp"
 #include "verbs/verbs.hpp"

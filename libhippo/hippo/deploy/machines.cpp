@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
-#include "hippo/space/diagnostic.hpp"
-#include "hippo/space/document.hpp"
 #include "hippo/space/value_reader.hpp"
+#include "hippo/yaml/diagnostic.hpp"
+#include "hippo/yaml/document.hpp"
 
 namespace hippo {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/endpoint.hpp"
+#include "hippo/base/endpoint.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/types.hpp"
-#include "hippo/report/record.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/model/run_record.hpp"
 
 namespace hippo {
 

@@ -1,6 +1,6 @@
 #include "hippo/plan/configuration_pool.hpp"
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 
 namespace hippo {
 

@@ -6,7 +6,7 @@
 #include <memory_resource>
 #include <vector>
 
-#include "hippo/core/packed_metrics.hpp"
+#include "hippo/base/packed_metrics.hpp"
 #include "hippo/plan/plan_node.hpp"
 
 namespace hippo {

@@ -10,11 +10,11 @@
 #include <boost/container/flat_map.hpp>
 #include <boost/container/small_vector.hpp>
 
-#include "hippo/core/error.hpp"
-#include "hippo/core/ids.hpp"
-#include "hippo/core/packed_metrics.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/base/ids.hpp"
+#include "hippo/base/packed_metrics.hpp"
+#include "hippo/model/lease.hpp"
 #include "hippo/plan/configuration_pool.hpp"
-#include "hippo/plan/lease.hpp"
 
 namespace hippo {
 

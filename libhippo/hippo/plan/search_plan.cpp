@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 
 namespace hippo {
 

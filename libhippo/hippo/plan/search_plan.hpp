@@ -14,12 +14,12 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/error.hpp"
-#include "hippo/core/ids.hpp"
-#include "hippo/core/packed_metrics.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/base/ids.hpp"
+#include "hippo/base/packed_metrics.hpp"
+#include "hippo/model/lease.hpp"
+#include "hippo/model/measuring.hpp"
 #include "hippo/plan/configuration_pool.hpp"
-#include "hippo/plan/lease.hpp"
-#include "hippo/plan/measuring.hpp"
 #include "hippo/plan/node_table.hpp"
 #include "hippo/plan/plan_node.hpp"
 #include "hippo/sequence/configuration.hpp"

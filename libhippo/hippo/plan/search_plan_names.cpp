@@ -1,6 +1,6 @@
 // The names of metrics, which results keep and training code chooses.
 
-#include "hippo/core/limits.hpp"
+#include "hippo/base/limits.hpp"
 #include "hippo/plan/search_plan.hpp"
 
 namespace hippo {

@@ -2,8 +2,8 @@
 #include <sstream>
 #include <vector>
 
-#include "hippo/core/number.hpp"
-#include "hippo/core/whole_file.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/base/whole_file.hpp"
 #include "hippo/report/csv_row.hpp"
 #include "hippo/report/ranking.hpp"
 #include "hippo/report/report.hpp"

@@ -1,7 +1,7 @@
 #include <optional>
 #include <set>
 
-#include "hippo/report/front_text.hpp"
+#include "hippo/model/front_text.hpp"
 #include "hippo/report/ranking.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/study_text.hpp"

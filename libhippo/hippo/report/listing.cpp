@@ -12,7 +12,7 @@
 
 #include <yaml-cpp/yaml.h>
 
-#include "hippo/core/nearest.hpp"
+#include "hippo/base/nearest.hpp"
 #include "hippo/report/csv_row.hpp"
 #include "hippo/report/text.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 
 namespace hippo {
 

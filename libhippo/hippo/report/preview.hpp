@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/types.hpp"
+#include "hippo/base/types.hpp"
 
 namespace hippo {
 

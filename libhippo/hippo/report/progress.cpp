@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hippo/core/number.hpp"
-#include "hippo/report/front_text.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/model/front_text.hpp"
 #include "hippo/report/text.hpp"
 
 namespace hippo {

@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/types.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/model/run_record.hpp"
 #include "hippo/model/trial_event.hpp"
-#include "hippo/report/record.hpp"
 
 namespace hippo {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 
-#include "hippo/core/length_name.hpp"
-#include "hippo/core/trial_result.hpp"
+#include "hippo/base/length_name.hpp"
+#include "hippo/base/trial_result.hpp"
 
 namespace hippo {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/whole_file.hpp"
+#include "hippo/base/whole_file.hpp"
 
 namespace hippo {
 

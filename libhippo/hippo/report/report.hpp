@@ -3,8 +3,8 @@
 #include <ctime>
 #include <string>
 
-#include "hippo/core/error.hpp"
-#include "hippo/report/record.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/run_record.hpp"
 
 namespace hippo {
 

@@ -5,7 +5,7 @@
 #include <limits>
 #include <tuple>
 
-#include "hippo/core/ratio.hpp"
+#include "hippo/base/ratio.hpp"
 
 namespace hippo {
 

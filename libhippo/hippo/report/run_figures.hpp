@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/run_record.hpp"
+#include "hippo/plan/overview.hpp"
 #include "hippo/plan/search_plan.hpp"
-#include "hippo/report/record.hpp"
-#include "hippo/tree/overview.hpp"
 
 namespace hippo {
 

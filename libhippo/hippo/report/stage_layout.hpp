@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/report/record.hpp"
+#include "hippo/model/run_record.hpp"
 
 namespace hippo {
 

@@ -13,8 +13,7 @@ namespace hippo {
 
 namespace {
 
-constexpr double margin = 28;
-constexpr double plot_width = 1144;
+constexpr double tree_width = 1144;
 constexpr double stage_label_px = 10;
 constexpr double line_px = 12; ///< between the lines of a label
 /// Lower bars carry no label.
@@ -225,10 +224,10 @@ std::string draw(const run_record& x, const tree_panel& panel,
     shared += (shared.empty() ? "in every stage: " : ", ") + name + ' '
               + short_form(form);
 
-  auto result = svg_text(0, 12, fit_pixels(heading, plot_width, 13), 13,
+  auto result = svg_text(0, 12, fit_pixels(heading, tree_width, 13), 13,
                          "font-weight=\"600\"");
   result +=
-    svg_text(0, 29, fit_pixels(shared, plot_width, 11), 11, "fill=\"#666666\"");
+    svg_text(0, 29, fit_pixels(shared, tree_width, 11), 11, "fill=\"#666666\"");
   result += axis(panel, panel_head - 10);
   std::string grid;
   for (const auto& tick : panel.ticks)
@@ -309,7 +308,7 @@ std::string translated(double x, double y, const std::string& content) {
 } // namespace
 
 std::string stage_tree_svg(const run_record& x) {
-  const auto layout = lay_out(x.stages, plot_width);
+  const auto layout = lay_out(x.stages, tree_width);
   fills colours;
   const auto trainers = trainers_of(x);
   std::vector<std::string> notes;
@@ -330,13 +329,13 @@ std::string stage_tree_svg(const run_record& x) {
     + std::to_string(x.delivered_steps) + " steps delivered, "
     + std::to_string(x.unique_steps) + " unique · p = "
     + fixed(x.merge_rate, 2) + ", q = " + fixed(x.k_wise_merge_rate, 2);
-  std::string body = svg_text(margin, 38, title, 18, "font-weight=\"600\"");
+  std::string body = svg_text(svg_margin, 38, title, 18, "font-weight=\"600\"");
   double legend_height = 0;
   const auto keys = legend(x, layout, colours, legend_height);
-  body += translated(margin, 54, keys);
+  body += translated(svg_margin, 54, keys);
   double y = 54 + legend_height + 6;
   for (const auto& note : notes) {
-    body += svg_text(margin, y + 12, note, 12, "fill=\"#666666\"");
+    body += svg_text(svg_margin, y + 12, note, 12, "fill=\"#666666\"");
     y += 18;
   }
   y += 16;
@@ -346,10 +345,11 @@ std::string stage_tree_svg(const run_record& x) {
     const auto heading = layout.panels.size() == 1
                            ? std::string("steps →")
                            : "workload " + panel.workload + ", steps →";
-    body += translated(margin, y, draw(x, panel, heading, colours, trainers));
+    body += translated(svg_margin, y,
+                       draw(x, panel, heading, colours, trainers));
     y += full_height(panel);
   }
-  return svg_open(plot_width + 2 * margin, y + 8, "Hippo stage tree")
+  return svg_open(tree_width + 2 * svg_margin, y + 8, "Hippo stage tree")
          + colours.definitions() + body + "</svg>\n";
 }
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "hippo/report/record.hpp"
+#include "hippo/model/run_record.hpp"
 
 namespace hippo {
 

@@ -2,8 +2,8 @@
 #include <map>
 #include <vector>
 
-#include "hippo/core/number.hpp"
-#include "hippo/report/front_text.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/model/front_text.hpp"
 #include "hippo/report/ranking.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/text.hpp"

@@ -7,6 +7,9 @@
 
 namespace hippo {
 
+/// Of the page of a picture, in pixels.
+inline constexpr double svg_margin = 28;
+
 /// Returns `text` as XML character data or attribute value: escaped, without
 /// characters that XML forbids.
 std::string xml_text(std::string_view text);

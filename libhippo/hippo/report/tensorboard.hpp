@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/types.hpp"
-#include "hippo/report/record.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/model/run_record.hpp"
 
 namespace hippo {
 

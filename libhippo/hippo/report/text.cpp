@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 
 namespace hippo {
 

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/text.hpp"
+#include "hippo/base/text.hpp"
 
 namespace hippo {
 

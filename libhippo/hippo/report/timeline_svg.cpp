@@ -13,9 +13,8 @@ namespace hippo {
 
 namespace {
 
-constexpr double margin = 28;
 constexpr double names_width = 170;
-constexpr double plot_width = 900;
+constexpr double bars_width = 900;
 constexpr double head = 104;
 constexpr double row_pixels = 38;
 constexpr double bar_pixels = 26;
@@ -191,7 +190,7 @@ std::vector<busy_record> joined(const std::vector<busy_record>& xs) {
 
 std::string legend() {
   std::string result;
-  double x = margin;
+  double x = svg_margin;
   for (const auto& part : phases) {
     result += rect(x, 54, 18, 12, mix("#0072b2", part.towards, part.share));
     result += svg_text(x + 25, 64, part.name, 12);
@@ -208,7 +207,7 @@ std::string legend() {
 
 std::string timeline_svg(const run_record& x) {
   const double last = last_second(x);
-  const double scale = plot_width / last;
+  const double scale = bars_width / last;
   auto rows = lanes_in(x);
   const auto count = rows.size();
   const auto trainers = static_cast<std::size_t>(
@@ -250,11 +249,11 @@ std::string timeline_svg(const run_record& x) {
     + (has_lanes ? " with " + std::to_string(count) + " lanes, " : ", ")
     + fixed(x.wall_seconds, 1) + " s, "
     + percent(busy_sum, last * static_cast<double>(count)) + " busy";
-  std::string body = svg_text(margin, 38, title, 18, "font-weight=\"600\"");
+  std::string body = svg_text(svg_margin, 38, title, 18, "font-weight=\"600\"");
   body += legend();
   const double bottom =
     head + row_pixels * static_cast<double>(rows.size()) + 4;
-  const double left = margin + names_width;
+  const double left = svg_margin + names_width;
   for (double second : round_ticks(last, 12)) {
     const double at = left + second * scale;
     body += "<path d=\"M" + px(at) + ' ' + px(head - 2) + 'V' + px(bottom)
@@ -266,29 +265,30 @@ std::string timeline_svg(const run_record& x) {
     const auto known =
       std::find_if(x.trainers.begin(), x.trainers.end(),
                    [n = row.trainer](const auto& t) { return t.number == n; });
-    body += svg_text(margin, y + 11, lane_text(row.trainer, row.lane), 12);
+    body += svg_text(svg_margin, y + 11, lane_text(row.trainer, row.lane), 12);
     if (known != x.trainers.end() && row.lane == 0) {
       const bool lost = !known->lost.empty();
       const auto text = lost ? "lost: " + known->lost : known->name;
       body += "<g>" + svg_tooltip({known->name, known->device, known->lost})
-              + svg_text(margin, y + 24, fit_pixels(text, names_width - 10, 10),
-                         10, lost ? "fill=\"#b00020\"" : "fill=\"#666666\"")
+              + svg_text(svg_margin, y + 24,
+                         fit_pixels(text, names_width - 10, 10), 10,
+                         lost ? "fill=\"#b00020\"" : "fill=\"#666666\"")
               + "</g>\n";
     }
-    body += svg_text(left + plot_width + 10, y + 17,
+    body += svg_text(left + bars_width + 10, y + 17,
                      percent(busy_seconds[row], last), 12);
   }
   const auto stages = index_stages(x);
-  body += "<g transform=\"translate(" + px(margin) + " 0)\">\n";
+  body += "<g transform=\"translate(" + px(svg_margin) + " 0)\">\n";
   for (const auto* busy : bars)
     body += draw(*busy, row_y[lane_of(*busy)], scale, stages);
   body += "</g>\n";
   double y = bottom + 6;
   for (const auto& note : notes) {
-    body += svg_text(margin, y + 12, note, 12, "fill=\"#666666\"");
+    body += svg_text(svg_margin, y + 12, note, 12, "fill=\"#666666\"");
     y += 18;
   }
-  return svg_open(left + plot_width + 60 + margin, y + 16, "Hippo timeline")
+  return svg_open(left + bars_width + 60 + svg_margin, y + 16, "Hippo timeline")
          + body + "</svg>\n";
 }
 

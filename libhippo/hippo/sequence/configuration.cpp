@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 
 namespace hippo {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <utility>
 
-#include "hippo/core/nearest.hpp"
+#include "hippo/base/nearest.hpp"
 #include "hippo/sequence/canonical_form.hpp"
 #include "hippo/sequence/family/argument.hpp"
 #include "hippo/sequence/family/constant.hpp"

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "hippo/core/types.hpp"
+#include "hippo/base/types.hpp"
 #include "hippo/sequence/sequence.hpp"
 
 namespace hippo {

@@ -8,7 +8,7 @@
 #include <numbers>
 #include <utility>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/sequence/line.hpp"
 
 namespace hippo {

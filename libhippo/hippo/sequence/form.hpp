@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "hippo/core/types.hpp"
+#include "hippo/base/types.hpp"
 
 namespace hippo {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <string>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 
 namespace hippo {
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "hippo/core/types.hpp"
+#include "hippo/base/types.hpp"
 
 namespace hippo {
 

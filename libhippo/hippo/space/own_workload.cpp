@@ -9,10 +9,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/space/value_reader.hpp"
-#include "hippo/train/descriptor.hpp"
 
 namespace hippo {
 

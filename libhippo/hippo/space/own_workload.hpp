@@ -3,10 +3,10 @@
 #include <string>
 #include <vector>
 
-#include "hippo/code/study_code.hpp"
-#include "hippo/plan/workload_spec.hpp"
-#include "hippo/space/diagnostic.hpp"
-#include "hippo/space/document.hpp"
+#include "hippo/model/code/study_code.hpp"
+#include "hippo/model/workload_spec.hpp"
+#include "hippo/yaml/diagnostic.hpp"
+#include "hippo/yaml/document.hpp"
 
 namespace hippo {
 

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
-#include "hippo/core/nearest.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/base/nearest.hpp"
+#include "hippo/base/number.hpp"
 
 namespace hippo {
 

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/space/diagnostic.hpp"
 #include "hippo/space/space_node.hpp"
+#include "hippo/yaml/diagnostic.hpp"
 
 namespace hippo {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
-#include "hippo/core/number.hpp"
-#include "hippo/core/portable_math.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/base/portable_math.hpp"
 
 namespace hippo {
 

@@ -6,9 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/core/number.hpp"
-#include "hippo/core/portable_math.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/base/portable_math.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/product.hpp"
 #include "hippo/space/space_node.hpp"

@@ -8,9 +8,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "hippo/core/limits.hpp"
-#include "hippo/core/nearest.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/base/limits.hpp"
+#include "hippo/base/nearest.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/product.hpp"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "hippo/space/diagnostic.hpp"
 #include "hippo/space/space_node.hpp"
+#include "hippo/yaml/diagnostic.hpp"
 
 namespace hippo {
 

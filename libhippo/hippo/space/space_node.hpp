@@ -10,9 +10,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/space/document.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/space/value_range.hpp"
+#include "hippo/yaml/document.hpp"
 
 namespace hippo {
 

@@ -7,8 +7,8 @@
 #include <set>
 #include <utility>
 
-#include "hippo/core/hash.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/product.hpp"
 #include "hippo/space/range_reader.hpp"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <set>
 
-#include "hippo/space/diagnostic.hpp"
 #include "hippo/space/space_node.hpp"
+#include "hippo/yaml/diagnostic.hpp"
 
 namespace hippo {
 

@@ -8,18 +8,18 @@
 #include <system_error>
 #include <utility>
 
-#include "hippo/core/limits.hpp"
-#include "hippo/core/name.hpp"
-#include "hippo/core/nearest.hpp"
-#include "hippo/core/number.hpp"
-#include "hippo/core/span_text.hpp"
-#include "hippo/core/utf8.hpp"
+#include "hippo/base/limits.hpp"
+#include "hippo/base/name.hpp"
+#include "hippo/base/nearest.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/base/span_text.hpp"
+#include "hippo/base/utf8.hpp"
 #include "hippo/sequence/family.hpp"
-#include "hippo/space/diagnostic.hpp"
-#include "hippo/space/document.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/space/space_reader.hpp"
 #include "hippo/space/value_reader.hpp"
+#include "hippo/yaml/diagnostic.hpp"
+#include "hippo/yaml/document.hpp"
 
 namespace hippo {
 

@@ -12,16 +12,16 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/error.hpp"
-#include "hippo/core/length_name.hpp"
-#include "hippo/core/limits.hpp"
-#include "hippo/core/name.hpp"
-#include "hippo/pareto/goals.hpp"
-#include "hippo/plan/workload_spec.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/base/length_name.hpp"
+#include "hippo/base/limits.hpp"
+#include "hippo/base/name.hpp"
+#include "hippo/model/goals.hpp"
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/model/workload_spec.hpp"
 #include "hippo/sequence/sequence.hpp"
-#include "hippo/space/diagnostic.hpp"
-#include "hippo/space/mark.hpp"
-#include "hippo/train/descriptor.hpp"
+#include "hippo/yaml/diagnostic.hpp"
+#include "hippo/yaml/mark.hpp"
 
 namespace hippo {
 

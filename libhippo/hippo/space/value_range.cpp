@@ -8,8 +8,8 @@
 #include <cassert>
 #include <cmath>
 
-#include "hippo/core/number.hpp"
-#include "hippo/core/portable_math.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/base/portable_math.hpp"
 
 namespace hippo {
 

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 
 namespace hippo {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/types.hpp"
-#include "hippo/space/diagnostic.hpp"
-#include "hippo/space/document.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/yaml/diagnostic.hpp"
+#include "hippo/yaml/document.hpp"
 
 namespace hippo {
 

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "hippo/core/choice.hpp"
-#include "hippo/core/error.hpp"
+#include "hippo/base/choice.hpp"
+#include "hippo/base/error.hpp"
 
 namespace hippo {
 

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/code/study_code.hpp"
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/model/code/study_code.hpp"
 
 namespace hippo {
 

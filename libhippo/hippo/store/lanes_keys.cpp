@@ -10,7 +10,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 
 namespace hippo {
 

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/limits.hpp"
+#include "hippo/base/limits.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/sql_rows.hpp"
 #include "hippo/store/state_rows.hpp"
-#include "hippo/wire/codec.hpp"
 
 namespace hippo {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <variant>
 
-#include "hippo/core/error.hpp"
-#include "hippo/store/records.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/records.hpp"
 #include "hippo/store/sqlite.hpp"
 
 namespace hippo {

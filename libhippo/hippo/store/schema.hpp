@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/store/sqlite.hpp"
 
 namespace hippo {

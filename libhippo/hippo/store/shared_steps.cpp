@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/types.hpp"
-#include "hippo/store/records.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/model/records.hpp"
 
 namespace hippo {
 

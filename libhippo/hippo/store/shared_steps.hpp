@@ -1,6 +1,6 @@
 #pragma once
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/store/sqlite.hpp"
 
 namespace hippo {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/store/sqlite.hpp"
 
 namespace hippo {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <utility>
 
-#include "hippo/core/error.hpp"
-#include "hippo/core/ids.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/base/ids.hpp"
 
 struct sqlite3;
 struct sqlite3_stmt;

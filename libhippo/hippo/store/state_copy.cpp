@@ -13,11 +13,11 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/store/folder_lock.hpp"
 #include "hippo/store/state_database.hpp"
 #include "hippo/store/state_reader.hpp"
-#include "hippo/train/checkpoint_file.hpp"
 
 namespace hippo {
 

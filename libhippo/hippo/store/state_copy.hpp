@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "hippo/core/error.hpp"
-#include "hippo/plan/lease.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/lease.hpp"
 
 namespace hippo {
 

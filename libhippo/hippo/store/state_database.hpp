@@ -4,7 +4,7 @@
 #include <string>
 #include <system_error>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/store/sqlite.hpp"
 
 // What the reader and the writer of a state folder have in common.

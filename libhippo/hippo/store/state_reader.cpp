@@ -9,14 +9,14 @@
 #include <system_error>
 #include <utility>
 
-#include "hippo/core/nearest.hpp"
-#include "hippo/core/utf8.hpp"
+#include "hippo/base/nearest.hpp"
+#include "hippo/base/utf8.hpp"
+#include "hippo/net/wire/codec.hpp"
 #include "hippo/store/plan_parts.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/sql_rows.hpp"
 #include "hippo/store/state_database.hpp"
 #include "hippo/store/state_rows.hpp"
-#include "hippo/wire/codec.hpp"
 
 namespace hippo {
 

@@ -10,9 +10,9 @@
 #include <variant>
 #include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/records.hpp"
 #include "hippo/store/plan_parts.hpp"
-#include "hippo/store/records.hpp"
 #include "hippo/store/sqlite.hpp"
 
 namespace hippo {

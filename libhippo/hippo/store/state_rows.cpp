@@ -6,10 +6,10 @@
 #include <string_view>
 #include <utility>
 
-#include "hippo/core/limits.hpp"
-#include "hippo/core/name.hpp"
-#include "hippo/core/trial_result.hpp"
-#include "hippo/core/utf8.hpp"
+#include "hippo/base/limits.hpp"
+#include "hippo/base/name.hpp"
+#include "hippo/base/trial_result.hpp"
+#include "hippo/base/utf8.hpp"
 #include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/state_database.hpp"

@@ -6,11 +6,11 @@
 #include <system_error>
 #include <utility>
 
+#include "hippo/net/wire/codec.hpp"
 #include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/state_database.hpp"
 #include "hippo/store/state_rows.hpp"
-#include "hippo/wire/codec.hpp"
 
 namespace hippo {
 

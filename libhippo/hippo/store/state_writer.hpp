@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/records.hpp"
 #include "hippo/store/folder_lock.hpp"
-#include "hippo/store/records.hpp"
 #include "hippo/store/sqlite.hpp"
 #include "hippo/store/state_reader.hpp"
 

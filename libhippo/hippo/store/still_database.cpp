@@ -7,7 +7,7 @@
 
 #include <sys/stat.h>
 
-#include "hippo/core/scratch_folder.hpp"
+#include "hippo/base/scratch_folder.hpp"
 
 namespace hippo {
 

@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "hippo/core/error.hpp"
-#include "hippo/core/scratch_folder.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/base/scratch_folder.hpp"
 
 namespace hippo {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/error.hpp"
-#include "hippo/store/records.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/records.hpp"
 
 namespace hippo {
 

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "hippo/core/error.hpp"
-#include "hippo/core/ids.hpp"
-#include "hippo/core/types.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/base/ids.hpp"
+#include "hippo/base/types.hpp"
 
 namespace hippo {
 

@@ -10,7 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 
 namespace hippo {
 

@@ -5,9 +5,9 @@
 #include <string>
 #include <utility>
 
-#include "hippo/core/error.hpp"
-#include "hippo/core/ids.hpp"
-#include "hippo/train/file_descriptor.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/base/file_descriptor.hpp"
+#include "hippo/base/ids.hpp"
 
 namespace hippo {
 

@@ -4,9 +4,9 @@
 #include <functional>
 #include <string>
 
-#include "hippo/core/types.hpp"
-#include "hippo/plan/lease.hpp"
-#include "hippo/store/records.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/model/lease.hpp"
+#include "hippo/model/records.hpp"
 
 namespace hippo {
 

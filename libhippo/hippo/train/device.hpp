@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 

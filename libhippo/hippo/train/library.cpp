@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 
 namespace hippo {
 

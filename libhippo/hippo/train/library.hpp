@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {

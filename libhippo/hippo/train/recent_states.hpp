@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "hippo/plan/lease.hpp"
+#include "hippo/model/lease.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {

@@ -6,9 +6,9 @@
 #include <new>
 #include <utility>
 
-#include "hippo/core/name.hpp"
-#include "hippo/core/number.hpp"
-#include "hippo/core/utf8.hpp"
+#include "hippo/base/name.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/base/utf8.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "hippo/train/stop_queue.hpp"
 

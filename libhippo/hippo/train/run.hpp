@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "hippo/plan/lease.hpp"
+#include "hippo/checkpoint/checkpoint_store.hpp"
+#include "hippo/model/lease.hpp"
 #include "hippo/train/call_watch.hpp"
-#include "hippo/train/checkpoint_store.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 

@@ -11,8 +11,8 @@
 #include <string>
 #include <thread>
 
-#include "hippo/plan/lease.hpp"
-#include "hippo/train/checkpoint_file.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/model/lease.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hippo/core/nearest.hpp"
+#include "hippo/base/nearest.hpp"
 
 namespace hippo {
 

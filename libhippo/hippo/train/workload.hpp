@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/core/error.hpp"
-#include "hippo/plan/workload_size.hpp"
+#include "hippo/base/error.hpp"
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/model/workload_size.hpp"
 #include "hippo/sequence/configuration.hpp"
-#include "hippo/train/descriptor.hpp"
 
 namespace hippo {
 

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
-#include "hippo/core/limits.hpp"
-#include "hippo/core/number.hpp"
+#include "hippo/base/limits.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/sequence/family/curve.hpp"
 
 namespace hippo::family {

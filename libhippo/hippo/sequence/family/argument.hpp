@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "hippo/core/types.hpp"
+#include "hippo/base/types.hpp"
 #include "hippo/sequence/family.hpp"
 
 namespace hippo::family {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <string>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/sequence/family/curve.hpp"
 
 namespace hippo::family {

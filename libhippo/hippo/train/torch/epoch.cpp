@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "hippo/core/number.hpp"
+#include "hippo/base/number.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {

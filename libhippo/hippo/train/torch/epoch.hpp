@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/plan/workload_spec.hpp"
+#include "hippo/model/workload_spec.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "hippo/plan/workload_spec.hpp"
+#include "hippo/model/workload_spec.hpp"
 
 namespace hippo {
 

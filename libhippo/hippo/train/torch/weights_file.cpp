@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "hippo/core/whole_file.hpp"
+#include "hippo/base/whole_file.hpp"
 
 namespace hippo {
 

@@ -18,7 +18,7 @@
 #include <tuple>
 #include <vector>
 
-#include "hippo/core/hash.hpp"
+#include "hippo/base/hash.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "hippo/core/error.hpp"
+#include "hippo/base/error.hpp"
 #include "hippo/train/torch/cuda/kernels.h"
 
 namespace hippo {

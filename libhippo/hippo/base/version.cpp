@@ -1,0 +1,7 @@
+#include "hippo/base/version.hpp"
+
+namespace hippo {
+
+const char* version() noexcept { return HIPPO_VERSION; }
+
+} // namespace hippo

@@ -1,0 +1,23 @@
+#include "hippo/checkpoint/checkpoint_store.hpp"
+
+#include <utility>
+
+namespace hippo {
+
+folder_store::folder_store(std::string folder) : folder_(std::move(folder)) {}
+
+expected<std::string> folder_store::read(const checkpoint& x) {
+  return read_checkpoint(folder_, x);
+}
+
+expected<checkpoint> folder_store::write(const std::string& name,
+                                         const std::string& bytes,
+                                         durability how) {
+  return write_checkpoint(folder_, name, bytes, how);
+}
+
+std::unique_ptr<checkpoint_store> folder_of(const lease& x) {
+  return std::make_unique<folder_store>(x.folder);
+}
+
+} // namespace hippo

@@ -1,0 +1,179 @@
+#include "hippo/checkpoint/object_store/curl_http.hpp"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <new>
+
+namespace hippo {
+
+namespace {
+
+/// Where systems keep the certificates that they trust: libcurl knows but the
+/// place of the system that it was built on.
+std::string trusted_certificates() {
+  for (const char* name : {"AWS_CA_BUNDLE", "SSL_CERT_FILE"})
+    if (const char* path = std::getenv(name); path != nullptr && *path != 0)
+      return path;
+  for (const char* path :
+       {"/etc/ssl/certs/ca-certificates.crt",
+        "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
+        "/etc/ssl/cert.pem"}) {
+    std::error_code ignored;
+    if (std::filesystem::exists(path, ignored))
+      return path;
+  }
+  return {};
+}
+
+/// What goes and comes while a request is carried.
+struct exchange {
+  const http_request& request;
+  http_answer& answer;
+  std::size_t sent = 0;
+  bool is_too_long = false;
+};
+
+std::size_t send(char* to, std::size_t size, std::size_t n, void* data) {
+  auto& x = *static_cast<exchange*>(data);
+  const auto part = std::min(size * n, x.request.body.size() - x.sent);
+  std::memcpy(to, x.request.body.data() + x.sent, part);
+  x.sent += part;
+  return part;
+}
+
+int rewind(void* data, curl_off_t offset, int origin) {
+  auto& x = *static_cast<exchange*>(data);
+  if (origin != SEEK_SET || offset < 0
+      || static_cast<std::size_t>(offset) > x.request.body.size())
+    return CURL_SEEKFUNC_FAIL;
+  x.sent = static_cast<std::size_t>(offset);
+  return CURL_SEEKFUNC_OK;
+}
+
+std::size_t receive(char* from, std::size_t size, std::size_t n, void* data) {
+  auto& x = *static_cast<exchange*>(data);
+  const auto part = size * n;
+  if (x.answer.body.size() + part > x.request.answer_bytes_max) {
+    x.is_too_long = true;
+    return 0;
+  }
+  x.answer.body.append(from, part);
+  return part;
+}
+
+std::size_t receive_header(char* from, std::size_t size, std::size_t n,
+                           void* data) {
+  auto& x = *static_cast<exchange*>(data);
+  std::string_view line{from, size * n};
+  if (line.starts_with("HTTP/"))
+    x.answer.headers.clear(); // of another answer, such as 100
+  const auto colon = line.find(':');
+  if (colon == line.npos)
+    return line.size();
+  std::string name{line.substr(0, colon)};
+  std::ranges::transform(name, name.begin(), [](unsigned char c) {
+    return static_cast<char>(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+  });
+  auto value = line.substr(colon + 1);
+  const auto begin = value.find_first_not_of(" \t");
+  const auto end = value.find_last_not_of(" \t\r\n");
+  if (begin != value.npos)
+    value = value.substr(begin, end - begin + 1);
+  x.answer.headers[name] = begin == value.npos ? "" : std::string{value};
+  return line.size();
+}
+
+} // namespace
+
+struct curl_http::state {
+  CURL* easy = nullptr;
+  std::string certificates;
+  std::array<char, CURL_ERROR_SIZE> why{};
+};
+
+curl_http::curl_http() : state_(std::make_unique<state>()) {
+  static const auto is_ready = ::curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (is_ready != CURLE_OK || !(state_->easy = ::curl_easy_init()))
+    throw std::bad_alloc{};
+  state_->certificates = trusted_certificates();
+}
+
+curl_http::~curl_http() { ::curl_easy_cleanup(state_->easy); }
+
+http_answer curl_http::perform(const http_request& x) {
+  http_answer result;
+  exchange now{x, result};
+  auto* const easy = state_->easy;
+  ::curl_easy_reset(easy); // its connections stay
+  const auto set = [easy](CURLoption name, auto value) {
+    ::curl_easy_setopt(easy, name, value);
+  };
+  curl_slist* headers = nullptr;
+  const auto add = [&headers](const std::string& line) {
+    if (auto* const longer = ::curl_slist_append(headers, line.c_str()))
+      headers = longer;
+  };
+  for (const auto& line : x.headers)
+    add(line);
+  // No "Expect:" to keep libcurl from asking first before it sends much: its
+  // 7.88 would sign that header and not send it.
+  state_->why[0] = 0;
+  set(CURLOPT_URL, x.url.c_str());
+  set(CURLOPT_PROTOCOLS_STR, "http,https");
+  set(CURLOPT_ERRORBUFFER, state_->why.data());
+  set(CURLOPT_NOSIGNAL, 1L);
+  set(CURLOPT_CONNECTTIMEOUT, static_cast<long>(x.connect_max.count()));
+  set(CURLOPT_LOW_SPEED_LIMIT, 1L);
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(x.silence_max.count()));
+  if (!state_->certificates.empty())
+    set(CURLOPT_CAINFO, state_->certificates.c_str());
+  if (!x.through_proxy)
+    set(CURLOPT_NOPROXY, "*");
+  if (x.method == "PUT") {
+    set(CURLOPT_UPLOAD, 1L);
+    set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(x.body.size()));
+    set(CURLOPT_READFUNCTION, send);
+    set(CURLOPT_READDATA, &now);
+    set(CURLOPT_SEEKFUNCTION, rewind);
+    set(CURLOPT_SEEKDATA, &now);
+    set(CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
+  } else if (x.method == "POST") {
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(x.body.size()));
+    set(CURLOPT_POSTFIELDS, x.body.empty() ? "" : x.body.data());
+  } else if (x.method != "GET") {
+    set(CURLOPT_CUSTOMREQUEST, x.method.c_str());
+  }
+  set(CURLOPT_BUFFERSIZE, 512L << 10);
+  set(CURLOPT_WRITEFUNCTION, receive);
+  set(CURLOPT_WRITEDATA, &now);
+  set(CURLOPT_HEADERFUNCTION, receive_header);
+  set(CURLOPT_HEADERDATA, &now);
+  std::string scheme;
+  if (x.sign) {
+    scheme = "aws:amz:" + x.sign->region + ":s3";
+    set(CURLOPT_AWS_SIGV4, scheme.c_str());
+    set(CURLOPT_USERNAME, x.sign->by.id.c_str());
+    set(CURLOPT_PASSWORD, x.sign->by.secret.c_str());
+    if (!x.sign->by.session.empty())
+      add("x-amz-security-token: " + x.sign->by.session);
+  }
+  set(CURLOPT_HTTPHEADER, headers);
+  const auto code = ::curl_easy_perform(easy);
+  if (code == CURLE_OK) {
+    ::curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &result.status);
+  } else {
+    result.trouble = now.is_too_long          ? "the answer is too long"
+                     : state_->why[0] != 0 ? std::string{state_->why.data()}
+                                           : ::curl_easy_strerror(code);
+  }
+  ::curl_slist_free_all(headers);
+  return result;
+}
+
+} // namespace hippo

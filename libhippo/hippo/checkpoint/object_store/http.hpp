@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hippo/checkpoint/object_store/credentials.hpp"
+
+namespace hippo {
+
+/// A request of HTTP.
+struct http_request {
+  std::string method = "GET";
+  std::string url; ///< encoded; what is asked for (`?a=&b=`) in order
+  std::vector<std::string> headers; ///< `name: value`
+  std::string_view body{};          ///< outlives the request
+  /// Signs it by AWS Signature Version 4 for service `s3`; nothing: not.
+  struct signature {
+    std::string region;
+    aws_credentials by;
+  };
+  std::optional<signature> sign{};
+  std::uint64_t answer_bytes_max = 1 << 20; ///< a longer answer is a failure
+  /// How long nothing may come or go.
+  std::chrono::seconds silence_max{30};
+  std::chrono::seconds connect_max{10};
+  bool through_proxy = true; ///< if the environment names one
+};
+
+/// What came of it.
+struct http_answer {
+  long status = 0;     ///< 0: there is no answer
+  std::string trouble; ///< why there is none
+  std::map<std::string, std::string> headers; ///< by name in lower case
+  std::string body;
+};
+
+/// Who carries requests. Calls block. Not thread-safe.
+class http {
+public:
+  virtual ~http() = default;
+  virtual http_answer perform(const http_request& x) = 0;
+};
+
+} // namespace hippo

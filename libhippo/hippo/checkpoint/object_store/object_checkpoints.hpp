@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "hippo/checkpoint/checkpoint_store.hpp"
+#include "hippo/checkpoint/object_store/object_client.hpp"
+
+namespace hippo {
+
+/// The checkpoints of a workload in an object store. What the service left
+/// itself (all that is not named by `checkpoint_name`), and checkpoints of
+/// before there was one, are behind it.
+class object_checkpoints final : public checkpoint_store {
+public:
+  /// @param reads of the service's place in the store
+  /// @param writes of the same place
+  /// @param folder name of the workload's folder there
+  /// REQUIRES: `reads` and `writes` outlive `*this`.
+  object_checkpoints(object_client& reads, object_client& writes,
+                     std::string folder,
+                     std::unique_ptr<checkpoint_store> behind);
+
+  /// @returns as of `checkpoint_store`; a store that cannot be reached, refuses
+  ///          or has trouble is `errc::io_failed`
+  expected<std::string> read(const checkpoint& x) override;
+  /// It is as durable as the store is.
+  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+                             durability how = durability::synced) override;
+
+private:
+  object_client& reads_;
+  object_client& writes_;
+  const std::string folder_;
+  const std::unique_ptr<checkpoint_store> behind_;
+};
+
+} // namespace hippo

@@ -1,7 +1,0 @@
-#include "hippo/core/version.hpp"
-
-namespace hippo {
-
-const char* version() noexcept { return HIPPO_VERSION; }
-
-} // namespace hippo

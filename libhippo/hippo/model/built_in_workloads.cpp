@@ -1,0 +1,400 @@
+// The catalogue of the workloads that come with Hippo.
+
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hippo/base/number.hpp"
+#include "hippo/model/workload_descriptor.hpp"
+
+namespace hippo {
+
+namespace {
+
+parameter_descriptor number(std::string name, double fallback, double min,
+                            double max, std::string meaning) {
+  parameter_descriptor x;
+  x.name = std::move(name);
+  x.fallback = fallback;
+  x.min = min;
+  x.max = max;
+  x.meaning = std::move(meaning);
+  return x;
+}
+
+parameter_descriptor integer(std::string name, double fallback, double min,
+                             double max, std::string meaning) {
+  auto x = number(std::move(name), fallback, min, max, std::move(meaning));
+  x.integer = true;
+  return x;
+}
+
+parameter_descriptor words(std::string name, std::vector<std::string> allowed,
+                           std::string fallback, std::string meaning) {
+  parameter_descriptor x;
+  x.name = std::move(name);
+  x.fallback = std::move(fallback);
+  x.words = std::move(allowed);
+  x.meaning = std::move(meaning);
+  return x;
+}
+
+/// A text that may be anything.
+parameter_descriptor text(std::string name, std::string fallback,
+                          std::string meaning) {
+  return words(std::move(name), {}, std::move(fallback), std::move(meaning));
+}
+
+/// It may be 0: schedules begin and end there.
+parameter_descriptor learning_rate(double fallback) {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  return number("lr", fallback, 0, infinity, "learning rate");
+}
+
+/// @param meaning what an iteration holds
+parameter_descriptor batch_size(double fallback, double max,
+                                std::string meaning) {
+  auto x = integer("batch_size", fallback, 1, max, std::move(meaning));
+  x.max_option = "data.train";
+  x.affects_speed = true;
+  return x;
+}
+
+parameter_descriptor optimizer(std::string fallback) {
+  auto x = words("optimizer", {"adamw", "sgd"}, std::move(fallback),
+                 "update rule; a change of it starts its state afresh");
+  x.affects_speed = true;
+  return x;
+}
+
+/// A number of `[0, 1)`.
+parameter_descriptor fraction(std::string name, double fallback,
+                              std::string meaning) {
+  auto x = number(std::move(name), fallback, 0, 1, std::move(meaning));
+  x.max_excluded = true;
+  return x;
+}
+
+/// In which numbers a network multiplies. The default is a part of the keys of
+/// studies that are stored: with another one they would begin anew.
+parameter_descriptor precision() {
+  return words("precision", {"float32", "tf32", "bfloat16", "float16"},
+               "float32",
+               "numbers that are multiplied; weights and losses are float32 in "
+               "any case, tf32 is float32 on a CPU, float16 needs a GPU");
+}
+
+/// With which of a CPU's instructions a network is computed.
+parameter_descriptor numerics_option() {
+  return words("numerics", {"native", "portable"}, "native",
+               "instructions of CPUs: all that the CPU has, or those of AVX2 "
+               "alone, which give the same bits on more machines; no matter on "
+               "GPUs");
+}
+
+/// The images of a data set's training files.
+struct images_descriptor {
+  std::string folder;  ///< where the files are by default
+  std::string meaning; ///< of the option that names it
+  double count;        ///< of images, at the most
+  double training;     ///< of them trained on by default
+  double validation;   ///< of them measured on by default
+  std::string classes; ///< how many there are
+  std::string training_part;   ///< which ones are trained on
+  std::string validation_part; ///< which ones are measured on
+};
+
+/// Adds which images of one set of `x.count` are used.
+images_descriptor of_one_set(images_descriptor x) {
+  const auto count = to_text(x.count);
+  x.training_part = "the first of the " + count;
+  x.validation_part =
+    "the last of the " + count + "; with data.train at most " + count;
+  return x;
+}
+
+std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
+  return {
+    text("data.folder", x.folder, x.meaning),
+    integer("data.train", x.training, 1, x.count,
+            "images to train on: " + x.training_part),
+    integer("data.validation", x.validation, 1, x.count,
+            "images to measure on: " + x.validation_part),
+    numerics_option(),
+    precision(),
+    integer("seed", 1, 0, 999999999999,
+            "decides initial weights, data order, augmentation and dropout"),
+  };
+}
+
+/// What workloads of images train with unless a study says otherwise.
+struct training_defaults {
+  double lr, batch_size, weight_decay, dropout;
+};
+
+std::vector<parameter_descriptor>
+training_hyper_parameters(const training_defaults& defaults,
+                          const images_descriptor& images) {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  return {
+    learning_rate(defaults.lr),
+    batch_size(defaults.batch_size, images.count,
+               "images of an iteration; at most data.train"),
+    optimizer("sgd"),
+    fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
+    integer("nesterov", 0, 0, 1, "1: sgd looks ahead (Nesterov)"),
+    fraction("beta2", 0.999, "decay of adamw's second moment"),
+    number("weight_decay", defaults.weight_decay, 0, infinity,
+           "L2 penalty of sgd, decoupled decay of adamw"),
+    fraction("dropout", defaults.dropout, "share of activations dropped"),
+    fraction("label_smoothing", 0, "share of a label spread over all classes"),
+  };
+}
+
+/// Appends the hyper-parameters of augmentation.
+/// @param crop the default of the largest shift
+void add_augmentation(workload_descriptor& x, double crop, double crop_max) {
+  x.hyper_parameters.push_back(
+    integer("crop", crop, 0, crop_max,
+            "largest random shift in pixels (random crop of an image padded by "
+            "as much)"));
+  x.hyper_parameters.push_back(
+    number("flip", 0.5, 0, 1, "share of images mirrored left to right"));
+}
+
+void add_cutout(workload_descriptor& x, double max) {
+  x.hyper_parameters.push_back(
+    integer("cutout", 0, 0, max,
+            "side of a square in a random place that is taken out, in pixels"));
+}
+
+/// What differs between the workloads that answer questions.
+struct span_defaults {
+  std::string set;
+  double vocabulary = 0;
+  double training = 0;
+  double validation = 0;
+  double length = 0;
+  double stride = 0;
+  double lr = 0;
+};
+
+/// The most windows of an epoch.
+constexpr double most_windows = 1000000;
+
+std::vector<parameter_descriptor> span_options(const span_defaults& x) {
+  return {
+    words("data.set", {"squad", "synthetic"}, x.set,
+          "questions of SQuAD 1.1, or such as are made of random numbers, "
+          "which need no files"),
+    text("data.folder", "/usr/share/datasets/squad",
+         "folder of train-v1.1.json, dev-v1.1.json and vocab.txt"),
+    integer("data.vocabulary", x.vocabulary, 32, 1000000,
+            "tokens that the network knows; vocab.txt may have fewer"),
+    integer("data.train", x.training, 1, most_windows,
+            "windows to train on: the first of the training file"),
+    integer("data.validation", x.validation, 1, most_windows,
+            "questions to measure on: the first of the other file"),
+    integer("data.length", x.length, 16, 512,
+            "tokens of an input, question and window together"),
+    integer("data.stride", x.stride, 1, 512,
+            "tokens from one window of a passage to the next"),
+    text("weights", "",
+         "file of weights to begin with, as exported or by PyTorch; empty: "
+         "random ones"),
+    numerics_option(),
+    precision(),
+    integer("seed", 1, 0, 999999999999,
+            "decides initial weights, data order and dropout"),
+  };
+}
+
+std::vector<parameter_descriptor> span_hyper_parameters(double lr) {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  return {
+    learning_rate(lr),
+    batch_size(32, most_windows, "windows of an iteration; at most data.train"),
+    optimizer("adamw"),
+    fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
+    fraction("beta2", 0.999, "decay of adamw's second moment"),
+    number("weight_decay", 0.01, 0, infinity,
+           "L2 penalty of sgd, decoupled decay of adamw; not of biases and "
+           "normalisations"),
+    fraction("dropout", 0.1, "share of activations and attention dropped"),
+    number("clip", 1, 0, infinity,
+           "largest norm of all gradients together; larger ones are scaled "
+           "down to it; 0: any"),
+  };
+}
+
+/// The version of the workloads below: to be raised with every change of what
+/// they give.
+constexpr const char* built_in_version = "built-in 4";
+
+/// A workload that tells images apart, without augmentation.
+workload_descriptor image_workload(std::string name, std::string meaning,
+                                   const images_descriptor& images,
+                                   const training_defaults& defaults) {
+  workload_descriptor x;
+  x.name = std::move(name);
+  x.version = built_in_version;
+  x.meaning = std::move(meaning);
+  x.metrics = {
+    {"val_accuracy", direction::maximize,
+     "share of validation images that are classified right"},
+    {"val_loss", direction::minimize,
+     "mean cross-entropy over the validation images"},
+    {"train_loss", direction::minimize,
+     "mean training loss over the last epoch; ln " + images.classes
+       + " before the first"},
+  };
+  x.hyper_parameters = training_hyper_parameters(defaults, images);
+  x.options = image_options(images);
+  return x;
+}
+
+workload_descriptor fashion(std::string name, std::string meaning,
+                            bool augments) {
+  auto x =
+    image_workload(std::move(name), std::move(meaning),
+                   of_one_set({"/usr/share/datasets/fashion-mnist",
+                               "folder of the Fashion-MNIST files, plain or "
+                               "gzipped",
+                               60000, 20000, 5000, "10", {}, {}}),
+                   {0.02, 64, 0.0005, 0.1});
+  if (augments)
+    add_augmentation(x, 2, 14);
+  return x;
+}
+
+workload_descriptor cifar(const std::string& network, std::string meaning) {
+  auto x = image_workload(
+    "cifar-" + network, std::move(meaning),
+    of_one_set({"/usr/share/datasets/cifar",
+                "folder in which the archive with the binary files was "
+                "unpacked, or of the files, plain or gzipped; not used by "
+                "synthetic",
+                50000, 45000, 5000, "classes", {}, {}}),
+    {0.1, 128, 0.0001, 0});
+  add_augmentation(x, 4, 16);
+  add_cutout(x, 16);
+  x.options.insert(
+    x.options.begin(),
+    words("data.set", {"cifar10", "cifar100", "synthetic"}, "cifar10",
+          "images; synthetic: 10 classes of made ones, without files"));
+  return x;
+}
+
+/// The smallest side of images in a folder: augmentation moves by less.
+constexpr double smallest_side = 32;
+
+workload_descriptor folder(const std::string& network, std::string meaning) {
+  auto x = image_workload(
+    "folder-" + network, std::move(meaning),
+    {"/usr/share/datasets/imagenette",
+     "folder with train/CLASS/*.jpg and val/CLASS/*.jpg, as ImageNet's", 2e6,
+     9469, 3925, "classes", "so many of train, whatever their class",
+     "so many of val"},
+    {0.1, 64, 0.0001, 0});
+  add_augmentation(x, 4, smallest_side - 1);
+  add_cutout(x, 256);
+  x.options.insert(x.options.begin() + 1,
+                   integer("data.side", 64, smallest_side, 512,
+                           "height and width in pixels to which the square in "
+                           "the middle of an image is scaled"));
+  return x;
+}
+
+workload_descriptor span(std::string name, std::string meaning,
+                         const span_defaults& defaults) {
+  workload_descriptor x;
+  x.name = std::move(name);
+  x.version = built_in_version;
+  x.meaning = std::move(meaning);
+  x.metrics = {
+    {"val_exact", direction::maximize,
+     "share of validation questions answered with just the right words"},
+    {"val_f1", direction::maximize,
+     "F1 of the words of an answer, mean over the validation questions"},
+    {"val_loss", direction::minimize,
+     "mean cross-entropy of begin and end over the validation windows"},
+    {"train_loss", direction::minimize,
+     "mean training loss over the last epoch; ln data.length before the "
+     "first"},
+  };
+  x.hyper_parameters = span_hyper_parameters(defaults.lr);
+  x.options = span_options(defaults);
+  return x;
+}
+
+/// The version of the interface to the processes that train for the next ones.
+constexpr const char* process_version = "process 1";
+
+workload_descriptor open_workload(std::string name, std::string meaning) {
+  workload_descriptor x;
+  x.name = std::move(name);
+  x.version = process_version;
+  x.meaning = std::move(meaning);
+  x.unit = "step";
+  x.open = true;
+  return x;
+}
+
+} // namespace
+
+const std::vector<workload_descriptor>& built_in_workloads() {
+  static const std::vector<workload_descriptor> result{
+    fashion("fashion-mlp",
+            "Fashion-MNIST with two hidden layers of 128; an epoch takes "
+            "seconds",
+            false),
+    fashion("fashion-cnn",
+            "Fashion-MNIST with two 3x3 convolutions, batch normalisation and "
+            "augmentation",
+            true),
+    fashion("fashion-resnet",
+            "Fashion-MNIST with ResNet-20 and augmentation; an epoch takes "
+            "minutes",
+            true),
+    cifar("resnet20", "CIFAR with ResNet-20"),
+    cifar("resnet32", "CIFAR with ResNet-32"),
+    cifar("resnet44", "CIFAR with ResNet-44"),
+    cifar("resnet56", "CIFAR with ResNet-56"),
+    cifar("resnet110", "CIFAR with ResNet-110"),
+    cifar("wrn16-4", "CIFAR with the wide residual network WRN-16-4"),
+    cifar("mobilenetv2", "CIFAR with MobileNetV2"),
+    folder("resnet20", "JPEG files in folders with ResNet-20"),
+    folder("resnet56", "JPEG files in folders with ResNet-56"),
+    folder("wrn16-4", "JPEG files in folders with WRN-16-4"),
+    folder("mobilenetv2", "JPEG files in folders with MobileNetV2"),
+    span("squad-bert-tiny",
+         "questions about passages with a BERT of 2 layers of 128; by default "
+         "without data files",
+         {.set = "synthetic",
+          .vocabulary = 1024,
+          .training = 2000,
+          .validation = 500,
+          .length = 64,
+          .stride = 32,
+          .lr = 0.001}),
+    span("squad-bert-base",
+         "SQuAD 1.1 with BERT-Base (12 layers of 768); an epoch needs a GPU",
+         {.set = "squad",
+          .vocabulary = 30522,
+          .training = 87599,
+          .validation = 10570,
+          .length = 384,
+          .stride = 128,
+          .lr = 0.00005}),
+    open_workload(python_workload, "a Python class that the study brings"),
+    open_workload(command_workload,
+                  "a program that the study names, which answers messages"),
+    open_workload(files_workload,
+                  "a program that the study names, which reads and writes "
+                  "files"),
+  };
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "hippo/base/error.hpp"
+#include "hippo/model/run_record.hpp"
+
+namespace hippo {
+
+/// What a study wants and how good it is, in the form in which it is stored and
+/// told everywhere:
+///
+///     {"goals": [{"metric": "acc", "direction": "maximize"}, ...],
+///      "constraints": ["ms <= 5"],
+///      "points": [{"trial": 3, "step": 9, "values": {"acc": 0.9, ...}}, ...],
+///      "hypervolume": 0.4, "reference": {"acc": 0.1, "ms": 9}}
+///
+/// The last two are null as long as there are none. `points` have `params`
+/// where they were looked up. A value that is not finite is null.
+nlohmann::ordered_json to_json(const goals& wanted, const front_record& x);
+
+/// Reads the same. What is missing or of another kind is an error.
+struct told_front {
+  goals wanted;
+  front_record front;
+
+  [[nodiscard]] bool has_several() const { return wanted.metrics.size() > 1; }
+};
+expected<told_front> front_from_json(const std::string& text);
+
+/// Whether what was told of a study, which may be empty, is of several metrics.
+bool has_several_metrics(const std::string& text);
+
+/// Says it in a few words: `front of 5, hypervolume 0.4213`.
+std::string brief_text(const front_so_far& x);
+
+} // namespace hippo

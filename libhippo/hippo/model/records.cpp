@@ -1,0 +1,58 @@
+#include "hippo/model/records.hpp"
+
+namespace hippo {
+
+const char* to_string(study_phase x) noexcept {
+  switch (x) {
+    case study_phase::running:
+      return "RUNNING";
+    case study_phase::paused:
+      return "PAUSED";
+    case study_phase::stopping:
+      return "STOPPING";
+    case study_phase::complete:
+      return "COMPLETE";
+    case study_phase::failed:
+      return "FAILED";
+    case study_phase::cancelled:
+      return "CANCELLED";
+  }
+  return "UNKNOWN";
+}
+
+bool has_ended(study_phase x) noexcept {
+  return x == study_phase::complete || x == study_phase::failed
+         || x == study_phase::cancelled;
+}
+
+const char* to_string(study_command::verb x) noexcept {
+  switch (x) {
+    case study_command::verb::ask:
+      return "ask";
+    case study_command::verb::train:
+      return "train";
+    case study_command::verb::tell:
+      return "tell";
+    case study_command::verb::close:
+      return "close";
+    case study_command::verb::pause:
+      return "pause";
+    case study_command::verb::resume:
+      return "resume";
+    case study_command::verb::stop:
+      return "stop";
+    case study_command::verb::cancel:
+      return "cancel";
+    case study_command::verb::weight:
+      return "weight";
+    case study_command::verb::widen:
+      return "widen";
+    case study_command::verb::retry:
+      return "retry";
+    case study_command::verb::finish:
+      return "finish";
+  }
+  return "unknown";
+}
+
+} // namespace hippo

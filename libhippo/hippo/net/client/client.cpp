@@ -1,0 +1,538 @@
+#include "hippo/net/client/client.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <future>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include "hippo/base/endpoint.hpp"
+#include "hippo/net/client/connection.hpp"
+#include "hippo/net/client/decode.hpp"
+
+namespace hippo {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+// The service gives no more at once.
+constexpr std::uint32_t trials_per_call = 1000;
+constexpr std::uint32_t events_per_call = 1000;
+
+/// For how long the service is asked to wait for what comes next.
+constexpr std::chrono::milliseconds wait_max = 60s;
+
+std::uint32_t wait_millis(std::chrono::milliseconds x) {
+  return static_cast<std::uint32_t>(std::clamp(x, 0ms, wait_max).count());
+}
+
+/// What a call gives: a `T` or why there is none, for `void` only that.
+template <class T>
+struct answer_of {
+  using type = expected<T>;
+};
+template <>
+struct answer_of<void> {
+  using type = std::optional<error>;
+};
+template <class T>
+using answer_t = typename answer_of<T>::type;
+
+} // namespace
+
+/// Runs the connection's event loop on a thread of its own.
+class client::impl {
+public:
+  impl(const std::string& address, const client_options& options,
+       const transport& secure)
+    : thread_([this, address, options, secure] {
+        serve(address, options, secure);
+      }) {
+    started_.get_future().wait();
+  }
+
+  ~impl() {
+    executor_->executeSync([this] { stop_->fulfill(); });
+    thread_.join();
+  }
+
+  impl(const impl&) = delete;
+  impl& operator=(const impl&) = delete;
+
+  /// Connects.
+  std::optional<error> open() {
+    return blocking<void>([this] { return connection_->open(); });
+  }
+
+  service_summary info() {
+    return executor_->executeSync([this] { return connection_->info(); });
+  }
+
+  /// Makes a call and waits for its answer, of which `send` makes a `T`.
+  template <class T, class Send>
+  answer_t<T> call(repeating again, const Send& send) {
+    return blocking<T>(
+      [this, again, &send] { return connection_->run<T>(again, send); });
+  }
+
+  /// Makes a call in the background; `done` hears how it went, on the loop.
+  template <class T, class Send, class Done>
+  void begin(repeating again, const Send& send, const Done& done) {
+    executor_->executeSync([this, again, &send, &done] {
+      connection_->add(connection_->run<T>(again, send).then(
+        [done](T x) { done(std::move(x)); },
+        [done](kj::Exception&& why) { done(error_of(why)); }));
+    });
+  }
+
+private:
+  /// Runs what returns a promise on the loop, and waits for it.
+  template <class T, class Run>
+  answer_t<T> blocking(const Run& run) {
+    try {
+      if constexpr (std::is_void_v<T>) {
+        executor_->executeSync(run);
+        return std::nullopt;
+      } else {
+        return executor_->executeSync(run);
+      }
+    } catch (const kj::Exception& why) {
+      return error_of(why);
+    }
+  }
+
+  void serve(const std::string& address, const client_options& options,
+             const transport& secure) {
+    auto io = kj::setupAsyncIo();
+    connection here{io.provider->getNetwork(), io.provider->getTimer(),
+                    address, options, secure};
+    auto stop = kj::newPromiseAndFulfiller<void>();
+    stop_ = kj::mv(stop.fulfiller);
+    connection_ = &here;
+    executor_ = kj::getCurrentThreadExecutor().addRef();
+    started_.set_value();
+    stop.promise.wait(io.waitScope);
+  }
+
+  std::promise<void> started_;
+  // Made by the thread before `started_`; all but the executor are its own.
+  kj::Own<const kj::Executor> executor_;
+  kj::Own<kj::PromiseFulfiller<void>> stop_;
+  connection* connection_ = nullptr;
+  std::thread thread_;
+};
+
+// -- client -------------------------------------------------------------------
+
+bool has_ended(const study_summary& x) noexcept {
+  return x.state == "COMPLETE" || x.state == "FAILED" || x.state == "CANCELLED";
+}
+
+expected<client> client::connect(const std::string& address,
+                                 client_options options) {
+  if (!is_local_socket(address))
+    if (const auto at = parse_endpoint(address); !at)
+      return at.failure();
+  const auto secure = make_transport(options);
+  if (!secure)
+    return secure.failure();
+  const auto x = std::make_shared<impl>(address, options, *secure);
+  if (const auto why = x->open())
+    return find_refusal(address, options).value_or(*why);
+  return client{x};
+}
+
+service_summary client::service() const {
+  return impl_->info();
+}
+
+expected<submitted_study> client::submit(const std::string& text,
+                                         const std::string& name) {
+  return impl_->call<submitted_study>(repeating::no, [&](session& x) {
+    auto request = x.service().submitRequest();
+    request.setText(text);
+    request.setName(name);
+    return request.send().then([](auto&& answer) {
+      submitted_study result;
+      result.id = answer.getId();
+      for (const auto warning : answer.getWarnings())
+        result.warnings.emplace_back(warning);
+      for (const auto note : answer.getNotes())
+        result.notes.emplace_back(note);
+      return result;
+    });
+  });
+}
+
+expected<study_handle> client::study(const std::string& id_or_name) {
+  const auto id
+    = impl_->call<std::uint64_t>(repeating::yes, [&](session& x) {
+        auto request = x.service().studyRequest();
+        request.setIdOrName(id_or_name);
+        return request.send().then(
+          [](auto&& answer) -> std::uint64_t { return answer.getId(); });
+      });
+  if (!id)
+    return id.failure();
+  return study_handle{impl_, *id};
+}
+
+expected<std::vector<study_summary>> client::studies() {
+  return impl_->call<std::vector<study_summary>>(
+    repeating::yes, [](session& x) {
+      return x.service().listRequest().send().then(
+        [](auto&& answer) { return decode_all(answer.getStudies()); });
+    });
+}
+
+expected<std::vector<trainer_summary>> client::trainers() {
+  return impl_->call<std::vector<trainer_summary>>(
+    repeating::yes, [](session& x) {
+      return x.service().trainersRequest().send().then(
+        [](auto&& answer) { return decode_all(answer.getTrainers()); });
+    });
+}
+
+expected<std::string> client::preview(const std::string& text,
+                                      const std::string& name) {
+  return impl_->call<std::string>(repeating::yes, [&](session& x) {
+    auto request = x.service().previewRequest();
+    request.setText(text);
+    request.setName(name);
+    return request.send().then(
+      [](auto&& answer) -> std::string { return answer.getJson(); });
+  });
+}
+
+expected<std::string> client::timings() {
+  return impl_->call<std::string>(repeating::yes, [](session& x) {
+    return x.service().timingsRequest().send().then(
+      [](auto&& answer) -> std::string { return answer.getJson(); });
+  });
+}
+
+expected<log_part> client::logs(std::uint64_t after) {
+  return impl_->call<log_part>(repeating::yes, [after](session& x) {
+    auto request = x.service().logsRequest();
+    request.setAfter(after);
+    return request.send().then([](auto&& answer) {
+      return log_part{answer.getText(), answer.getNext()};
+    });
+  });
+}
+
+// -- study_handle -------------------------------------------------------------
+
+/// Answers to `start` that nobody has taken yet.
+struct study_handle::answers {
+  std::mutex mutex;
+  std::condition_variable came;
+  std::deque<expected<trained_trial>> list;
+  std::size_t in_flight = 0; ///< whose answer nobody waits for yet
+};
+
+study_handle::study_handle(std::shared_ptr<client::impl> x, std::uint64_t id)
+  : impl_(std::move(x)), answers_(std::make_shared<answers>()), id_(id) {}
+
+expected<study_description> study_handle::describe() {
+  return impl_->call<study_description>(
+    repeating::yes, [this](session& x) {
+      return x.study(id_).describeRequest().send().then([](auto&& answer) {
+        return study_description{decode(answer.getInfo()), answer.getText()};
+      });
+    });
+}
+
+expected<std::vector<trial_summary>>
+study_handle::trials(std::uint64_t first) {
+  std::vector<trial_summary> result;
+  for (;;) {
+    auto page = impl_->call<std::vector<trial_summary>>(
+      repeating::yes, [&](session& x) {
+        auto request = x.study(id_).trialsRequest();
+        request.setFirst(result.empty() ? first : result.back().trial + 1);
+        request.setMost(trials_per_call);
+        return request.send().then(
+          [](auto&& answer) { return decode_all(answer.getTrials()); });
+      });
+    if (!page)
+      return page.failure();
+    // One may be shorter than was asked for: it has a limit in bytes, too.
+    if (page->empty())
+      return result;
+    std::move(page->begin(), page->end(), std::back_inserter(result));
+  }
+}
+
+expected<trial_summary> study_handle::best() {
+  return impl_->call<trial_summary>(repeating::yes, [this](session& x) {
+    return x.study(id_).bestRequest().send().then(
+      [](auto&& answer) { return decode(answer.getTrial()); });
+  });
+}
+
+std::optional<error>
+study_handle::follow(std::uint64_t after,
+                     const std::function<bool(const study_event&)>& hear) {
+  struct page {
+    std::vector<study_event> events;
+    std::uint64_t next = 0;
+    bool ended = false;
+  };
+  for (;;) {
+    const auto x = impl_->call<page>(repeating::yes, [&](session& y) {
+      auto request = y.study(id_).eventsRequest();
+      request.setAfter(after);
+      request.setMost(events_per_call);
+      request.setWaitMillis(wait_millis(wait_max));
+      return request.send().then([](auto&& answer) {
+        return page{decode_all(answer.getEvents()), answer.getNext(),
+                    answer.getEnded()};
+      });
+    });
+    if (!x)
+      return x.failure();
+    for (const auto& event : x->events)
+      if (!hear(event))
+        return std::nullopt;
+    if (x->ended)
+      return std::nullopt;
+    after = x->next;
+  }
+}
+
+expected<study_summary>
+study_handle::wait(const std::function<bool(const study_summary&)>& look,
+                   std::chrono::milliseconds interval) {
+  for (;;) {
+    auto now = impl_->call<study_summary>(repeating::yes, [&](session& x) {
+      auto request = x.study(id_).waitRequest();
+      request.setWaitMillis(wait_millis(look ? interval : wait_max));
+      return request.send().then(
+        [](auto&& answer) { return decode(answer.getInfo()); });
+    });
+    if (!now)
+      return now;
+    if (look && !look(*now))
+      return now;
+    if (has_ended(*now))
+      return now;
+  }
+}
+
+std::optional<error> study_handle::pause() {
+  return impl_->call<void>(repeating::yes, [this](session& x) {
+    return x.study(id_).pauseRequest().send().ignoreResult();
+  });
+}
+
+std::optional<error> study_handle::resume() {
+  return impl_->call<void>(repeating::yes, [this](session& x) {
+    return x.study(id_).resumeRequest().send().ignoreResult();
+  });
+}
+
+std::optional<error> study_handle::stop() {
+  return impl_->call<void>(repeating::yes, [this](session& x) {
+    return x.study(id_).stopRequest().send().ignoreResult();
+  });
+}
+
+std::optional<error> study_handle::cancel(const std::string& reason) {
+  return impl_->call<void>(repeating::yes, [&](session& x) {
+    auto request = x.study(id_).cancelRequest();
+    request.setReason(reason);
+    return request.send().ignoreResult();
+  });
+}
+
+expected<std::uint64_t>
+study_handle::retry(const std::vector<std::uint64_t>& trials, bool all) {
+  return impl_->call<std::uint64_t>(repeating::no, [&](session& x) {
+    auto request = x.study(id_).retryRequest();
+    auto to = request.initTrials(static_cast<capnp::uint>(trials.size()));
+    for (capnp::uint i = 0; i < to.size(); ++i)
+      to.set(i, trials[i]);
+    request.setAll(all);
+    return request.send().then(
+      [](auto&& answer) -> std::uint64_t { return answer.getTrials(); });
+  });
+}
+
+std::optional<error> study_handle::set_weight(double weight) {
+  return impl_->call<void>(repeating::yes, [this, weight](session& x) {
+    auto request = x.study(id_).setWeightRequest();
+    request.setWeight(weight);
+    return request.send().ignoreResult();
+  });
+}
+
+expected<std::string> study_handle::export_json() {
+  using part = std::pair<std::string, std::string>; // and what follows it
+  std::string result, after;
+  do {
+    auto next = impl_->call<part>(repeating::yes, [&, this](session& x) {
+      auto request = x.study(id_).exportRequest();
+      request.setAfter(after);
+      return request.send().then([](auto&& answer) {
+        const std::string json = answer.getJson();
+        const std::string behind = answer.getNext();
+        return part{json, behind};
+      });
+    });
+    if (!next)
+      return next.failure();
+    result += next->first;
+    after = std::move(next->second);
+  } while (!after.empty());
+  return result;
+}
+
+expected<std::string> study_handle::importance(step_t step,
+                                               const std::string& metric) {
+  return impl_->call<std::string>(repeating::yes, [&, this](session& x) {
+    auto request = x.study(id_).importanceRequest();
+    request.setStep(step);
+    request.setMetric(metric);
+    return request.send().then(
+      [](auto&& answer) -> std::string { return answer.getJson(); });
+  });
+}
+
+expected<std::string> study_handle::columns(const std::string& what) {
+  return impl_->call<std::string>(repeating::yes, [&](session& x) {
+    auto request = x.study(id_).columnsRequest();
+    request.setWhat(what);
+    return request.send().then(
+      [](auto&& answer) -> std::string { return answer.getJson(); });
+  });
+}
+
+expected<asked_trial> study_handle::ask(const std::string& params) {
+  return impl_->call<asked_trial>(repeating::no, [&](session& x) {
+    auto request = x.study(id_).askRequest();
+    request.setParams(params);
+    return request.send().then([](auto&& answer) {
+      return asked_trial{answer.getTrial(), answer.getParams()};
+    });
+  });
+}
+
+namespace {
+
+/// Returns what sends a wish to train.
+auto training(std::uint64_t study, std::uint64_t trial, step_t until) {
+  return [study, trial, until](session& x) {
+    auto request = x.study(study).trainRequest();
+    request.setTrial(trial);
+    request.setUntilStep(until);
+    return request.send().then([trial](auto&& answer) {
+      return decode(trial, answer.getProgress());
+    });
+  };
+}
+
+} // namespace
+
+expected<trained_trial> study_handle::train(std::uint64_t trial,
+                                            step_t until) {
+  return impl_->call<trained_trial>(repeating::yes,
+                                    training(id_, trial, until));
+}
+
+void study_handle::start(std::uint64_t trial, step_t until) {
+  {
+    const std::lock_guard lock{answers_->mutex};
+    ++answers_->in_flight;
+  }
+  impl_->begin<trained_trial>(
+    repeating::yes, training(id_, trial, until),
+    [to = answers_](expected<trained_trial> x) {
+      const std::lock_guard lock{to->mutex};
+      to->list.push_back(std::move(x));
+      to->came.notify_one();
+    });
+}
+
+expected<trained_trial> study_handle::next() {
+  std::unique_lock lock{answers_->mutex};
+  if (answers_->in_flight == 0)
+    return error{errc::invalid_argument,
+                 "no trial is in flight: start one first"};
+  --answers_->in_flight;
+  answers_->came.wait(lock, [this] { return !answers_->list.empty(); });
+  auto result = std::move(answers_->list.front());
+  answers_->list.pop_front();
+  return result;
+}
+
+std::optional<error> study_handle::tell(std::uint64_t trial,
+                                        const trial_outcome& outcome) {
+  return impl_->call<void>(repeating::no, [&](session& x) {
+    auto request = x.study(id_).tellRequest();
+    request.setTrial(trial);
+    encode(outcome, request.initOutcome());
+    return request.send().ignoreResult();
+  });
+}
+
+std::optional<error> study_handle::close() {
+  return impl_->call<void>(repeating::yes, [this](session& x) {
+    return x.study(id_).closeRequest().send().ignoreResult();
+  });
+}
+
+expected<output_part> study_handle::output(std::uint64_t trial, step_t first) {
+  return impl_->call<output_part>(repeating::yes, [=, this](session& x) {
+    auto request = x.study(id_).outputRequest();
+    request.setTrial(trial);
+    request.setFirstStep(first);
+    return request.send().then([](auto&& answer) {
+      return output_part{answer.getText(), answer.getNextStep(),
+                         answer.getEnded()};
+    });
+  });
+}
+
+namespace {
+
+std::string bytes_of(capnp::Data::Reader x) {
+  const auto chars = x.asChars();
+  return {chars.begin(), chars.end()};
+}
+
+} // namespace
+
+expected<weights_summary>
+study_handle::weights(std::uint64_t trial, step_t step,
+                      const std::vector<std::string>& without) {
+  return impl_->call<weights_summary>(repeating::yes, [&](session& x) {
+    auto request = x.study(id_).weightsRequest();
+    request.setTrial(trial);
+    request.setStep(step);
+    auto files = request.initWithout(static_cast<unsigned>(without.size()));
+    for (unsigned i = 0; i < files.size(); ++i)
+      files.set(i, without[i]);
+    return request.send().then([](auto&& answer) {
+      return weights_summary{bytes_of(answer.getRecipe()),
+                             bytes_of(answer.getCode()), answer.getKind()};
+    });
+  });
+}
+
+expected<std::string> study_handle::checkpoint_part(const std::string& file,
+                                                    std::uint64_t offset) {
+  return impl_->call<std::string>(repeating::yes, [&](session& x) {
+    auto request = x.study(id_).checkpointRequest();
+    request.setFile(file);
+    request.setOffset(offset);
+    return request.send().then(
+      [](auto&& answer) { return bytes_of(answer.getContent()); });
+  });
+}
+
+} // namespace hippo

@@ -1,0 +1,397 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/base/error.hpp"
+#include "hippo/base/types.hpp"
+
+namespace hippo {
+
+/// Where a service is looked for by default.
+inline constexpr auto default_service_address = "127.0.0.1:4849";
+
+/// How a client meets its service.
+struct client_options {
+  /// File with the key that lets the client in, which `hippo keys add` has
+  /// made; empty: connect without TLS.
+  std::string credentials;
+
+  /// For how long a lost connection is made again before calls fail.
+  std::chrono::milliseconds reconnect_for{60'000};
+
+  /// Who this is, for the service's log, at most 1024 bytes.
+  std::string name = "C++ client";
+};
+
+/// The service at the other end.
+struct service_summary {
+  std::string version; ///< of the release
+  std::string state;   ///< path of its state folder, on its machine
+};
+
+/// A trial's best value, and the first step that gave it.
+struct best_measurement {
+  step_t step = 0;
+  double value = 0;
+};
+
+/// One trial.
+struct trial_summary {
+  std::uint64_t trial = 0; ///< number within its study, from 0
+  trial_state state = trial_state::pending;
+  std::string params;      ///< its hyper-parameters, as a JSON object
+  step_t asked_steps = 0;  ///< how far it is to be trained
+  step_t steps = 0;        ///< how far it has been
+  step_t shared_steps = 0; ///< of these, that another trial had got before
+  std::optional<best_measurement> best;
+  std::string failure; ///< why it failed; empty if it did not
+  /// How a sampler that learns came to its values: `startup`, `model` or
+  /// `cross of A, B, C`; empty if none did.
+  std::string chosen;
+  /// What the model expected of the objective in the end.
+  std::optional<double> predicted;
+  /// Of its steps to its first goal, those that no trial of the study had been
+  /// asked for when it was chosen.
+  std::optional<step_t> untrained;
+};
+
+/// One study.
+struct study_summary {
+  std::uint64_t id = 0; ///< from 1, in the order of submission
+  std::string name;
+  std::string state;  ///< RUNNING, PAUSED, STOPPING, COMPLETE, FAILED or
+                      ///< CANCELLED
+  std::string reason; ///< why it ended early; empty if it did not
+  std::string metric; ///< of its objective
+  hippo::direction direction = direction::minimize;
+  double weight = 1; ///< its share of the trainers is in proportion to it
+  std::string algorithm;
+  std::string workload;            ///< workload key: equal ones share
+  std::uint64_t trials = 0;        ///< that there are by now
+  std::uint64_t finished = 0;      ///< those of them that have ended
+  std::uint64_t asked_steps = 0;   ///< by its trials, added up
+  std::uint64_t delivered_steps = 0; ///< how far its trials were trained
+  std::uint64_t shared_steps = 0; ///< of these, that others had got before
+  std::optional<trial_summary> best; ///< the best trial so far
+  /// What it wants and has found, in JSON (docs/http.md), if it wants more than
+  /// one best value; else empty. Of several metrics there is no `best`.
+  std::string front{};
+  double active_seconds = 0; ///< for how long it has been worked on
+  double saved_seconds = 0;  ///< device time that merging saved, an estimate
+  /// Why nothing of it can be trained now, and what helps; else empty.
+  std::string waiting{};
+  // Device time, an estimate like `saved_seconds`.
+  double cost_seconds = 0;    ///< that was spent on it
+  double stopped_seconds = 0; ///< that trials given up would have taken yet
+  std::optional<double> seconds_left{}; ///< until it ends, an estimate
+  double cost = 0; ///< of its device time, as far as prices were known
+  std::optional<double> cost_max{}; ///< what its budget lets it cost
+  /// Seconds until its deadline, less than 0 if it is over; nothing: none.
+  std::optional<double> deadline_left{};
+  /// What would bring it to its end by then, an estimate: `3 more a100`; empty:
+  /// nothing is needed, or would do.
+  std::string needed{};
+  /// Identifies the study outside of its service: a random number, made once,
+  /// which copies of the state keep. Empty: it has none yet.
+  std::string uid{};
+};
+
+/// Whether a study will never do anything again.
+bool has_ended(const study_summary& x) noexcept;
+
+/// What one trainer is at.
+struct lease_summary {
+  std::string what; ///< the values in which trials differ: `lr=0.1`
+  step_t at = 0;
+  step_t to = 0;
+  double steps_per_second = 0; ///< of all its lanes; 0 until it has reported
+  /// How many of its lanes train; the rest is of the one behind the others.
+  std::uint32_t lanes = 0;
+  std::vector<std::string> studies{}; ///< for which it trains, by name
+};
+
+/// One trainer.
+struct trainer_summary {
+  std::uint64_t number = 0;
+  std::string name;                   ///< host and process
+  std::string device;                 ///< kind of device
+  std::string lost;                   ///< why it is gone; empty if it is there
+  std::optional<lease_summary> lease; ///< nothing if it is idle
+  std::uint64_t memory_bytes = 0;     ///< of its device; 0: unknown
+  std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
+  std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
+  /// What it failed at that others could do, so that it rests; empty: nothing.
+  std::string sick{};
+  /// Kind of its machine in the service's list; empty: there is no list, or
+  /// `unpriced` says why it is not known.
+  std::string machine{};
+  std::string unpriced{};
+  double price = 0;     ///< of it and an hour, if its machine is known
+  double work_cost = 0; ///< of the time for which it was given work
+  double idle_cost = 0; ///< of the rest
+  double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
+  std::uint64_t failures = 0; ///< how often training has failed on it
+  std::string failed{};       ///< what was said the last time
+  /// Why it can be given no work, beside that it is sick; empty: it can.
+  std::string held_up{};
+};
+
+/// What a study has heard: a measurement, a failure, or a wish of a client; or
+/// what its sampler has chosen.
+struct study_event {
+  enum class what_happened : std::uint8_t { measured, failed, command, chosen };
+
+  std::uint64_t id = 0; ///< grows, with gaps
+  double time = 0;      ///< when it was stored, in seconds since 1970
+  std::uint64_t trial = 0;
+  step_t step = 0;
+  what_happened what = what_happened::measured;
+  hippo::metrics metrics; ///< if `measured`; may hold NaN
+  std::string verb;       ///< if `command`: ask, train, tell, pause, ...
+  /// If `failed` why, if `command` its arguments, if `chosen` as of
+  /// `trial_summary`.
+  std::string text;
+};
+
+/// A study file that a service has taken.
+struct submitted_study {
+  std::uint64_t id = 0;
+  std::vector<std::string> warnings; ///< about the file
+  std::vector<std::string> notes;    ///< what was decided for it, and why
+};
+
+/// A study, and the file that it came from.
+struct study_description {
+  study_summary summary;
+  std::string text;
+};
+
+/// A trial that a client may decide about.
+struct asked_trial {
+  std::uint64_t trial = 0;
+  std::string params; ///< a JSON object
+};
+
+/// How training a trial to a step went.
+struct trained_trial {
+  std::uint64_t trial = 0;
+  trial_state state = trial_state::pending;
+  step_t step = 0;        ///< less than was asked for if the trial has ended
+  hippo::metrics metrics; ///< measured there
+  std::string failure;    ///< why it failed; empty if it did not
+};
+
+/// How a trial ends.
+struct trial_outcome {
+  trial_state state = trial_state::complete; ///< or pruned or failed
+  std::optional<double> value; ///< measured by the client itself
+  step_t step = 0;             ///< at which; 0: the study's last
+};
+
+/// A part of a service's log.
+struct log_part {
+  std::string text;       ///< at most 64 KiB; empty: nothing new
+  std::uint64_t next = 0; ///< where the next part begins
+};
+
+/// A part of what a workload has printed while a trial was trained.
+struct output_part {
+  std::string text; ///< empty: nothing new
+  step_t next = 0;  ///< the step from which to ask on
+  bool ended = false; ///< whether the trial has ended
+};
+
+/// What it takes to have the state that a trial had at a step.
+struct weights_summary {
+  std::string recipe; ///< an encoded lease, for `hippo-trainer --export`
+  std::string code;   ///< what the study brings to be run; empty: nothing
+  std::string kind;   ///< of the device that trained it
+};
+
+class study_handle;
+
+/// A connection to a service, which serves any number of studies and threads.
+///
+/// Every call blocks until the service has answered. An error is the service's
+/// own, with its code and its sentence, or `errc::io_failed` if there is no
+/// connection. A lost connection is made again: calls that may be repeated wait
+/// for it for `client_options::reconnect_for`. Those that may not (`submit`,
+/// `ask`, `tell`) fail when the connection is lost on their way; they may or
+/// may not have been carried out then.
+///
+/// Copies stand for the same connection. It ends with the last copy and the
+/// last handle. The process ignores SIGPIPE from the first connection on.
+class client {
+public:
+  /// Connects, without trying again.
+  /// @param address `HOST:PORT`, or `unix:PATH` of a socket on this machine
+  /// @returns `errc::invalid_argument` if the address is none,
+  ///          `errc::io_failed` if nobody answers there,
+  ///          `errc::incompatible_version`, or why the service lets nobody in
+  static expected<client> connect(const std::string& address,
+                                  client_options options = {});
+
+  [[nodiscard]] service_summary service() const;
+
+  /// Runs a study.
+  /// @param text of a study file, at most 1 MiB
+  /// @param name stands for the file in messages
+  /// @returns it once it is durable, or `errc::invalid_study` with every
+  ///          finding, one a line
+  expected<submitted_study> submit(const std::string& text,
+                                   const std::string& name);
+
+  /// Finds a study; of several of a name the last one.
+  /// @returns `errc::unknown_study` if there is none
+  expected<study_handle> study(const std::string& id_or_name);
+
+  /// Returns all studies in the order of submission, those that have ended
+  /// included.
+  expected<std::vector<study_summary>> studies();
+
+  /// Returns all trainers by number, those that have left included.
+  expected<std::vector<trainer_summary>> trainers();
+
+  /// Says what a study would train, given all that is trained already.
+  /// @returns JSON with `known_steps` and `new_steps`, or errors as of `submit`
+  expected<std::string> preview(const std::string& text,
+                                const std::string& name);
+
+  /// Returns how long things were measured to take, of all workloads: JSON, as
+  /// `timings_from_json` reads it.
+  expected<std::string> timings();
+
+  /// Returns what the service has logged from byte `after` on.
+  expected<log_part> logs(std::uint64_t after);
+
+private:
+  friend class study_handle;
+  class impl;
+
+  explicit client(std::shared_ptr<impl> x) : impl_(std::move(x)) {}
+
+  std::shared_ptr<impl> impl_;
+};
+
+/// One study of a service. Copies stand for the same study. Errors as said at
+/// `client`. It may be used by several threads at once.
+class study_handle {
+public:
+  [[nodiscard]] std::uint64_t id() const noexcept { return id_; }
+
+  expected<study_description> describe();
+
+  /// Returns the trials from number `first` on, all of them.
+  expected<std::vector<trial_summary>> trials(std::uint64_t first = 0);
+
+  /// @returns `errc::invalid_argument` if there is no result yet
+  expected<trial_summary> best();
+
+  /// Tells what the study hears, in its order, until it has ended or `hear`
+  /// returns false. A lost connection loses and repeats nothing.
+  /// @param after id of the last event that is known; 0: begin with the first
+  std::optional<error> follow(std::uint64_t after,
+                              const std::function<bool(const study_event&)>&
+                                hear);
+
+  /// Waits until the study has ended.
+  /// @param look is shown where the study stands, at least every `interval`;
+  ///             false: wait no longer
+  /// @param interval at most a minute
+  /// @returns where the study stands
+  expected<study_summary>
+  wait(const std::function<bool(const study_summary&)>& look = {},
+       std::chrono::milliseconds interval = std::chrono::seconds{1});
+
+  std::optional<error> pause();  ///< nothing new starts; what runs goes on
+  std::optional<error> resume();
+  std::optional<error> stop();   ///< finish what runs, then end
+  std::optional<error> cancel(const std::string& reason = {}); ///< end now
+  std::optional<error> set_weight(double weight);
+
+  /// Tries trials again that have failed, of a study that has ended too: it
+  /// goes on then.
+  /// @param trials none: all that have failed
+  /// @param all also those whose failures do not pass: see docs/commands.md
+  /// @returns how many are tried again, or `errc::invalid_argument` if none is
+  expected<std::uint64_t> retry(const std::vector<std::uint64_t>& trials = {},
+                                bool all = false);
+
+  /// Returns all that is known of the study, as JSON: see docs/report.md.
+  expected<std::string> export_json();
+
+  /// Returns what the best tenth of the trials have in common, by
+  /// hyper-parameter, as JSON: see docs/http.md.
+  /// @param step those measured there; 0: at the last one at which nine tenths
+  ///             of the trials were
+  /// @param metric of the study's goals that is looked at; empty: the first
+  expected<std::string> importance(step_t step = 0,
+                                   const std::string& metric = {});
+
+  /// Returns what the page shows of the study, by columns, as JSON.
+  /// @param what `table`, `curves`, `tree`, `front`, ...: see docs/http.md
+  expected<std::string> columns(const std::string& what);
+
+  // -- for studies with `algorithm: client`
+
+  /// Asks for one more trial.
+  /// @param params its values as a map in JSON or YAML; empty: those that the
+  ///               study's sampler draws
+  expected<asked_trial> ask(const std::string& params = {});
+
+  /// Trains a trial up to a step, where something must be measured, or until it
+  /// has ended. What is known already is answered at once.
+  expected<trained_trial> train(std::uint64_t trial, step_t until);
+
+  /// Begins to train a trial, as `train` does; `next` gives the answer. Any
+  /// number of trials may be in flight, which is what keeps all trainers busy.
+  void start(std::uint64_t trial, step_t until);
+
+  /// Waits for the next answer to a `start` through this handle or a copy of
+  /// it, in the order in which they come.
+  /// @returns `errc::invalid_argument` if nothing is in flight
+  expected<trained_trial> next();
+
+  /// Ends a trial.
+  std::optional<error> tell(std::uint64_t trial,
+                            const trial_outcome& outcome = {});
+
+  /// Nothing more will be asked for; the study ends when its trials have.
+  std::optional<error> close();
+
+  /// Returns a part of what the workload has printed while it trained a trial,
+  /// shared training included, on the way to states from `first` on; as far as
+  /// the trial has been measured.
+  /// @returns `errc::invalid_argument` if there is no such trial
+  expected<output_part> output(std::uint64_t trial, step_t first);
+
+  /// Says what it takes to have the weights that a trial had at a step.
+  /// @param without checkpoints that are not to be used: damaged ones
+  /// @returns `errc::invalid_argument` if it was not measured there
+  expected<weights_summary> weights(std::uint64_t trial, step_t step,
+                                    const std::vector<std::string>& without);
+
+  /// Reads a checkpoint of the study's workload from byte `offset` on, some
+  /// 1 MiB; nothing at its end.
+  /// @returns `errc::bad_checkpoint` if it is gone
+  expected<std::string> checkpoint_part(const std::string& file,
+                                        std::uint64_t offset);
+
+private:
+  friend class client;
+  struct answers;
+
+  study_handle(std::shared_ptr<client::impl> x, std::uint64_t id);
+
+  std::shared_ptr<client::impl> impl_;
+  std::shared_ptr<answers> answers_;
+  std::uint64_t id_;
+};
+
+} // namespace hippo

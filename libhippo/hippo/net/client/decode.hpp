@@ -1,0 +1,31 @@
+#pragma once
+
+// What a service answers, as the client library shows it. Everything here
+// throws a kj::Exception with `errc::malformed_message` for what no service
+// says.
+
+#include <service.capnp.h>
+
+#include "hippo/net/client/client.hpp"
+
+namespace hippo {
+
+study_summary decode(schema::StudyInfo::Reader x);
+trial_summary decode(schema::TrialInfo::Reader x);
+trainer_summary decode(schema::TrainerInfo::Reader x);
+study_event decode(schema::Event::Reader x);
+trained_trial decode(std::uint64_t trial, schema::Progress::Reader x);
+
+void encode(const trial_outcome& x, schema::Outcome::Builder out);
+
+/// Returns each element of a list, decoded.
+template <class List>
+auto decode_all(List list) {
+  std::vector<decltype(decode(list[0]))> result;
+  result.reserve(list.size());
+  for (auto x : list)
+    result.push_back(decode(x));
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,16 @@
+#include "hippo/net/link/peer_address.hpp"
+
+#include <algorithm>
+
+namespace hippo {
+
+std::string peer_address(kj::PeerIdentity& x) {
+  auto* known = dynamic_cast<kj::NetworkPeerIdentity*>(&x);
+  if (known == nullptr)
+    return {};
+  std::string result = known->getAddress().toString().cStr();
+  result.resize(std::min(result.rfind(':'), result.size()));
+  return result;
+}
+
+} // namespace hippo

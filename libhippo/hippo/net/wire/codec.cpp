@@ -1,0 +1,662 @@
+#include "hippo/net/wire/codec.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include <kj/exception.h>
+#include <nlohmann/json.hpp>
+
+#include "hippo/base/name.hpp"
+#include "hippo/base/utf8.hpp"
+#include "hippo/net/wire/complaint.hpp"
+#include "hippo/net/wire/form_codec.hpp"
+#include "hippo/net/wire/workload_size.hpp"
+
+namespace hippo {
+
+namespace {
+
+// -- encoding -----------------------------------------------------------------
+
+unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
+
+void put(schema::Configuration::Builder out, const configuration& x) {
+  auto list = out.initParameters(count(x.size()));
+  for (unsigned i = 0; const auto& [name, shape] : x) {
+    list[i].setName(name);
+    put_form(list[i++].initForm(), shape);
+  }
+}
+
+void put(capnp::List<schema::Option>::Builder out,
+         const std::map<std::string, scalar>& x,
+         const std::map<std::string, std::string>& exact) {
+  for (unsigned i = 0; const auto& [name, value] : x) {
+    out[i].setName(name);
+    if (const auto found = exact.find(name); found != exact.end())
+      out[i].setJson(found->second);
+    auto to = out[i++].initValue();
+    if (auto* number = std::get_if<double>(&value))
+      to.setNumber(*number);
+    else
+      to.setWord(std::get<std::string>(value));
+  }
+}
+
+void put(schema::WorkloadSpec::Builder out, const workload_spec& x) {
+  out.setName(x.name);
+  put(out.initOptions(count(x.options.size())), x.options, x.exact);
+  if (!x.settings.empty())
+    put(out.initSettings(count(x.settings.size())), x.settings, {});
+  out.setAnyDevice(x.any_device);
+}
+
+void put(schema::Checkpoint::Builder out, const checkpoint& x) {
+  out.setFile(x.file);
+  out.setBytes(x.bytes);
+  out.setDigest(x.digest);
+  out.setDevice(x.device);
+}
+
+void put(schema::StopPoint::Builder out, const stop_point& x) {
+  out.setAt(x.at);
+  out.setEvaluate(x.evaluate);
+  out.setSave(x.save);
+  out.setLast(x.last);
+}
+
+void put(schema::Failure::Builder out, const error& x) {
+  out.setCode(static_cast<std::uint8_t>(x.code));
+  out.setMessage(x.message);
+}
+
+void put(schema::StopReport::Builder out, const stop_report& x) {
+  out.setLease(number_of(x.lease));
+  out.setAt(x.at);
+  auto values = out.initValues(count(x.values.size()));
+  for (unsigned i = 0; const auto& [name, value] : x.values) {
+    values[i].setName(name);
+    values[i++].setValue(value);
+  }
+  if (x.saved)
+    put(out.initSaved(), *x.saved);
+  out.setDevice(x.device);
+  out.setLoadNanos(x.load_ns);
+  out.setTrainNanos(x.train_ns);
+  out.setEvaluateNanos(x.evaluate_ns);
+  out.setSaveNanos(x.save_ns);
+  out.setTrainedSteps(x.trained_steps);
+  out.setNode(number_of(x.node));
+  out.setIdentity(x.identity);
+  if (!x.output.empty())
+    out.setOutput(x.output);
+  put(out.initSize(), x.size);
+}
+
+/// Makes a message by letting `fill` write its root.
+template <class Schema, class F>
+wire<Schema> make(F&& fill) {
+  capnp::MallocMessageBuilder builder;
+  fill(builder.initRoot<Schema>());
+  return wire<Schema>{builder};
+}
+
+// -- decoding -----------------------------------------------------------------
+
+/// Whether an empty text is fine.
+enum class emptiness : bool { refused, allowed };
+
+std::string_view view(capnp::Text::Reader in) { return {in.cStr(), in.size()}; }
+
+/// Reads a text of at most `limit` bytes.
+bool get(capnp::Text::Reader in, std::string& out, std::size_t limit,
+         emptiness empty, const char* what, complaint& why) {
+  const auto refused = refused_text(view(in), limit);
+  if (!why.require(!refused, what, refused.value_or(""))
+      || !why.require(empty == emptiness::allowed || in.size() > 0, what,
+                      "is empty"))
+    return false;
+  out = view(in);
+  return true;
+}
+
+/// Reads a short text that may be empty.
+bool get_word(capnp::Text::Reader in, std::string& out, const char* what,
+              complaint& why) {
+  return get(in, out, max_name_bytes, emptiness::allowed, what, why);
+}
+
+/// Reads what only people read: programs print bytes that are no UTF-8.
+bool get_prose(capnp::Text::Reader in, std::string& out, std::size_t limit,
+               const char* what, complaint& why) {
+  out = to_utf8(view(in));
+  return why.require(in.size() <= limit, what, "is too long");
+}
+
+/// Reads a path, which is bytes without a zero.
+bool get_path(capnp::Text::Reader in, std::string& out, const char* what,
+              complaint& why) {
+  out = view(in);
+  return why.require(out.size() <= max_text_bytes, what, "is too long")
+         && why.require(out.find('\0') == out.npos, what, "holds a zero byte");
+}
+
+bool get_name(capnp::Text::Reader in, std::string& out, const char* what,
+              complaint& why) {
+  return get(in, out, max_name_bytes, emptiness::refused, what, why);
+}
+
+bool get_step(step_t in, step_t& out, const char* what, complaint& why) {
+  out = in;
+  return why.require(in <= max_step, what, "is beyond the last step");
+}
+
+/// Reads a list of named things into a map; `value(x, to, why)` reads one.
+template <class List, class Value, class F>
+bool get_map(List in, std::map<std::string, Value>& out, std::size_t limit,
+             const char* what, complaint& why, F&& value) {
+  if (!why.require(in.size() <= limit, what, "are too many"))
+    return false;
+  for (auto x : in) {
+    std::string name;
+    if (!get_name(x.getName(), name, "a name", why)
+        || !why.require(out.empty() || out.rbegin()->first < name, what,
+                        "are not sorted by name")
+        || !value(x, out.emplace_hint(out.end(), std::move(name), Value{})
+                       ->second,
+                  why))
+      return false;
+  }
+  return true;
+}
+
+bool get(schema::Configuration::Reader in, configuration& out,
+         complaint& why) {
+  return get_map(in.getParameters(), out, max_hyper_parameters,
+                 "the hyper-parameters", why,
+                 [](schema::HyperParameter::Reader x, form& to, complaint& y) {
+                   return get_form(x.getForm(), to, y);
+                 });
+}
+
+bool get(schema::Scalar::Reader in, scalar& out, complaint& why) {
+  switch (in.which()) {
+    case schema::Scalar::NUMBER:
+      out = in.getNumber();
+      return why.require(std::isfinite(in.getNumber()), "an option",
+                         "is not finite");
+    case schema::Scalar::WORD:
+      return get(in.getWord(), out.emplace<std::string>(), max_text_bytes,
+                 emptiness::allowed, "an option", why);
+  }
+  return why.require(false, "an option", "is neither number nor word");
+}
+
+bool get(schema::WorkloadSpec::Reader in, workload_spec& out, complaint& why) {
+  out.any_device = in.getAnyDevice();
+  const auto value = [](schema::Option::Reader x, scalar& to, complaint& y) {
+    return get(x.getValue(), to, y);
+  };
+  const auto option = [&](schema::Option::Reader x, scalar& to, complaint& y) {
+    if (x.hasJson()) {
+      auto& text = out.exact[x.getName().cStr()];
+      if (!get(x.getJson(), text, max_text_bytes, emptiness::refused,
+               "an option's JSON", y)
+          || !y.require(nlohmann::json::accept(text), "an option's JSON",
+                        "is none"))
+        return false;
+    }
+    return value(x, to, y);
+  };
+  return get_name(in.getName(), out.name, "the workload's name", why)
+         && get_map(in.getOptions(), out.options, max_workload_options,
+                    "the workload's options", why, option)
+         && get_map(in.getSettings(), out.settings, max_workload_options,
+                    "the workload's settings", why, value);
+}
+
+bool get(schema::Checkpoint::Reader in, checkpoint& out, emptiness empty,
+         complaint& why) {
+  const auto* what = "a checkpoint's file name";
+  out = {{}, in.getBytes(), in.getDigest(), {}};
+  return get(in.getFile(), out.file, max_name_bytes, empty, what, why)
+         && get_word(in.getDevice(), out.device, "a checkpoint's device", why)
+         && why.require(out.file.find('/') == std::string::npos
+                          && out.file != "." && out.file != "..",
+                        what, "leads out of its folder")
+         && why.require(out.bytes <= max_checkpoint_bytes, "a checkpoint",
+                        "is too large");
+}
+
+bool get(schema::StopPoint::Reader in, stop_point& out, complaint& why) {
+  out.evaluate = in.getEvaluate();
+  out.save = in.getSave();
+  out.last = in.getLast();
+  return get_step(in.getAt(), out.at, "a stop", why);
+}
+
+bool get(schema::Failure::Reader in, error& out, complaint& why) {
+  out.code = static_cast<errc>(in.getCode());
+  return why.require(in.getCode() != 0, "a failure", "has no code")
+         && get_prose(in.getMessage(), out.message, max_text_bytes,
+                      "a failure's message", why);
+}
+
+bool get_duration(std::uint64_t in, std::uint64_t& out, complaint& why) {
+  out = in;
+  return why.require(in <= max_duration_ns, "a duration", "is too long");
+}
+
+template <any_id Id>
+bool get_number(std::uint64_t in, Id& out, complaint& why) {
+  out = Id{in};
+  const auto* what = std::is_same_v<Id, lease_id> ? "the lease" : "the trainer";
+  return why.require(in != 0, what, "has no number");
+}
+
+bool get(schema::Stage::Reader in, stage& out, complaint& why) {
+  out.node = node_id{in.getNode()};
+  out.identity = in.getIdentity();
+  return get_step(in.getBegin(), out.begin, "a stage's begin", why)
+         && get_step(in.getEnd(), out.end, "a stage's end", why)
+         && why.require(out.begin <= out.end, "a stage",
+                        "ends before it begins")
+         && get(in.getConfig(), out.config, why)
+         && why.require(std::all_of(out.config.begin(), out.config.end(),
+                                    [&out](const auto& x) {
+                                      return x.second.origin <= out.begin;
+                                    }),
+                        "a form", "begins after its stage");
+}
+
+bool get(schema::Hello::Reader in, hello& out, complaint& why) {
+  out.protocol = in.getProtocol();
+  out.process_id = in.getProcessId();
+  out.threads = in.getThreads();
+  out.memory_bytes = in.getMemory();
+  out.notice_seconds = in.getNotice();
+  out.at_once = std::max(in.getAtOnce(), 1u); // 0: of an older peer
+  out.code_at_once = std::max(in.getCodeAtOnce(), 1u);
+  if (!why.require(out.protocol != 0, "the protocol version", "is missing")
+      || !why.require(std::max(out.at_once, out.code_at_once) <= lanes_max,
+                      "the number of leases at once", "is out of range")
+      || !get_word(in.getHost(), out.host, "the host name", why)
+      || !get_name(in.getDevice(), out.device, "the kind of device", why)
+      || !get_word(in.getDriver(), out.driver, "the GPU's driver", why)
+      || !get_word(in.getComputeCapability(), out.compute_capability,
+                   "the compute capability", why)
+      || !get_word(in.getNumerics(), out.numerics, "the numerics", why)
+      || !get_word(in.getMachine(), out.machine, "the kind of machine", why))
+    return false;
+  const auto version = [](auto x, std::string& to, complaint& y) {
+    return get_word(x.getVersion(), to, "a workload's version", y);
+  };
+  return get_map(in.getWorkloads(), out.workloads, max_workloads,
+                 "the workloads", why, version);
+}
+
+bool get(schema::Welcome::Reader in, welcome& out, complaint& why) {
+  switch (in.which()) {
+    case schema::Welcome::ACCEPTED: {
+      const auto accepted = in.getAccepted();
+      out.heartbeat_interval_ms = accepted.getHeartbeatIntervalMillis();
+      return get_number(accepted.getTrainer(), out.trainer, why)
+             && why.require(out.heartbeat_interval_ms > 0
+                              && out.heartbeat_interval_ms
+                                   <= max_heartbeat_interval_ms,
+                            "the interval of heartbeats", "is out of range");
+    }
+    case schema::Welcome::REFUSED:
+      return get(in.getRefused(), out.refusal.emplace(), why);
+  }
+  return why.require(false, "the answer", "neither accepts nor refuses");
+}
+
+bool get_stages(schema::Lease::Reader in, lease& out, complaint& why) {
+  const auto stages = in.getStages();
+  if (!why.require(stages.size() > 0, "the lease", "has no stages")
+      || !why.require(stages.size() <= max_lease_stages, "the stages",
+                      "are too many"))
+    return false;
+  for (auto x : stages) {
+    stage next;
+    if (!get(x, next, why)
+        || !why.require(out.stages.empty()
+                          || out.stages.back().end == next.begin,
+                        "a stage", "does not begin where the one before ends"))
+      return false;
+    out.stages.push_back(std::move(next));
+  }
+  return true;
+}
+
+bool get_stops(schema::Lease::Reader in, lease& out, complaint& why) {
+  const auto stops = in.getStops();
+  if (!why.require(stops.size() > 0, "the lease", "has no stops")
+      || !why.require(stops.size() <= max_lease_stops, "the stops",
+                      "are too many"))
+    return false;
+  for (auto x : stops) {
+    stop_point next;
+    if (!get(x, next, why)
+        || !why.require(out.stops.empty() || out.stops.back().at < next.at,
+                        "the stops", "are not sorted by step"))
+      return false;
+    out.stops.push_back(next);
+  }
+  return why.require(out.stops.front().at >= out.stages.front().begin,
+                     "a stop", "lies before the stages")
+         && why.require(out.stops.back().at == out.stages.back().end,
+                        "the last stop", "is not at the end of the stages");
+}
+
+bool get(schema::Lease::Reader in, lease& out, complaint& why) {
+  out.depot = in.getDepot();
+  out.lane = in.getLane();
+  return get_number(in.getNumber(), out.number, why)
+         && get(in.getWorkload(), out.workload, why)
+         && get_path(in.getFolder(), out.folder, "the folder", why)
+         && get_word(in.getToken(), out.token, "the token", why)
+         && get(in.getStart(), out.start, emptiness::allowed, why)
+         && get(in.getCode(), out.code, emptiness::allowed, why)
+         && get_stages(in, out, why) && get_stops(in, out, why)
+         && why.require(out.lane < lanes_max, "the lane", "is out of range")
+         && why.require(!out.start.file.empty()
+                          || out.stages.front().begin == 0,
+                        "the lease", "begins late, but without a checkpoint");
+}
+
+bool get(schema::Stop::Reader in, stop_request& out, complaint& why) {
+  return get_number(in.getLease(), out.lease, why)
+         && get(in.getPoint(), out.point, why)
+         && why.require(out.point.evaluate || out.point.save, "the stop",
+                        "has no purpose");
+}
+
+bool get(schema::Cancel::Reader in, cancel_request& out, complaint& why) {
+  return get_number(in.getLease(), out.lease, why);
+}
+
+bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
+  const auto metric = [](schema::StopMetric::Reader x, double& to, complaint&) {
+    to = x.getValue();
+    return true;
+  };
+  out.node = node_id{in.getNode()};
+  out.identity = in.getIdentity();
+  out.size = size_in(in.getSize());
+  return get_number(in.getLease(), out.lease, why)
+         && get_step(in.getAt(), out.at, "the stop", why)
+         && get_map(in.getValues(), out.values, max_metrics, "the metrics", why,
+                    metric)
+         && why.require(bytes_of_names(out.values) <= max_metrics_bytes,
+                        "the names of the metrics", "are too long together")
+         && (!in.hasSaved()
+             || get(in.getSaved(), out.saved.emplace(), emptiness::refused,
+                    why))
+         && get_name(in.getDevice(), out.device, "the kind of device", why)
+         && get_duration(in.getLoadNanos(), out.load_ns, why)
+         && get_duration(in.getTrainNanos(), out.train_ns, why)
+         && get_duration(in.getEvaluateNanos(), out.evaluate_ns, why)
+         && get_duration(in.getSaveNanos(), out.save_ns, why)
+         && get_step(in.getTrainedSteps(), out.trained_steps,
+                     "the number of trained steps", why)
+         && get_prose(in.getOutput(), out.output, max_text_bytes, "the output",
+                      why)
+         && why.require(out.trained_steps <= out.at, "the stop",
+                        "lies before the steps that were trained");
+}
+
+bool get(schema::LeaseEnd::Reader in, lease_end& out, complaint& why) {
+  if (in.getDuring() <= schema::LeaseEnd::Part::SAVING) // one that is known
+    out.during = static_cast<lease_part>(in.getDuring());
+  return get_number(in.getLease(), out.lease, why)
+         && get_step(in.getAt(), out.at, "the last step", why)
+         && (!in.hasFailure()
+             || get(in.getFailure(), out.failure.emplace(), why))
+         && get_prose(in.getLog(), out.log, max_log_bytes, "the log", why);
+}
+
+bool get(schema::Ack::Reader in, ack& out, complaint& why) {
+  return get_number(in.getLease(), out.lease, why)
+         && get_step(in.getAt(), out.at, "the stop", why);
+}
+
+bool get(schema::Resent::Reader in, resent& out, complaint& why) {
+  return get(in.getWorkload(), out.workload_key, max_text_bytes,
+             emptiness::refused, "the workload key", why)
+         && get(in.getReport(), out.report, why)
+         && why.require(out.report.node != root_node, "the report",
+                        "names no node");
+}
+
+bool get(schema::Goodbye::Reader in, goodbye& out, complaint& why) {
+  return get_number(in.getTrainer(), out.trainer, why);
+}
+
+bool get(schema::Heartbeat::Reader in, heartbeat& out, complaint& why) {
+  out.lease = lease_id{in.getLease()};
+  out.count = in.getCount();
+  out.overdue_ms = in.getOverdueMillis();
+  return get_number(in.getTrainer(), out.trainer, why)
+         && get_step(in.getAt(), out.at, "the step", why);
+}
+
+/// Decodes a message, mapping what Cap'n Proto throws on bad bytes to an error.
+template <class T, class Schema>
+expected<T> decode_as(const char* name, const wire<Schema>& x) {
+  const auto malformed = [name](const std::string& why) {
+    return error{errc::malformed_message,
+                 std::string{"malformed "} + name + ": " + why};
+  };
+  if (x.empty())
+    return malformed("it is empty or ends within a word");
+  if (x.words().size() > max_wire_words)
+    return malformed("it is too large");
+  try {
+    T out;
+    complaint why;
+    const bool ok = x.read([&out, &why](typename Schema::Reader in) {
+      return get(in, out, why);
+    });
+    if (!ok)
+      return malformed(why.text());
+    return out;
+  } catch (const kj::Exception& problem) {
+    return malformed(problem.getDescription().cStr());
+  }
+}
+
+} // namespace
+
+// -- messages -----------------------------------------------------------------
+
+wire<schema::Hello> encode(const hello& x) {
+  return make<schema::Hello>([&x](schema::Hello::Builder out) {
+    out.setProtocol(x.protocol);
+    out.setHost(x.host);
+    out.setProcessId(x.process_id);
+    out.setDevice(x.device);
+    out.setThreads(x.threads);
+    out.setMemory(x.memory_bytes);
+    out.setDriver(x.driver);
+    out.setComputeCapability(x.compute_capability);
+    out.setNumerics(x.numerics);
+    out.setNotice(x.notice_seconds);
+    out.setMachine(x.machine);
+    out.setAtOnce(x.at_once);
+    out.setCodeAtOnce(x.code_at_once);
+    auto list = out.initWorkloads(count(x.workloads.size()));
+    for (unsigned i = 0; const auto& [name, version] : x.workloads) {
+      list[i].setName(name);
+      list[i++].setVersion(version);
+    }
+  });
+}
+
+wire<schema::Welcome> encode(const welcome& x) {
+  return make<schema::Welcome>([&x](schema::Welcome::Builder out) {
+    if (x.refusal) {
+      put(out.initRefused(), *x.refusal);
+      return;
+    }
+    auto accepted = out.initAccepted();
+    accepted.setTrainer(number_of(x.trainer));
+    accepted.setHeartbeatIntervalMillis(x.heartbeat_interval_ms);
+  });
+}
+
+wire<schema::Lease> encode(const lease& x) {
+  return make<schema::Lease>([&x](schema::Lease::Builder out) {
+    out.setNumber(number_of(x.number));
+    put(out.initWorkload(), x.workload);
+    out.setFolder(x.folder);
+    out.setToken(x.token);
+    out.setDepot(x.depot);
+    out.setLane(x.lane);
+    put(out.initStart(), x.start);
+    if (!x.code.file.empty())
+      put(out.initCode(), x.code);
+    auto stages = out.initStages(count(x.stages.size()));
+    for (unsigned i = 0; i < stages.size(); ++i) {
+      stages[i].setNode(number_of(x.stages[i].node));
+      stages[i].setBegin(x.stages[i].begin);
+      stages[i].setEnd(x.stages[i].end);
+      stages[i].setIdentity(x.stages[i].identity);
+      put(stages[i].initConfig(), x.stages[i].config);
+    }
+    auto stops = out.initStops(count(x.stops.size()));
+    for (unsigned i = 0; i < stops.size(); ++i)
+      put(stops[i], x.stops[i]);
+  });
+}
+
+wire<schema::Stop> encode(const stop_request& x) {
+  return make<schema::Stop>([&x](schema::Stop::Builder out) {
+    out.setLease(number_of(x.lease));
+    put(out.initPoint(), x.point);
+  });
+}
+
+wire<schema::Cancel> encode(const cancel_request& x) {
+  return make<schema::Cancel>(
+    [&x](schema::Cancel::Builder out) { out.setLease(number_of(x.lease)); });
+}
+
+wire<schema::StopReport> encode(const stop_report& x) {
+  return make<schema::StopReport>(
+    [&x](schema::StopReport::Builder out) { put(out, x); });
+}
+
+wire<schema::LeaseEnd> encode(const lease_end& x) {
+  return make<schema::LeaseEnd>([&x](schema::LeaseEnd::Builder out) {
+    out.setLease(number_of(x.lease));
+    out.setAt(x.at);
+    if (x.failure)
+      put(out.initFailure(), *x.failure);
+    out.setLog(x.log);
+    out.setDuring(static_cast<schema::LeaseEnd::Part>(x.during));
+  });
+}
+
+wire<schema::Ack> encode(const ack& x) {
+  return make<schema::Ack>([&x](schema::Ack::Builder out) {
+    out.setLease(number_of(x.lease));
+    out.setAt(x.at);
+  });
+}
+
+wire<schema::Resent> encode(const resent& x) {
+  return make<schema::Resent>([&x](schema::Resent::Builder out) {
+    out.setWorkload(x.workload_key);
+    put(out.initReport(), x.report);
+  });
+}
+
+wire<schema::Goodbye> encode(const goodbye& x) {
+  return make<schema::Goodbye>(
+    [&x](auto out) { out.setTrainer(number_of(x.trainer)); });
+}
+
+wire<schema::Heartbeat> encode(const heartbeat& x) {
+  return make<schema::Heartbeat>([&x](schema::Heartbeat::Builder out) {
+    out.setTrainer(number_of(x.trainer));
+    out.setLease(number_of(x.lease));
+    out.setAt(x.at);
+    out.setCount(x.count);
+    out.setOverdueMillis(x.overdue_ms);
+  });
+}
+
+expected<hello> decode(const wire<schema::Hello>& x) {
+  return decode_as<hello>("hello", x);
+}
+
+expected<welcome> decode(const wire<schema::Welcome>& x) {
+  return decode_as<welcome>("welcome", x);
+}
+
+expected<lease> decode(const wire<schema::Lease>& x) {
+  return decode_as<lease>("lease", x);
+}
+
+std::optional<lease_id> number_of(const wire<schema::Lease>& x) {
+  if (x.empty() || x.words().size() > max_wire_words)
+    return {};
+  try {
+    const auto number = x.read([](auto in) { return in.getNumber(); });
+    return number == 0 ? std::nullopt : std::optional{lease_id{number}};
+  } catch (const kj::Exception&) {
+    return {};
+  }
+}
+
+expected<stop_request> decode(const wire<schema::Stop>& x) {
+  return decode_as<stop_request>("stop request", x);
+}
+
+expected<cancel_request> decode(const wire<schema::Cancel>& x) {
+  return decode_as<cancel_request>("cancel request", x);
+}
+
+expected<stop_report> decode(const wire<schema::StopReport>& x) {
+  return decode_as<stop_report>("stop report", x);
+}
+
+expected<lease_end> decode(const wire<schema::LeaseEnd>& x) {
+  return decode_as<lease_end>("lease end", x);
+}
+
+expected<heartbeat> decode(const wire<schema::Heartbeat>& x) {
+  return decode_as<heartbeat>("heartbeat", x);
+}
+
+expected<ack> decode(const wire<schema::Ack>& x) {
+  return decode_as<ack>("acknowledgement", x);
+}
+
+expected<resent> decode(const wire<schema::Resent>& x) {
+  return decode_as<resent>("resent report", x);
+}
+
+expected<goodbye> decode(const wire<schema::Goodbye>& x) {
+  return decode_as<goodbye>("goodbye", x);
+}
+
+// -- configurations -----------------------------------------------------------
+
+std::string encode_configuration(const configuration& x) {
+  const auto message = make<schema::Configuration>(
+    [&x](schema::Configuration::Builder out) { put(out, x); });
+  const auto bytes = message.words().asChars();
+  return {bytes.begin(), bytes.size()};
+}
+
+expected<configuration> decode_configuration(std::string_view bytes) {
+  return decode_as<configuration>("configuration",
+                                  wire<schema::Configuration>::of_bytes(bytes));
+}
+
+} // namespace hippo

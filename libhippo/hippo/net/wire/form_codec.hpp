@@ -1,0 +1,16 @@
+#pragma once
+
+#include "hippo/net/wire/complaint.hpp"
+#include "hippo/sequence/form.hpp"
+#include "sequence.capnp.h"
+
+namespace hippo {
+
+schema::ValueType to_schema(value_type x);
+
+void put_form(schema::Form::Builder out, const form& x);
+
+/// Reads a form. @returns false after noting why it is refused
+bool get_form(schema::Form::Reader in, form& out, complaint& why);
+
+} // namespace hippo

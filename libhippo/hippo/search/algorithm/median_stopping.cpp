@@ -1,0 +1,126 @@
+#include "hippo/search/algorithm/median_stopping.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+namespace hippo {
+
+namespace {
+
+/// As `numpy.median`. REQUIRES: `xs` is not empty.
+double median_of(split_ranking& xs) {
+  xs.split(xs.size() / 2);
+  const auto upper = xs.rest().begin()->loss;
+  return xs.size() % 2 == 1 ? upper : (xs.best().rbegin()->loss + upper) / 2;
+}
+
+} // namespace
+
+median_stopping::median_stopping(std::uint64_t trials, step_t max,
+                                 step_t grace, std::uint64_t min_others,
+                                 direction better,
+                                 std::optional<std::uint64_t> concurrent)
+  : most_(trials),
+    max_(max),
+    grace_(grace),
+    min_others_(min_others),
+    better_(better),
+    flight_(concurrent) {}
+
+std::vector<action> median_stopping::open(std::uint64_t trials) {
+  trials_.resize(trials);
+  return fill();
+}
+
+std::vector<action> median_stopping::on_result(trial_no trial, step_t at,
+                                               double value) {
+  auto& x = trials_[trial];
+  if (!x.training || (!x.totals.empty() && at <= x.totals.back().at))
+    return {};
+  const auto loss = better_ == direction::minimize ? value : -value;
+  if (loss < x.best) // a NaN is not
+    x.best = loss;
+  bool stops = false;
+  if (at >= grace_ && at < max_) {
+    auto& others = means_at(at); // the trial itself is not among them yet
+    stops = others.size() >= min_others_ && x.best > median_of(others);
+  }
+  const auto before = x.totals.empty() ? total{} : x.totals.back();
+  x.totals.push_back({at, before.sum + loss, before.count + 1});
+  add_to_means(trial);
+  furthest_ = std::max(furthest_, at);
+  std::vector<action> actions;
+  if (!stops && at < max_)
+    return actions;
+  if (stops)
+    actions.emplace_back(prune{trial});
+  x.training = false;
+  x.ended = true;
+  flight_.leave();
+  const auto more = fill();
+  actions.insert(actions.end(), more.begin(), more.end());
+  return actions;
+}
+
+std::vector<action> median_stopping::on_failure(trial_no trial) {
+  auto& x = trials_[trial];
+  x.ended = true;
+  if (!x.training)
+    return {};
+  x.training = false;
+  flight_.leave();
+  return fill();
+}
+
+bool median_stopping::take_back(trial_no trial) {
+  trials_[trial].training = true;
+  trials_[trial].ended = false;
+  flight_.enter();
+  return true;
+}
+
+split_ranking& median_stopping::means_at(step_t at) {
+  const auto [found, is_new] = means_.try_emplace(at);
+  if (!is_new || at > furthest_)
+    return found->second;
+  // Some trials have measured beyond this step, but not here.
+  for (trial_no trial = 0; trial < trials_.size(); ++trial) {
+    const auto& totals = trials_[trial].totals;
+    if (totals.empty() || totals.back().at < at)
+      continue;
+    const auto after = std::upper_bound(
+      totals.begin(), totals.end(), at,
+      [](step_t step, const total& x) { return step < x.at; });
+    if (after != totals.begin() && std::isfinite(std::prev(after)->mean()))
+      found->second.insert({false, std::prev(after)->mean(), trial});
+  }
+  return found->second;
+}
+
+void median_stopping::add_to_means(trial_no trial) {
+  const auto& totals = trials_[trial].totals;
+  const auto& latest = totals.back();
+  const auto* before = totals.size() > 1 ? &totals[totals.size() - 2] : nullptr;
+  auto at = before != nullptr ? means_.upper_bound(before->at) : means_.begin();
+  for (; at != means_.end() && at->first <= latest.at; ++at) {
+    const auto* up_to = at->first == latest.at ? &latest : before;
+    if (up_to != nullptr && std::isfinite(up_to->mean()))
+      at->second.insert({false, up_to->mean(), trial});
+  }
+}
+
+std::vector<action> median_stopping::fill() {
+  std::vector<action> actions;
+  while (flight_.has_room() && next_ < trials_.size()) {
+    const auto trial = next_++;
+    if (trials_[trial].ended) // cancelled before its turn
+      continue;
+    trials_[trial].training = true;
+    flight_.enter();
+    actions.emplace_back(advance{trial, max_});
+  }
+  return actions;
+}
+
+} // namespace hippo

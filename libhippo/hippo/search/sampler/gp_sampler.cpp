@@ -1,0 +1,433 @@
+#include "hippo/search/sampler/gp_sampler.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace hippo {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::VectorXd;
+
+/// Results that the posterior is made of, and those that the kernel is fitted
+/// to, which takes some tens of times as long.
+constexpr std::size_t findings_max = 300;
+constexpr std::size_t fitted_max = 120;
+
+/// Trials without a result that are heeded, the latest.
+constexpr std::size_t pending_max = 64;
+
+constexpr std::uint64_t random_candidates = 150;
+constexpr std::uint64_t near_candidates = 150;
+constexpr std::size_t good_trials = 8;
+
+/// Candidates near the best of these. With more of them, or in several rounds,
+/// little is looked at elsewhere (the noisy quadratic of bench/schedules.cpp).
+constexpr std::uint64_t refining_candidates = 40;
+
+/// What is worse than the median by more interquartile ranges is as bad.
+constexpr double worst_ranges = 3;
+
+double log_price(step_t untrained) {
+  return std::log(static_cast<double>(untrained) + 2);
+}
+
+/// The q-quantile of some numbers, which it reorders; the lower of two.
+double quantile(std::vector<double>& xs, double q) {
+  const auto i = static_cast<std::ptrdiff_t>(
+    q * static_cast<double>(xs.size() - 1));
+  std::nth_element(xs.begin(), xs.begin() + i, xs.end());
+  return xs[static_cast<std::size_t>(i)];
+}
+
+/// Decides a leaf otherwise: near by, where there is an order, or anywhere.
+std::uint64_t moved(const space_leaf& leaf, std::uint64_t decision,
+                    addressed_draws& draws) {
+  const auto ways = leaf.ways();
+  const bool is_ordered = !leaf.is_choice() || leaf.is_ordered_choice();
+  if (ways == 1 || !is_ordered || draws.below(2) == 0)
+    return draws.decision(leaf.ways());
+  if (ways > 0 && draws.below(2) == 0)
+    return std::min(decision + 1, ways - 1);
+  if (ways > 0)
+    return decision > 0 ? decision - 1 : 0;
+  constexpr auto end = static_cast<double>(space_leaf::high_end);
+  const auto width = 0.2 * std::pow(0.01, draws.unit());
+  const auto share = static_cast<double>(decision) / end
+                     + width * (draws.unit() - draws.unit());
+  return static_cast<std::uint64_t>(
+    std::llround(std::clamp(share, 0.0, 1.0) * end));
+}
+
+} // namespace
+
+gp_sampler::gp_sampler(const search_space& space,
+                       std::map<std::string, sequence> defaults,
+                       gp_options options, const untrained_work* work)
+  : learning_sampler(space, options.seed, options.first, work),
+    features_(space, std::move(defaults), options.marks.back(), options.seed),
+    groups_(features_.group_of()),
+    options_(std::move(options)),
+    kernel_(static_cast<Index>(features_.groups())) {}
+
+// -- what is found ------------------------------------------------------------
+
+void gp_sampler::on_result(trial_no trial, step_t at, double value) {
+  const auto& marks = options_.marks;
+  if (taken(trial) == nullptr || at < marks.front()
+      || (has_lengths() && at != length_of(trial)))
+    return;
+  const auto passed = static_cast<std::size_t>(
+    std::upper_bound(marks.begin(), marks.end(), at) - marks.begin());
+  auto& reached = reached_[trial];
+  if (passed <= reached) // a result of that mark was told
+    return;
+  reached = passed;
+  pending_.erase(trial);
+  addressed_draws address{{seed(), trial, passed}, "result"};
+  findings_.push_back({trial, passed - 1,
+                       std::isfinite(value) ? value : std::nan(""),
+                       address.next()});
+}
+
+void gp_sampler::on_failure(trial_no trial) {
+  if (taken(trial) == nullptr || failures_.contains(trial))
+    return;
+  const auto mark = std::min(reached_[trial], options_.marks.size() - 1);
+  pending_.erase(trial);
+  failures_.emplace(trial, findings_.size());
+  addressed_draws address{{seed(), trial, mark}, "failure"};
+  findings_.push_back({trial, mark, std::nan(""), address.next()});
+}
+
+void gp_sampler::on_retry(trial_no trial) {
+  const auto failure = failures_.extract(trial);
+  if (!failure)
+    return;
+  findings_[failure.mapped()].void_from = findings_.size();
+  if (reached_[trial] == 0)
+    pending_.insert(trial);
+}
+
+// -- the model ----------------------------------------------------------------
+
+gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
+  const double sign = options_.better == direction::maximize ? 1 : -1;
+  response_table result;
+  std::vector<std::vector<double>> values(options_.marks.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& x = findings_[i];
+    if (x.void_from < count)
+      continue;
+    result.all.push_back({&x, 0});
+    if (!std::isnan(x.value))
+      values[x.mark].push_back(x.value);
+  }
+  for (auto& xs : values)
+    result.middles.push_back(!xs.empty()              ? quantile(xs, 0.5)
+                             : result.middles.empty() ? 0
+                                                      : result.middles.back());
+  std::vector<double> known;
+  for (auto& x : result.all) {
+    x.value = sign * (x.of->value - result.middles[x.of->mark]);
+    if (!std::isnan(x.value))
+      known.push_back(x.value);
+  }
+  double worst = 0;
+  if (!known.empty()) {
+    worst = *std::min_element(known.begin(), known.end());
+    const auto range = quantile(known, 0.75) - quantile(known, 0.25);
+    if (range > 0)
+      worst = std::max(worst, -worst_ranges * range);
+  }
+  double squares = 0;
+  for (auto& x : result.all) {
+    x.value = std::isnan(x.value) ? worst : std::max(x.value, worst);
+    squares += x.value * x.value;
+  }
+  if (squares > 0)
+    result.scale = std::sqrt(squares / static_cast<double>(result.all.size()));
+  for (auto& x : result.all)
+    x.value /= result.scale;
+  return result;
+}
+
+std::vector<gp_sampler::response>
+gp_sampler::chosen(const response_table& from, std::size_t most) {
+  const auto& all = from.all;
+  if (all.size() <= most)
+    return all;
+  const auto third = static_cast<std::ptrdiff_t>(most / 3);
+  std::vector<bool> is_chosen(all.size());
+  std::fill(is_chosen.end() - third, is_chosen.end(), true); // the latest
+  std::vector<std::size_t> left(all.size() - static_cast<std::size_t>(third));
+  for (std::size_t i = 0; i < left.size(); ++i)
+    left[i] = i;
+  const auto take_first = [&](std::ptrdiff_t count, auto before) {
+    std::nth_element(left.begin(), left.begin() + count, left.end(), before);
+    for (std::ptrdiff_t i = 0; i < count; ++i)
+      is_chosen[left[static_cast<std::size_t>(i)]] = true;
+    left.erase(left.begin(), left.begin() + count);
+  };
+  take_first(third, [&](std::size_t x, std::size_t y) { // the best
+    return all[x].value != all[y].value ? all[x].value > all[y].value : x < y;
+  });
+  take_first(static_cast<std::ptrdiff_t>(most) - 2 * third,
+             [&](std::size_t x, std::size_t y) {
+               return all[x].of->address < all[y].of->address;
+             });
+  std::vector<response> result;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (is_chosen[i])
+      result.push_back(all[i]);
+  return result;
+}
+
+/// Fits the kernel to the first so many findings, so many that it depends on
+/// their number alone and not on when it was asked for.
+void gp_sampler::fit() {
+  const auto before = fitted_;
+  auto next = before == 0 ? options_.startup : before;
+  while (next <= findings_.size()) {
+    fitted_ = next;
+    next = std::max(next + 1, next * 11 / 10);
+  }
+  if (fitted_ == before)
+    return;
+  const auto xs = chosen(responses(fitted_), fitted_max);
+  if (xs.empty())
+    return;
+  kernel_ = fit_kernel(points_of(xs), values_in(xs),
+                       gp_kernel{kernel_.lengths.size()});
+}
+
+VectorXd gp_sampler::values_in(const std::vector<response>& xs) {
+  VectorXd result(static_cast<Index>(xs.size()));
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    result[static_cast<Index>(i)] = xs[i].value;
+  return result;
+}
+
+const std::vector<double>& gp_sampler::features_of(trial_no trial) {
+  constexpr std::size_t kept_max = 2000;
+  if (known_features_.size() >= kept_max && !known_features_.contains(trial))
+    known_features_.clear();
+  auto& result = known_features_[trial];
+  if (result.empty())
+    result = features_.of(values_of(*taken(trial)).sequences);
+  return result;
+}
+
+namespace {
+
+void set_column(gp_points& to, Index column, const std::vector<double>& x) {
+  to.at.col(column)
+    = Eigen::Map<const VectorXd>(x.data(), static_cast<Index>(x.size()));
+}
+
+} // namespace
+
+gp_points gp_sampler::points_of(const std::vector<response>& xs) {
+  auto result = empty_points(xs.size());
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    set_column(result, static_cast<Index>(i),
+               features_.cut(features_of(xs[i].of->trial),
+                             options_.marks[xs[i].of->mark]));
+  return result;
+}
+
+gp_points gp_sampler::empty_points(std::size_t count) const {
+  return {Eigen::MatrixXd{static_cast<Index>(features_.size()),
+                          static_cast<Index>(count)},
+          groups_};
+}
+
+gp_points gp_sampler::pending_points() {
+  const auto count = std::min(pending_.size(), pending_max);
+  auto result = empty_points(count);
+  auto trial = pending_.rbegin();
+  for (std::size_t i = 0; i < count; ++i, ++trial)
+    set_column(result, static_cast<Index>(i),
+               features_.cut(features_of(*trial),
+                             has_lengths() ? length_of(*trial)
+                                           : options_.marks.front()));
+  return result;
+}
+
+// -- what is proposed ---------------------------------------------------------
+
+learning_sampler::combination
+gp_sampler::random_candidate(trial_no trial, std::uint64_t number) {
+  return record(with_length(trial, [&](const space_leaf& leaf) {
+    addressed_draws draws{{seed(), trial, number}, leaf.path()};
+    return draws.decision(leaf.ways());
+  }));
+}
+
+learning_sampler::combination
+gp_sampler::near_candidate(const combination& from, trial_no trial,
+                           std::uint64_t number) {
+  addressed_draws which{{seed(), trial, number}, "leaves"};
+  std::set<leaf_no> changed;
+  for (auto i = 1 + which.below(2); i > 0 && !from.empty(); --i)
+    changed.insert(from[which.below(from.size())].first);
+  return record(with_length(trial, [&](const space_leaf& leaf) {
+    const auto own = number_of(leaf);
+    const auto before
+      = std::find_if(from.begin(), from.end(),
+                     [own](const auto& x) { return x.first == own; });
+    addressed_draws draws{{seed(), trial, number}, leaf.path()};
+    if (before == from.end()) // comes with another alternative
+      return draws.decision(leaf.ways());
+    return changed.contains(own) ? moved(leaf, before->second, draws)
+                                 : before->second;
+  }));
+}
+
+/// Candidates for one trial, each another one. They are numbered in the order
+/// in which they are drawn, which is what they are drawn by.
+class gp_sampler::candidates {
+public:
+  candidates(gp_sampler& from, trial_no trial) : from_(from), trial_(trial) {}
+
+  void add_random(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      add(from_.random_candidate(trial_, drawn_));
+  }
+
+  void add_near(const combination& x, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      add(from_.near_candidate(x, trial_, drawn_));
+  }
+
+  /// Returns those that were added since the last call.
+  std::vector<candidate> take() { return std::exchange(added_, {}); }
+
+private:
+  void add(combination x) {
+    ++drawn_;
+    if (from_.was_tried(x) || !seen_.insert(x).second)
+      return;
+    auto values = from_.values_of(x);
+    added_.push_back({std::move(x), std::move(values)});
+  }
+
+  gp_sampler& from_;
+  trial_no trial_;
+  std::uint64_t drawn_ = 0;
+  std::set<combination> seen_;
+  std::vector<candidate> added_;
+};
+
+double gp_sampler::price_factor() const {
+  switch (options_.price) {
+    case step_price::none:
+      return 0;
+    case step_price::full:
+      return 1;
+    case step_price::falling:
+      return 1
+             - static_cast<double>(std::min(drawn_count(), options_.trials))
+                 / static_cast<double>(options_.trials);
+  }
+  return 0;
+}
+
+std::optional<learning_sampler::proposal>
+gp_sampler::propose(trial_no trial) {
+  if (reached_.size() < options_.startup)
+    return std::nullopt;
+  fit();
+  const auto table = responses(findings_.size());
+  const auto seen = chosen(table, findings_max);
+  if (seen.empty()) // all are tried again
+    return std::nullopt;
+  const gp_posterior posterior{kernel_, points_of(seen), values_in(seen),
+                               pending_points()};
+  const auto known = rank_trials(posterior, seen);
+  const auto good = std::min(known.size(), good_trials);
+  candidates drawn{*this, trial};
+  drawn.add_random(random_candidates);
+  for (std::uint64_t i = 0; i < near_candidates; ++i)
+    drawn.add_near(*taken(known[i % good].second), 1);
+  const auto least = -known.front().first; // what is to be improved
+  auto best = best_of(drawn.take(), posterior, least);
+  if (!best)
+    return std::nullopt;
+  drawn.add_near(best->taken, refining_candidates);
+  auto other = best_of(drawn.take(), posterior, least);
+  if (other && other->goes_before(*best))
+    best = std::move(other);
+  const double sign = options_.better == direction::maximize ? 1 : -1;
+  const auto& marks = options_.marks;
+  const auto mark
+    = has_lengths()
+        ? std::lower_bound(marks.begin(), marks.end(), length_for(trial))
+        : marks.end() - 1;
+  const auto middle
+    = table.middles[static_cast<std::size_t>(mark - marks.begin())];
+  return proposal{std::move(best->taken),
+                  middle + sign * table.scale * best->mean};
+}
+
+/// Where a trial ends.
+step_t gp_sampler::end_of(step_t length) const {
+  return has_lengths() ? length : options_.marks.back();
+}
+
+/// The trials that were seen, by minus what they come to in the end.
+std::vector<std::pair<double, trial_no>>
+gp_sampler::rank_trials(const gp_posterior& posterior,
+                        const std::vector<response>& seen) {
+  std::set<trial_no> trials;
+  for (const auto& x : seen)
+    trials.insert(x.of->trial);
+  auto points = empty_points(trials.size());
+  Index column = 0;
+  for (auto x : trials)
+    set_column(points, column++,
+               features_.cut(features_of(x), end_of(length_of(x))));
+  const auto means = posterior.means(points);
+  std::vector<std::pair<double, trial_no>> result;
+  column = 0;
+  for (auto x : trials)
+    result.emplace_back(-means[column++], x);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+std::optional<gp_sampler::standing>
+gp_sampler::best_of(std::vector<candidate> xs, const gp_posterior& posterior,
+                    double least) const {
+  auto points = empty_points(xs.size());
+  for (std::size_t i = 0; i < xs.size(); ++i)
+    set_column(points, static_cast<Index>(i),
+               features_.cut(features_.of(xs[i].values.sequences),
+                             end_of(xs[i].values.length)));
+  const auto expected = posterior.predict(points);
+  const auto factor = price_factor();
+  std::optional<standing> best;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const auto at = static_cast<Index>(i);
+    const auto mean = expected.means[at];
+    auto score = log_expected_improvement(
+      mean, std::sqrt(expected.variances[at]), least);
+    // What is untrained is looked up where it may tell.
+    if (factor == 0 && best && score < best->score)
+      continue;
+    const auto work = untrained(xs[i].values);
+    if (factor > 0)
+      score -= factor * log_price(work);
+    standing now{std::move(xs[i].taken), score, work, mean};
+    if (!best || now.goes_before(*best))
+      best = std::move(now);
+  }
+  return best;
+}
+
+} // namespace hippo

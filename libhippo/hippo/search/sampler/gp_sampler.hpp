@@ -1,0 +1,158 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hippo/search/sampler/learning_sampler.hpp"
+#include "hippo/search/sampler/sequence_features.hpp"
+#include "hippo/search/surrogate/gaussian_process.hpp"
+
+namespace hippo {
+
+/// What makes untrained steps count against a candidate of `gp_sampler`.
+enum class step_price {
+  none,    ///< nothing: the greatest expected improvement is taken
+  full,    ///< what is cheap may be had often
+  falling, ///< less with every trial, nothing for the last: cheap first
+};
+
+/// What a `gp_sampler` is to do.
+struct gp_options {
+  std::uint64_t seed = 0;
+  std::uint64_t startup = 10; ///< trials with a result before it learns
+  direction better = direction::maximize;
+  /// The steps whose results it learns from, sorted; the last is how far any
+  /// trial goes.
+  std::vector<step_t> marks{1};
+  step_t first = 1; ///< how far a trial goes at first, for the work it makes
+  step_price price = step_price::none;
+  std::uint64_t trials = 1; ///< of the study, for a price that falls
+};
+
+/// Bayesian optimisation by a Gaussian process over what trials are
+/// (`sequence_features`), not how they are spelt (Snoek et al., *Practical
+/// Bayesian Optimization of Machine Learning Algorithms*, NeurIPS 2012): what
+/// shares training is one point to it.
+///
+/// The first trials are random. Then it learns from each trial's first result
+/// at or after each mark: the value less the median of all at that mark, the
+/// worst cut off, of unit variance. Failures and NaN count as the worst. Of
+/// more than 300 results it takes 100 of the best, the latest 100 and 100 by
+/// their address. Trials without a result count at their mean. The kernel is
+/// fitted anew whenever the results have grown by a tenth.
+///
+/// Of 150 random combinations, and 150 that differ from one of the best 8
+/// trials in one leaf or two, then 40 that differ so from the best of these,
+/// that is taken whose logarithm of the expected improvement at the last step,
+/// less the price of its untrained steps (`step_price`), is the greatest:
+/// `log EI - alpha * log(untrained + 2)` (after Lee et al., *Cost-aware
+/// Bayesian Optimization*, arXiv 2003.10870), where alpha is 1 or falls from 1
+/// to 0. Of equal ones the cheapest is taken, then the first.
+///
+/// What it proposes follows from the results, and from which trials were drawn
+/// when, on one kind of machine.
+/// @complexity for each trial O(n^3 + candidates * n^2), n <= 300 being the
+///             results that are looked at; O(1) for each result
+class gp_sampler final : public learning_sampler {
+public:
+  /// @param defaults as of `sequence_features`
+  /// @param work may be null; otherwise it outlives the sampler
+  gp_sampler(const search_space& space,
+             std::map<std::string, sequence> defaults, gp_options options,
+             const untrained_work* work);
+
+  void on_result(trial_no trial, step_t at, double value) override;
+  void on_failure(trial_no trial) override;
+  void on_retry(trial_no trial) override;
+
+private:
+  /// A result, or a failure.
+  struct finding {
+    trial_no trial = 0;
+    std::size_t mark = 0;
+    double value = 0;          ///< NaN: a failure, or worth as much
+    std::uint64_t address = 0; ///< a number drawn for it
+    /// It does not count once there are more findings than that.
+    std::size_t void_from = SIZE_MAX;
+  };
+
+  /// A finding as the model takes it: more is better.
+  struct response {
+    const finding* of = nullptr;
+    double value = 0;
+  };
+
+  /// The responses of the first findings, and how to get back from them.
+  struct response_table {
+    std::vector<response> all;
+    std::vector<double> middles; ///< by mark: value of the response 0
+    double scale = 1;
+  };
+
+  struct candidate {
+    combination taken;
+    trial_parameters values;
+  };
+
+  /// What is known of a candidate.
+  struct standing {
+    combination taken;
+    double score = 0; ///< the greater, the better
+    step_t work = 0;  ///< its untrained steps
+    double mean = 0;  ///< its response, as expected
+
+    [[nodiscard]] bool goes_before(const standing& x) const {
+      return score != x.score ? score > x.score : work < x.work;
+    }
+  };
+
+  class candidates;
+
+  std::optional<proposal> propose(trial_no trial) override;
+  void on_drawn(trial_no trial) override { pending_.insert(trial); }
+
+  [[nodiscard]] response_table responses(std::size_t count) const;
+  /// Returns `most` of the responses, in the order in which they came.
+  [[nodiscard]] static std::vector<response>
+  chosen(const response_table& from, std::size_t most);
+  void fit();
+  [[nodiscard]] gp_points empty_points(std::size_t count) const;
+  [[nodiscard]] gp_points points_of(const std::vector<response>& xs);
+  [[nodiscard]] gp_points pending_points();
+  [[nodiscard]] static Eigen::VectorXd
+  values_in(const std::vector<response>& xs);
+  const std::vector<double>& features_of(trial_no trial);
+
+  combination random_candidate(trial_no trial, std::uint64_t number);
+  combination near_candidate(const combination& from, trial_no trial,
+                             std::uint64_t number);
+  [[nodiscard]] std::vector<std::pair<double, trial_no>>
+  rank_trials(const gp_posterior& posterior, const std::vector<response>& seen);
+
+  [[nodiscard]] step_t end_of(step_t length) const;
+  /// Returns the best of some candidates, the first of equal ones; nothing of
+  /// none.
+  /// @param least the response that they are to improve on
+  [[nodiscard]] std::optional<standing> best_of(std::vector<candidate> xs,
+                                                const gp_posterior& posterior,
+                                                double least) const;
+  [[nodiscard]] double price_factor() const;
+
+  sequence_features features_;
+  std::vector<std::uint32_t> groups_; ///< of the features' coordinates
+  gp_options options_;
+  std::vector<finding> findings_;              ///< as they came
+  std::unordered_map<trial_no, std::size_t> reached_; ///< marks, by trial
+  std::set<trial_no> pending_; ///< drawn, and nothing found yet
+  std::map<trial_no, std::size_t> failures_; ///< their places in `findings_`
+  gp_kernel kernel_;
+  std::size_t fitted_ = 0; ///< findings by which the kernel was fitted
+  std::unordered_map<trial_no, std::vector<double>> known_features_;
+};
+
+} // namespace hippo

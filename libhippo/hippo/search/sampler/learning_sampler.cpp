@@ -1,0 +1,169 @@
+#include "hippo/search/sampler/learning_sampler.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#include "hippo/search/sampler/permutation.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// As many trials, one after the other, lie in as many parts of each range.
+constexpr std::uint64_t spread_trials = 5;
+
+} // namespace
+
+learning_sampler::learning_sampler(search_space space, std::uint64_t seed,
+                                   step_t first, const untrained_work* work)
+  : space_(std::move(space)),
+    seed_(seed),
+    first_(first),
+    work_(work),
+    order_(space_, seed, true) {}
+
+trial_parameters learning_sampler::draw(trial_no trial) {
+  entry x;
+  auto known = restored_.extract(trial);
+  auto before = known ? fitting(known.mapped()) : std::nullopt;
+  if (before) {
+    x = {std::move(*before), std::move(known.mapped().why), 1};
+  } else if (auto found = propose(trial)) {
+    x.taken = std::move(found->taken);
+    x.why.how = std::move(found->how);
+    x.why.predicted = found->predicted;
+  } else {
+    x.taken = random(trial);
+    x.why.how = "startup";
+  }
+  auto result = values_of(x.taken);
+  x.length = result.length;
+  if (!before && work_ != nullptr)
+    x.why.untrained = untrained(result);
+  tried_.insert(x.taken);
+  taken_[trial] = std::move(x);
+  on_drawn(trial);
+  return result;
+}
+
+std::optional<trial_parameters> learning_sampler::recall(trial_no trial) const {
+  const auto* x = taken(trial);
+  return x == nullptr ? std::nullopt : std::optional{values_of(*x)};
+}
+
+trial_parameters learning_sampler::branch(const fork&) {
+  assert(false && "no algorithm with this sampler forks");
+  return {};
+}
+
+std::optional<trial_choice> learning_sampler::choice_of(trial_no trial) const {
+  const auto i = taken_.find(trial);
+  if (i == taken_.end())
+    return std::nullopt;
+  trial_choice result{i->second.why, {}};
+  for (const auto& [leaf, decision] : i->second.taken)
+    result.decisions.push_back(decision);
+  return result;
+}
+
+void learning_sampler::restore(trial_no trial, trial_choice x) {
+  restored_.insert_or_assign(trial, std::move(x));
+}
+
+const learning_sampler::combination*
+learning_sampler::taken(trial_no trial) const {
+  const auto i = taken_.find(trial);
+  return i == taken_.end() ? nullptr : &i->second.taken;
+}
+
+learning_sampler::leaf_no
+learning_sampler::number_of(const space_leaf& leaf) {
+  const auto found = leaves_.find(leaf.path());
+  if (found != leaves_.end())
+    return found->second;
+  const auto number = static_cast<leaf_no>(leaves_.size());
+  leaves_.emplace(leaf.path(), number);
+  return number;
+}
+
+leaf_decider learning_sampler::with_length(trial_no trial,
+                                           leaf_decider pick) const {
+  if (!has_lengths())
+    return pick;
+  return [pick = std::move(pick), seed = seed_,
+          trial](const space_leaf& leaf) -> std::uint64_t {
+    if (!leaf.is_length())
+      return pick(leaf);
+    addressed_draws draws{{seed, trial, 0}, leaf.path()};
+    return draws.decision(leaf.ways());
+  };
+}
+
+step_t learning_sampler::length_for(trial_no trial) const {
+  return space_.length(with_length(trial, {}));
+}
+
+learning_sampler::combination
+learning_sampler::record(const leaf_decider& pick) {
+  combination result;
+  space_.walk([&](const space_leaf& leaf) {
+    const auto decision = pick(leaf);
+    result.emplace_back(number_of(leaf), decision);
+    return decision;
+  });
+  return result;
+}
+
+trial_parameters learning_sampler::values_of(const combination& x) const {
+  auto next = x.begin();
+  return space_.decide([&](const space_leaf&) { return (next++)->second; });
+}
+
+std::optional<learning_sampler::combination>
+learning_sampler::fitting(const trial_choice& x) {
+  std::size_t next = 0;
+  bool fits = true;
+  auto result = record([&](const space_leaf& leaf) -> std::uint64_t {
+    const auto decision
+      = next < x.decisions.size() ? x.decisions[next] : UINT64_MAX;
+    ++next;
+    const auto ways = leaf.ways();
+    const bool is_one
+      = ways == 0 ? decision <= space_leaf::high_end : decision < ways;
+    fits = fits && is_one;
+    return is_one ? decision : 0;
+  });
+  if (!fits || next != x.decisions.size())
+    return std::nullopt;
+  return result;
+}
+
+learning_sampler::combination learning_sampler::spread(trial_no trial) {
+  return record([&](const space_leaf& leaf) {
+    addressed_draws block{{seed_, trial / spread_trials}, leaf.path()};
+    const permutation parts{spread_trials, block.next()};
+    addressed_draws within{{seed_, trial}, leaf.path()};
+    const auto share
+      = (static_cast<double>(parts(trial % spread_trials)) + within.unit())
+        / static_cast<double>(spread_trials);
+    const auto ways = leaf.ways();
+    const auto most = ways == 0 ? space_leaf::high_end : ways - 1;
+    return std::min(most, static_cast<std::uint64_t>(
+                            share * static_cast<double>(most + 1)));
+  });
+}
+
+learning_sampler::combination learning_sampler::random(trial_no trial) {
+  const auto size = space_.size();
+  if (!size)
+    return spread(trial);
+  while (next_random_ < *size) {
+    auto result = record(order_(next_random_++));
+    if (!tried_.contains(result))
+      return result;
+  }
+  return record(order_(trial)); // everything was tried
+}
+
+} // namespace hippo

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hippo/search/sampler/sampler.hpp"
+#include "hippo/search/sampler/static_order.hpp"
+#include "hippo/search/surrogate/addressed_draws.hpp"
+
+namespace hippo {
+
+/// What samplers that learn from results have in common: which combination each
+/// trial got, and random ones as long as there is no model: without replacement
+/// in a finite space, else spread evenly.
+///
+/// Combinations that were tried are not proposed again while others are left.
+/// What was decided before a restart is taken from there (`restore`), so what a
+/// model proposes must follow from results, and from which trials were drawn
+/// when, but not from which of them it was asked for.
+class learning_sampler : public sampler {
+public:
+  /// @param first how far a trial goes at first, for the work it makes
+  /// @param work may be null; otherwise it outlives the sampler
+  learning_sampler(search_space space, std::uint64_t seed, step_t first,
+                   const untrained_work* work);
+
+  trial_parameters draw(trial_no trial) final;
+  [[nodiscard]] std::optional<trial_parameters>
+  recall(trial_no trial) const final;
+  trial_parameters branch(const fork& x) final;
+  [[nodiscard]] std::optional<trial_choice>
+  choice_of(trial_no trial) const final;
+  void restore(trial_no trial, trial_choice x) final;
+
+protected:
+  using leaf_no = std::uint32_t;
+
+  /// The decisions that make a combination, in the order of `walk`.
+  using combination = std::vector<std::pair<leaf_no, std::uint64_t>>;
+
+  struct proposal {
+    combination taken;
+    std::optional<double> predicted; ///< as of `choice_reason`
+    std::string how = "model";
+  };
+
+  /// Returns what the model proposes; nothing if there is no model yet, or if
+  /// all that it proposes was tried.
+  virtual std::optional<proposal> propose(trial_no trial) = 0;
+
+  /// Trial `trial` has its values, whoever decided them.
+  virtual void on_drawn(trial_no /*trial*/) {}
+
+  leaf_no number_of(const space_leaf& leaf);
+  combination record(const leaf_decider& pick);
+  [[nodiscard]] trial_parameters values_of(const combination& x) const;
+
+  /// Lets `pick` decide all but the length of a trial. That is drawn at random:
+  /// what was measured says nothing of it, as values of trials of different
+  /// length do not compare.
+  [[nodiscard]] leaf_decider with_length(trial_no trial,
+                                         leaf_decider pick) const;
+  /// Returns the length that it is given so.
+  [[nodiscard]] step_t length_for(trial_no trial) const;
+  [[nodiscard]] bool has_lengths() const { return space_.has_lengths(); }
+  /// Returns the length of a trial that was drawn here.
+  [[nodiscard]] step_t length_of(trial_no trial) const {
+    return taken_.at(trial).length;
+  }
+
+  /// Returns the combination of a trial, null if it was not drawn here.
+  [[nodiscard]] const combination* taken(trial_no trial) const;
+  [[nodiscard]] bool was_tried(const combination& x) const {
+    return tried_.contains(x);
+  }
+  [[nodiscard]] std::uint64_t seed() const { return seed_; }
+  [[nodiscard]] std::uint64_t drawn_count() const { return taken_.size(); }
+
+  /// Returns the steps to the first goal that nobody was asked for; 0 if what
+  /// is untrained is not looked at.
+  [[nodiscard]] step_t untrained(const trial_parameters& values) const {
+    return work_ != nullptr ? work_->of(values, first_) : 0;
+  }
+  [[nodiscard]] bool looks_at_work() const { return work_ != nullptr; }
+
+private:
+  struct entry {
+    combination taken;
+    choice_reason why;
+    step_t length = 1;
+  };
+
+  combination random(trial_no trial);
+  /// Returns the combination of a trial of a Latin hypercube (McKay et al.,
+  /// Technometrics 21, 1979): of each five trials, none has a value of the same
+  /// fifth of a range as another.
+  combination spread(trial_no trial);
+  /// Returns the combination of what was restored, if it is one of the space.
+  std::optional<combination> fitting(const trial_choice& x);
+
+  search_space space_;
+  std::uint64_t seed_;
+  step_t first_;
+  const untrained_work* work_;
+  static_order order_;
+  trial_no next_random_ = 0; ///< in `order_`, of a finite space
+
+  std::map<std::string, leaf_no> leaves_; ///< by path
+  std::unordered_map<trial_no, entry> taken_;
+  std::unordered_map<trial_no, trial_choice> restored_; ///< yet to be drawn
+  std::set<combination> tried_;
+};
+
+} // namespace hippo

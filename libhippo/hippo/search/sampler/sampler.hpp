@@ -1,0 +1,76 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "hippo/base/choice.hpp"
+#include "hippo/search/algorithm/algorithm.hpp"
+
+namespace hippo {
+
+/// Decides the values of a study's trials. A pure state machine, as an
+/// algorithm is.
+class sampler {
+public:
+  virtual ~sampler() = default;
+
+  /// Whether the values of a trial follow from its number alone, so that they
+  /// can be known before anything was trained.
+  [[nodiscard]] virtual bool is_static() const { return false; }
+
+  /// Decides the values of trial `trial`. Asked once for each trial.
+  /// REQUIRES: `trial` is below the number of trials of the study's algorithm.
+  virtual trial_parameters draw(trial_no trial) = 0;
+
+  /// Returns once more what `draw` returned, if the sampler can tell: then
+  /// nobody else need keep it.
+  [[nodiscard]] virtual std::optional<trial_parameters>
+  recall(trial_no /*trial*/) const {
+    return std::nullopt;
+  }
+
+  /// Returns what it has decided of a trial, and why, if results had a part in
+  /// it or may have.
+  [[nodiscard]] virtual std::optional<trial_choice>
+  choice_of(trial_no /*trial*/) const {
+    return std::nullopt;
+  }
+
+  /// Says what `choice_of` returned of a trial before a restart: `draw` decides
+  /// so again. A choice that is none of the space is passed over.
+  virtual void restore(trial_no /*trial*/, trial_choice /*x*/) {}
+
+  /// Decides the values of trial `x.trial`: those of `x.from` up to state
+  /// `x.at`, others from there on.
+  /// REQUIRES: the study's algorithm forks, and `x.from` has been decided.
+  virtual trial_parameters branch(const fork& x) = 0;
+
+  /// Decides the values of trial `x.trial`, made of those of others.
+  /// REQUIRES: the study's algorithm crosses, and `x.target` and `x.parents`
+  /// have been decided.
+  virtual trial_parameters cross(const hippo::cross& x);
+
+  /// Trial `trial` measured `value` at state `at`.
+  virtual void on_result(trial_no /*trial*/, step_t /*at*/, double /*value*/) {
+  }
+
+  /// Trial `trial` failed or was cancelled; it gives no further results.
+  virtual void on_failure(trial_no /*trial*/) {}
+
+  /// Trial `trial`, which has failed, is tried again.
+  virtual void on_retry(trial_no /*trial*/) {}
+};
+
+/// Makes the sampler that a study names. The study has been checked by
+/// `check_algorithm`.
+/// @param work may be null; otherwise it outlives the sampler
+/// @param defaults what hyper-parameters are that a combination leaves out
+/// @param outcomes as of `make_algorithm`
+std::unique_ptr<sampler>
+make_sampler(const study_spec& study, const untrained_work* work = nullptr,
+             const std::map<std::string, sequence>& defaults = {},
+             const trial_outcomes* outcomes = nullptr);
+
+} // namespace hippo

@@ -1,0 +1,263 @@
+#include "hippo/search/surrogate/gaussian_process.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <numbers>
+#include <stdexcept>
+#include <utility>
+
+#include <Eigen/Cholesky>
+#include <LBFGS.h>
+
+namespace hippo {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr int iterations_max = 30; ///< of a descent of the fit
+
+/// The second descent begins with so much less noise, in logarithms: that a
+/// function is rough, and that it is smooth and its values are noisy, are hills
+/// of the likelihood with a valley between them.
+constexpr double less_noise = 5;
+
+/// Of the logarithms: what is likeliest, and the standard deviation. A length
+/// grows with the root of the groups, so that the distance of two points that
+/// differ in all of them does not (Hvarfner et al., *Vanilla Bayesian
+/// Optimization Performs Great in High Dimensions*, ICML 2024).
+struct normal_prior {
+  double mean = 0;
+  double deviation = 1;
+};
+
+normal_prior length_prior(Index groups) {
+  return {std::log(2.0) + 0.5 * std::log(static_cast<double>(groups)), 1};
+}
+
+constexpr normal_prior signal_prior{0, 0.5};
+constexpr normal_prior noise_prior{-6, 2};
+
+/// Nothing is measured more exactly than that, which keeps matrices regular.
+constexpr double noise_min = 1e-6;
+
+/// The coordinates over the lengths of their groups.
+MatrixXd scaled(const gp_points& x, const VectorXd& lengths) {
+  auto result = x.at;
+  for (Index i = 0; i < result.rows(); ++i)
+    result.row(i) /= lengths[x.group[static_cast<std::size_t>(i)]];
+  return result;
+}
+
+/// The distances of columns of `x` from those of `y`.
+MatrixXd distances(const MatrixXd& x, const MatrixXd& y) {
+  MatrixXd result = -2 * x.transpose() * y;
+  result.colwise() += x.colwise().squaredNorm().transpose();
+  result.rowwise() += y.colwise().squaredNorm();
+  result = result.array().max(0).sqrt();
+  return result;
+}
+
+/// The Matern 5/2 kernel at scaled distances, which it takes the place of: a
+/// matrix that is made anew costs as much as what is computed of it.
+void to_matern(MatrixXd& distances, double signal) {
+  const double root = std::sqrt(5.0);
+  auto r = distances.array();
+  r = signal * (1 + root * r + (5.0 / 3) * r.square()) * (-root * r).exp();
+}
+
+/// Adds the density of a number's logarithm to a loss and its derivative.
+void add_prior(const normal_prior& prior, double x, double& loss,
+               double& slope) {
+  const auto off = (x - prior.mean) / prior.deviation;
+  loss += off * off / 2;
+  slope += off / prior.deviation;
+}
+
+gp_kernel kernel_of(const VectorXd& parameters) {
+  const auto groups = parameters.size() - 2;
+  gp_kernel result{groups};
+  result.lengths = parameters.head(groups).array().exp();
+  result.signal = std::exp(parameters[groups]);
+  result.noise = noise_min + std::exp(parameters[groups + 1]);
+  return result;
+}
+
+VectorXd parameters_of(const gp_kernel& x) {
+  const auto groups = x.lengths.size();
+  VectorXd result(groups + 2);
+  result.head(groups) = x.lengths.array().log();
+  result[groups] = std::log(x.signal);
+  result[groups + 1] = std::log(std::max(x.noise - noise_min, noise_min));
+  return result;
+}
+
+/// The sum of the weighted squared distances of points in each group.
+/// @param weights symmetric
+VectorXd spread_by_group(const gp_points& x, const MatrixXd& weights,
+                         Index groups) {
+  const VectorXd sums = weights.rowwise().sum();
+  const MatrixXd weighted = x.at * weights;
+  VectorXd result = VectorXd::Zero(groups);
+  for (Index i = 0; i < x.at.rows(); ++i)
+    result[x.group[static_cast<std::size_t>(i)]]
+      += 2
+         * (x.at.row(i).array().square().matrix().dot(sums)
+            - weighted.row(i).dot(x.at.row(i)));
+  return result;
+}
+
+} // namespace
+
+// -- the kernel ---------------------------------------------------------------
+
+gp_kernel::gp_kernel(Index groups)
+  : lengths(VectorXd::Constant(groups, std::exp(length_prior(groups).mean))),
+    signal(std::exp(signal_prior.mean)),
+    noise(noise_min + std::exp(noise_prior.mean)) {}
+
+MatrixXd gp_kernel::covariance(const gp_points& x, const gp_points& y) const {
+  auto result = distances(scaled(x, lengths), scaled(y, lengths));
+  to_matern(result, signal);
+  return result;
+}
+
+double fit_loss(const gp_points& points, const VectorXd& values,
+                const VectorXd& parameters, VectorXd& gradient) {
+  const auto kernel = kernel_of(parameters);
+  const auto groups = kernel.lengths.size();
+  const auto n = points.size();
+  const auto coordinates = scaled(points, kernel.lengths);
+  const auto apart = distances(coordinates, coordinates);
+  auto own = apart;
+  to_matern(own, kernel.signal);
+  MatrixXd covariance = own;
+  covariance.diagonal().array() += kernel.noise;
+  const Eigen::LLT<MatrixXd> factor{covariance};
+  if (factor.info() != Eigen::Success) {
+    gradient.setZero();
+    return std::numeric_limits<double>::infinity();
+  }
+  const VectorXd weights = factor.solve(values);
+  auto loss = 0.5 * values.dot(weights)
+              + factor.matrixLLT().diagonal().array().log().sum();
+  // Half of tr((K^-1 - w w^T) dK), for each parameter.
+  MatrixXd slopes = factor.solve(MatrixXd::Identity(n, n));
+  slopes -= weights * weights.transpose();
+  gradient.resize(groups + 2);
+  gradient[groups] = 0.5 * (slopes.array() * own.array()).sum();
+  gradient[groups + 1]
+    = 0.5 * slopes.trace() * (kernel.noise - noise_min);
+  const double root = std::sqrt(5.0);
+  const auto r = apart.array();
+  const MatrixXd by_square = slopes.array() * kernel.signal * (5.0 / 6)
+                             * (1 + root * r) * (-root * r).exp();
+  gradient.head(groups)
+    = spread_by_group(points, by_square, groups).array()
+      / kernel.lengths.array().square();
+  for (Index i = 0; i < groups; ++i)
+    add_prior(length_prior(groups), parameters[i], loss, gradient[i]);
+  add_prior(signal_prior, parameters[groups], loss, gradient[groups]);
+  add_prior(noise_prior, parameters[groups + 1], loss, gradient[groups + 1]);
+  return loss;
+}
+
+gp_kernel fit_kernel(const gp_points& points, const VectorXd& values,
+                     gp_kernel begin) {
+  assert(points.size() == values.size());
+  const auto first = parameters_of(begin);
+  auto best = first;
+  auto least = std::numeric_limits<double>::infinity();
+  const auto loss = [&](const VectorXd& x, VectorXd& gradient) {
+    const auto result = fit_loss(points, values, x, gradient);
+    if (result < least) {
+      least = result;
+      best = x;
+    }
+    return result;
+  };
+  LBFGSpp::LBFGSParam<double> options;
+  options.max_iterations = iterations_max;
+  options.epsilon = options.epsilon_rel = 1e-3;
+  options.past = 1;
+  options.delta = 1e-5;
+  // Without the second of Wolfe's conditions a step may leave L-BFGS with a
+  // direction in which the loss rises.
+  options.linesearch = LBFGSpp::LBFGS_LINESEARCH_BACKTRACKING_WOLFE;
+  LBFGSpp::LBFGSSolver<double, LBFGSpp::LineSearchBracketing> solver{options};
+  for (const auto off : {0.0, less_noise}) {
+    auto now = first;
+    now[now.size() - 1] -= off;
+    double reached = 0;
+    try {
+      solver.minimize(loss, now, reached);
+    } catch (const std::exception&) {
+      // The line search has found nothing better: what was found before counts.
+    }
+  }
+  return std::isfinite(least) ? kernel_of(best) : std::move(begin);
+}
+
+// -- the posterior ------------------------------------------------------------
+
+gp_posterior::gp_posterior(gp_kernel kernel, gp_points points,
+                           const VectorXd& values, const gp_points& pending)
+  : kernel_(std::move(kernel)), points_(std::move(points)) {
+  const auto known = points_.size();
+  assert(known == values.size());
+  points_.at.conservativeResize(Eigen::NoChange, known + pending.size());
+  points_.at.rightCols(pending.size()) = pending.at;
+  factor_ = kernel_.covariance(points_, points_);
+  factor_.diagonal().array() += kernel_.noise;
+  const Eigen::LLT<Eigen::Ref<MatrixXd>> in_place{factor_};
+  // Its first rows are the factor of what is known.
+  const auto own
+    = factor_.topLeftCorner(known, known).triangularView<Eigen::Lower>();
+  weights_ = own.transpose().solve(own.solve(values));
+}
+
+VectorXd gp_posterior::means(const gp_points& x) const {
+  const gp_points known{points_.at.leftCols(weights_.size()), points_.group};
+  return kernel_.covariance(known, x).transpose() * weights_;
+}
+
+gp_posterior::prediction gp_posterior::predict(const gp_points& x) const {
+  MatrixXd shared = kernel_.covariance(points_, x);
+  prediction result;
+  result.means = shared.topRows(weights_.size()).transpose() * weights_;
+  factor_.triangularView<Eigen::Lower>().solveInPlace(shared);
+  result.variances
+    = (kernel_.signal - shared.colwise().squaredNorm().array())
+        .max(1e-12 * kernel_.signal)
+        .matrix()
+        .transpose();
+  return result;
+}
+
+// -- expected improvement -----------------------------------------------------
+
+double log_expected_improvement(double mean, double deviation, double best) {
+  assert(deviation > 0);
+  const auto z = (mean - best) / deviation;
+  const auto log_density = -z * z / 2 - std::log(2 * std::numbers::pi) / 2;
+  // EI = deviation * (density + z * distribution).
+  if (z > -1) {
+    const auto distribution = std::erfc(-z / std::numbers::sqrt2) / 2;
+    return std::log(deviation)
+           + std::log(std::exp(log_density) + z * distribution);
+  }
+  // With t = -z, Mills' ratio is 1 / (t + k) where k is the continued fraction
+  // 1 / (t + 2 / (t + 3 / ...)): so density * k / (t + k), of which nothing
+  // cancels.
+  const auto t = -z;
+  double k = 0;
+  for (int i = 150; i > 0; --i)
+    k = i / (t + k);
+  return std::log(deviation) + log_density + std::log(k / (t + k));
+}
+
+} // namespace hippo

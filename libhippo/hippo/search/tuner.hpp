@@ -1,0 +1,210 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hippo/model/measuring.hpp"
+#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/sampler/sampler.hpp"
+#include "hippo/search/trial_window.hpp"
+#include "hippo/sequence/configuration.hpp"
+#include "hippo/sequence/family.hpp"
+
+namespace hippo {
+
+class client_algorithm;
+class trial_outcomes;
+
+/// What a study has to do next. Trials are added and rerouted before anything
+/// is asked for.
+struct turn {
+  std::vector<trial_no> added; ///< trials that have got their values
+  /// Trials whose values beyond their last measurement have changed.
+  std::vector<trial_no> rerouted;
+  std::vector<advance> asked;
+  std::vector<trial_no> pruned;
+  friend bool operator==(const turn&, const turn&) = default;
+};
+
+/// A study's decisions: its algorithm, its sampler and its schedules that
+/// follow measurements, as one pure state machine. The same results in the same
+/// order give the same turns.
+class tuner {
+public:
+  /// @param defaults what hyper-parameters are that the study does not mention
+  /// @param ahead how many trials may be open that have not settled; nothing:
+  ///              as many as the study says
+  /// REQUIRES: the study has been checked by `check_algorithm`.
+  tuner(const study_spec& study, std::map<std::string, sequence> defaults,
+        std::optional<std::uint64_t> ahead = {});
+  ~tuner();
+
+  /// Says what `choice_of` returned of a trial before a restart: the trial gets
+  /// those values again. Before `start`.
+  void restore(trial_no trial, trial_choice x) {
+    sampler_->restore(trial, std::move(x));
+  }
+
+  /// Called once, first.
+  turn start();
+
+  /// Trial `trial` measured `value` at state `at`; see `algorithm::on_result`.
+  /// REQUIRES: the study has one metric and no constraints.
+  turn on_result(trial_no trial, step_t at, double value);
+
+  /// The same of any study. @param values holds what the study's objective and
+  /// its constraints name
+  turn on_result(trial_no trial, step_t at, const metrics& values);
+
+  /// Trial `trial` failed or was cancelled.
+  turn on_failure(trial_no trial);
+
+  /// Trial `trial`, which has failed on its way to state `to`, is tried again.
+  /// Where the algorithm has gone on without it, it ends there.
+  void retry(trial_no trial, step_t to);
+
+  /// Whether it would start more trials if it might.
+  [[nodiscard]] bool wants_capacity() const {
+    return algorithm_->wants_capacity();
+  }
+
+  /// So many trials more may be in flight.
+  turn widen(std::uint64_t trials);
+
+  // -- what a client wants of a study whose algorithm is `client`; each answers
+  //    with an error that says why not, and changes nothing then
+
+  /// Asks for one more trial, whose number is `trials() - 1` afterwards.
+  /// @param values those of the study's sampler if there are none
+  expected<turn> client_ask(std::optional<trial_parameters> values);
+
+  /// Wants a trial to be trained up to a state.
+  expected<turn> client_train(trial_no trial, step_t to);
+
+  /// Ends a trial. @param measured what the client has measured itself, if it
+  /// has, which the sampler learns from; refused where one value does not tell
+  expected<turn> client_end(trial_no trial,
+                            std::optional<observation> measured);
+
+  /// Wants nothing more.
+  expected<turn> client_close();
+
+  // -- why a client's wish would be answered with an error now, if it would
+
+  [[nodiscard]] std::optional<error> refusal_of_ask() const;
+  [[nodiscard]] std::optional<error> refusal_of_train(trial_no trial,
+                                                      step_t to) const;
+  [[nodiscard]] std::optional<error> refusal_of_end(trial_no trial,
+                                                    bool has_measured) const;
+  [[nodiscard]] std::optional<error> refusal_of_close() const;
+
+  [[nodiscard]] bool done() const {
+    return algorithm_->done() && late_.empty();
+  }
+
+  /// Estimates what is still to come, beyond what has been asked for.
+  [[nodiscard]] expected_work to_come() const {
+    return algorithm_->to_come();
+  }
+
+  /// About how much memory it takes, in bytes. O(1).
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
+  /// How many trials there will be; some may not have been added yet.
+  [[nodiscard]] std::uint64_t trials() const { return algorithm_->trials(); }
+
+  /// At which states trials are measured and may be left.
+  [[nodiscard]] measuring when() const { return when_; }
+
+  /// How far a trial that was added goes if nothing ends it before.
+  [[nodiscard]] step_t end_of(trial_no trial) const {
+    const auto last = when_.rungs.back();
+    return trial < lengths_.size() ? std::min(lengths_[trial], last) : last;
+  }
+
+  /// The values of a trial that was added, up to what is known by now.
+  [[nodiscard]] trial_parameters parameters(trial_no trial) const;
+
+  /// The same with all hyper-parameters, joined, up to the trial's last step.
+  [[nodiscard]] std::vector<segment> segments(trial_no trial) const;
+
+  /// Returns what a sampler that learns has decided of a trial; nothing if none
+  /// has.
+  [[nodiscard]] std::optional<trial_choice> choice_of(trial_no trial) const {
+    return sampler_->choice_of(trial);
+  }
+
+  /// Where a trial that is a fork comes from, else null.
+  [[nodiscard]] const fork* origin(trial_no trial) const;
+
+  /// Whether the values of a trial follow what it measures.
+  [[nodiscard]] bool is_responsive(trial_no trial) const {
+    return responsive_.contains(trial);
+  }
+
+private:
+  class own_work;
+  class own_states;
+
+  /// A trial whose values depend on what it measures.
+  struct responsive_trial {
+    observations observed;
+    step_t goal = 0; ///< what the algorithm has asked for
+  };
+
+  /// The algorithm and the sampler of a study that clients decide.
+  [[nodiscard]] expected<client_algorithm*> client() const;
+  template <class Why>
+  [[nodiscard]] std::optional<error> refusal(Why&& why) const;
+  turn on_measured(trial_no trial, step_t at, double value);
+  void carry_out(const std::vector<action>& actions, turn& out);
+  /// Lets as many trials begin as there is room for.
+  void open(turn& out);
+  void add(trial_no trial, const fork* origin, turn& out);
+  void add(trial_no trial, trial_parameters values, turn& out);
+  [[nodiscard]] bool is_added(trial_no trial) const {
+    return trial < added_.size() && added_[trial];
+  }
+  void ask(trial_no trial, step_t to, turn& out);
+  /// Lets the values of a trial follow its measurement.
+  /// @returns how far the algorithm wants it if it waits for more, else 0
+  step_t respond(trial_no trial, step_t at, double value, turn& out);
+  [[nodiscard]] std::vector<step_t> likely_branches() const;
+
+  std::string algorithm_name_;
+  search_space space_;
+  std::uint64_t seed_ = 0;
+  step_t max_steps_ = 1;
+  bool typed_ = false; ///< see `study_spec`
+  direction better_ = direction::maximize;
+  std::map<std::string, sequence> defaults_;
+  std::unique_ptr<own_work> work_; ///< null unless a decision may look at it
+  std::unique_ptr<own_states> states_;
+  std::string metric_; ///< that schedules follow
+  /// Null where one number tells how good a trial is.
+  std::unique_ptr<trial_outcomes> outcomes_;
+  std::unique_ptr<algorithm> algorithm_;
+  std::unique_ptr<sampler> sampler_;
+  trial_window window_{0, 1};
+  measuring when_;
+  /// Values that the sampler cannot recall, or no longer as they are: of forks,
+  /// and such that follow measurements.
+  std::unordered_map<trial_no, trial_parameters> decided_;
+  std::uint64_t held_bytes_ = 0; ///< of values and observations that are kept
+  std::vector<bool> added_; ///< trials that have their values
+  /// Of these, where they have several; else empty.
+  std::vector<step_t> lengths_;
+  std::unordered_map<trial_no, fork> forks_;
+  std::unordered_map<trial_no, responsive_trial> responsive_;
+  /// Trials on their way that the algorithm does not wait for, and where to.
+  std::map<trial_no, step_t> late_;
+};
+
+} // namespace hippo

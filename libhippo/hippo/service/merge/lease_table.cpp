@@ -1,0 +1,204 @@
+#include "hippo/service/merge/lease_table.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+#include <utility>
+
+namespace hippo {
+
+std::size_t stage_index(const lease& x, step_t at) {
+  const auto i
+    = std::find_if(x.stages.begin(), x.stages.end(),
+                   [&](const stage& s) { return at <= s.end; });
+  return i == x.stages.end() ? x.stages.size() - 1
+                             : static_cast<std::size_t>(i - x.stages.begin());
+}
+
+lease_table::lease_table(lease_id first) : first_(first), next_(first) {
+  assert(number_of(first) > 0);
+}
+
+void lease_table::add(trainer_id x, std::uint32_t lanes) {
+  assert(number_of(x) > 0);
+  assert(lanes > 0);
+  assert(!has(x));
+  trainers_[x].lanes.resize(lanes);
+  most_lanes_ = std::max(most_lanes_, lanes);
+  free_.insert(x);
+  check(x);
+}
+
+std::vector<running_lease> lease_table::remove(trainer_id x) {
+  assert(has(x));
+  std::vector<running_lease> result;
+  for (auto id : leases_of(x))
+    result.push_back(end(id));
+  assert(trainer(x).leases == 0);
+  trainers_.erase(x);
+  free_.erase(x);
+  return result;
+}
+
+void lease_table::wind_down(trainer_id x) {
+  assert(has(x));
+  trainers_.at(x).yields = true;
+  free_.erase(x);
+  check(x);
+}
+
+void lease_table::set_free(trainer_id x) {
+  assert(has(x));
+  assert(trainer(x).leases < trainer(x).lanes.size());
+  if (!trainer(x).yields)
+    free_.insert(x);
+  check(x);
+}
+
+void lease_table::set_aside(trainer_id x) {
+  assert(has(x));
+  free_.erase(x);
+  check(x);
+}
+
+std::vector<trainer_id> lease_table::idle_trainers() const {
+  std::vector<trainer_id> result;
+  for (auto x : free_)
+    if (trainer(x).leases == 0)
+      result.push_back(x);
+  return result;
+}
+
+lease_id lease_table::next_id() {
+  return std::exchange(next_, lease_id{number_of(next_) + 1});
+}
+
+void lease_table::begin(running_lease x) {
+  assert(has(x.trainer));
+  assert(x.work.lane < trainer(x.trainer).lanes.size());
+  assert(!x.work.stages.empty());
+  assert(x.speed_keys.size() == x.work.stages.size());
+  assert(x.id() >= first_ && x.id() < next_);
+  assert(leases_.count(x.id()) == 0);
+  const auto number = x.trainer;
+  auto& trainer = trainers_.at(number);
+  auto& lane = trainer.lanes[x.work.lane];
+  assert(!lane.lease);
+  assert(!trainer.yields);
+  lane = {x.id(), {}};
+  leases_.emplace(x.id(), std::move(x));
+  if (++trainer.leases == 1)
+    ++at_work_;
+  if (trainer.leases == trainer.lanes.size())
+    free_.erase(number);
+  check(number);
+}
+
+running_lease lease_table::end(lease_id x) {
+  auto entry = leases_.extract(x);
+  assert(entry);
+  auto result = std::move(entry.mapped());
+  auto& trainer = trainers_.at(result.trainer);
+  auto& lane = trainer.lanes[result.work.lane];
+  assert(lane.lease == x);
+  assert(trainer.leases > 0);
+  lane.lease.reset();
+  free_.erase(result.trainer);
+  if (--trainer.leases == 0) {
+    assert(at_work_ > 0);
+    --at_work_;
+  }
+  check(result.trainer);
+  return result;
+}
+
+void lease_table::count_leases(trainer_id x, moment now) {
+  const auto leases = static_cast<double>(trainer(x).leases);
+  for (auto id : leases_of(x)) {
+    auto& progress = leases_.at(id).progress;
+    progress.lease_seconds
+      += leases * seconds_between(progress.leases_counted, now);
+    progress.leases_counted = now;
+  }
+}
+
+double lease_table::take_mean_leases(lease_id x, moment now) {
+  assert(find(x));
+  auto& lease = leases_.at(x);
+  count_leases(lease.trainer, now);
+  const auto span = seconds_between(lease.progress.reported, now);
+  const auto sum = std::exchange(lease.progress.lease_seconds, 0);
+  return span > 0 ? std::max(sum / span, 1.0)
+                  : static_cast<double>(trainer(lease.trainer).leases);
+}
+
+reported_progress& lease_table::progress(lease_id x) {
+  assert(find(x));
+  return leases_.at(x).progress;
+}
+
+void lease_table::set_present(trainer_id x, std::uint32_t lane,
+                              std::string file) {
+  assert(has(x));
+  assert(lane < trainer(x).lanes.size());
+  trainers_.at(x).lanes[lane].present = std::move(file);
+}
+
+const running_lease* lease_table::find(lease_id x) const {
+  const auto i = leases_.find(x);
+  return i == leases_.end() ? nullptr : &i->second;
+}
+
+const lease_table::trainer_entry& lease_table::trainer(trainer_id x) const {
+  assert(has(x));
+  return trainers_.at(x);
+}
+
+std::vector<lease_id> lease_table::leases_of(trainer_id x) const {
+  std::vector<lease_id> result;
+  for (const auto& lane : trainer(x).lanes)
+    if (lane.lease)
+      result.push_back(*lane.lease);
+  return result;
+}
+
+void lease_table::check([[maybe_unused]] trainer_id x) const {
+#ifndef NDEBUG
+  const auto& entry = trainer(x);
+  assert(!entry.lanes.empty() && entry.lanes.size() <= most_lanes_);
+  assert(leases_of(x).size() == entry.leases);
+  for (std::uint32_t lane = 0; lane < entry.lanes.size(); ++lane)
+    if (const auto& id = entry.lanes[lane].lease) {
+      const auto* found = find(*id);
+      assert(found && found->id() == *id);
+      assert(found->trainer == x && found->work.lane == lane);
+      const auto& [stages, progress]
+        = std::tie(found->work.stages, found->progress);
+      assert(progress.saved <= progress.reached);
+      assert(progress.reached >= stages.front().begin);
+      assert(progress.reached <= stages.back().end);
+    }
+  if (free_.count(x) > 0) {
+    assert(entry.leases < entry.lanes.size());
+    assert(!entry.yields);
+  }
+#endif
+}
+
+void lease_table::check_invariants() const {
+#ifndef NDEBUG
+  std::size_t leases = 0;
+  std::size_t at_work = 0;
+  for (const auto& [id, entry] : trainers_) {
+    check(id);
+    leases += entry.leases;
+    at_work += entry.leases > 0 ? 1 : 0;
+  }
+  assert(leases == leases_.size());
+  assert(at_work == at_work_);
+  for (auto id : free_)
+    assert(has(id));
+#endif
+}
+
+} // namespace hippo

@@ -1,0 +1,433 @@
+#include "hippo/service/merge/merge_core.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace hippo {
+
+namespace {
+
+using level = merge_effect::log_line::level;
+
+/// Of the device time that a study has had, less than this waits to be stored.
+constexpr double served_seconds_min = 1;
+
+} // namespace
+
+merge_core::merge_core(merger_options options, moment begun)
+  : options_(std::move(options)),
+    key_(key_of(options_.workload)),
+    kept_(options_.kept ? std::exchange(options_.kept, nullptr)
+                        : std::make_shared<kept_plan>(
+                          waiting_limits{}, options_.workload.any_device)),
+    plan_(kept_->plan),
+    kinds_(kept_->kinds),
+    retention_(kept_->checkpoint_bytes, options_.checkpoint_bytes_max),
+    estimates_(options_.speed_names, key_,
+               std::exchange(options_.other_steps, {})),
+    chooser_(plan_, estimates_, options_.policy,
+             [this](node_id node) { return kinds_.kind_of_tree(node); }),
+    studies_(plan_, kept_->resource()),
+    leases_(options_.first_lease),
+    ledger_(begun),
+    retries_(options_.attempts_max),
+    usage_(begun, options_.trained),
+    given_up_(options_.evicted.begin(), options_.evicted.end()),
+    now_(begun) {
+  if (const auto timings = std::exchange(options_.timings, {});
+      !timings.empty())
+    estimates_.begin_with(timings);
+  else if (const auto known = options_.trained.step_seconds(); known > 0)
+    estimates_.begin_with(known);
+  compare_kinds();
+  plan_.set_failure_filter([this](node_id failed, study_no study) {
+    return holds_for(failed, study);
+  });
+  plan_.set_unpacked_max(options_.unpacked_nodes_max);
+  plan_.pack_idle();
+  check_invariants();
+}
+
+merge_core::effects merge_core::apply(any_merge_event event, moment now) {
+  assert(now >= now_);
+  assert(effects_.empty());
+  now_ = now;
+  std::visit([this](auto& x) { on(x); }, event);
+  plan_.pack_idle();
+  check_invariants();
+  return std::exchange(effects_, {});
+}
+
+// -- from studies and the service ---------------------------------------------
+
+bool merge_core::has_study(study_no study, const char* what) {
+  if (studies_.has(study) && !studies_.has_left(study))
+    return true;
+  log(level::warning, "ignored " + std::string{what} + " for study "
+                        + to_string(study) + " of "
+                        + std::to_string(studies_.size()));
+  return false;
+}
+
+void merge_core::on(merge_event::study_added& x) {
+  ledger_.add_study(x.study.weight, x.study.device_seconds, x.study.cost);
+  settings_.add(x.study.settings);
+  studies_.add(x.study);
+  facts_.complexity = std::max(facts_.complexity, x.study.complexity);
+  plan_.forget_passing_failures(); // their cause may be gone by now
+}
+
+void merge_core::on(merge_event::orders_given& x) {
+  if (!has_study(x.study, "orders"))
+    return;
+  if (const auto why = studies_.apply(x.study, x.orders, options_.merge))
+    log(level::error, "ignored orders of study " + to_string(x.study)
+                        + ": " + why->message);
+  if (!x.orders.dropped.empty())
+    recheck_all();
+  reconcile();
+}
+
+void merge_core::on(merge_event::weight_set& x) {
+  if (!has_study(x.study, "a weight"))
+    return;
+  if (!(x.weight > 0) || std::isinf(x.weight)) {
+    log(level::warning, "ignored the weight " + std::to_string(x.weight)
+                          + " for study " + to_string(x.study)
+                          + ": it must be a number greater than 0");
+    return;
+  }
+  ledger_.advance(now_);
+  ledger_.set_weight(x.study, x.weight);
+  reconcile();
+}
+
+void merge_core::on(merge_event::paused_set& x) {
+  if (!has_study(x.study, x.paused ? "a pause" : "an end of a pause"))
+    return;
+  studies_.set_paused(x.study, x.paused);
+  recheck_all();
+  reconcile();
+}
+
+void merge_core::on(merge_event::study_left& x) {
+  if (!has_study(x.study, "an end"))
+    return;
+  studies_.leave(x.study);
+  recheck_all();
+  reconcile();
+}
+
+void merge_core::on(merge_event::started&) {
+  started_ = true;
+  reconcile();
+}
+
+void merge_core::on(merge_event::halted&) {
+  halted_ = true;
+  // What was trained is saved, so that nobody trains it again.
+  for (const auto& kvp : leases_.leases())
+    end_early(kvp.second, std::max(kvp.second.progress.reached,
+                                   kvp.second.progress.heartbeat_at)
+                            + 1);
+  reconcile();
+}
+
+void merge_core::on(merge_event::retiring&) {
+  retiring_ = halted_ = true;
+  for (const auto& kvp : leases_.leases())
+    cancel(kvp.first);
+  reconcile();
+}
+
+void merge_core::on(merge_event::budget_set& x) {
+  retention_.set_limit(x.bytes);
+  reconcile();
+}
+
+void merge_core::on(merge_event::committed& x) {
+  for (const auto& [to, report] : outbox_.committed(x.number))
+    effects_.push_back(merge_effect::send_ack{to, report});
+  note_retired();
+}
+
+void merge_core::on(merge_event::time_passed&) {
+  ledger_.advance(now_);
+  notify_spent();
+}
+
+// -- from the pool ------------------------------------------------------------
+
+void merge_core::on(merge_event::granted& x) {
+  if (leases_.has(x.trainer)) {
+    log(level::error, "trainer " + to_string(x.trainer)
+                        + " was granted twice");
+    return;
+  }
+  if (leases_.free_trainers().empty())
+    studies_.await_all();
+  leases_.add(x.trainer,
+              options_.code.file.empty() ? x.at_once : x.code_at_once);
+  names_[x.trainer] = std::move(x.name);
+  between_interruptions_[x.trainer] = x.seconds_between_interruptions;
+  ledger_.set_price(x.trainer, x.price);
+  kinds_.add_trainer(x.trainer, std::move(x.kind));
+  announced_demand_.reset(); // the pool has counted one off: announce it anew
+  place_trainers();
+}
+
+void merge_core::on(merge_event::lost& x) { remove_trainer(x.trainer, x.why); }
+
+void merge_core::on(merge_event::trainer_back& x) {
+  retries_.note_back(x.name);
+  place_trainers(); // what was left to others need not be
+}
+
+void merge_core::on(merge_event::able_trainers& x) {
+  std::set<trainer_id> able;
+  for (const auto& kvp : x.trainers)
+    able.insert(able.end(), kvp.first);
+  retries_.set_able(std::move(able));
+  kinds_.set_able(std::move(x.trainers));
+  place_trainers(); // what was left to others may be left to nobody
+}
+
+void merge_core::on(merge_event::yield_asked& x) {
+  if (!leases_.has(x.trainer))
+    return; // it has been released
+  const auto running = leases_.leases_of(x.trainer);
+  if (running.empty()) {
+    release(x.trainer);
+    return;
+  }
+  leases_.wind_down(x.trainer);
+  ledger_.advance(now_);
+  for (auto id : running) {
+    const auto& lease = *leases_.find(id);
+    end_early(lease, yield_at(view(), usage_.totals(), lease));
+  }
+}
+
+void merge_core::on(merge_event::demand_answered&) {
+  assert(demands_answered_ < demands_announced_);
+  if (++demands_answered_ == demands_announced_)
+    place_trainers();
+}
+
+// -- what follows from a change of the plan -----------------------------------
+
+void merge_core::reconcile() {
+  flush_effects();
+  place_trainers();
+}
+
+void merge_core::flush_effects() {
+  chooser_.update(plan_.take_changed());
+  evict();
+  chooser_.update(plan_.take_changed());
+  for (const auto& x : plan_.take_added_stops())
+    if (const auto* lease = leases_.find(x.lease)) {
+      if (x.stop.evaluate)
+        leases_.progress(lease->id()).added_measurements.push_back(x.stop.at);
+      effects_.push_back(
+        merge_effect::send_stop{lease->trainer, {x.lease, x.stop}});
+    }
+  cancel_orphaned_leases();
+  record_new_nodes();
+  for (auto study : studies_.take_quiesced())
+    effects_.push_back(merge_effect::notify_quiesced{study});
+  notify_spent();
+  record_news();
+  if (auto commit = outbox_.next_commit())
+    effects_.push_back(merge_effect::commit{std::move(*commit)});
+  note_retired();
+  note_waiting();
+}
+
+void merge_core::notify_spent() {
+  if (!ledger_.has_budgets())
+    return;
+  ledger_.advance(now_);
+  for (const auto& [study, what] : ledger_.take_spent())
+    effects_.push_back(merge_effect::notify_spent{study, what});
+}
+
+void merge_core::evict() {
+  if (!retention_.is_due())
+    return;
+  const auto victims = retention_.choose_victims(plan_, chooser_.tree());
+  for (const auto& x : victims)
+    evict_checkpoint(x.node, x.at);
+  retention_.note_evicted();
+  log(level::info, "evicted " + std::to_string(victims.size())
+                     + " checkpoints, " + std::to_string(retention_.bytes())
+                     + " bytes are left");
+}
+
+void merge_core::evict_checkpoint(node_id node, step_t at) {
+  const auto& known = plan_.node(node).checkpoints;
+  const auto i = known.find(at);
+  assert(i != known.end());
+  const auto file = i->second;
+  plan_.forget_checkpoint(node, at);
+  retention_.remove(file);
+  give_up(node, at, file);
+}
+
+bool merge_core::is_waited_for(const running_lease& x) const {
+  const auto& stages = x.work.stages;
+  const auto reached = x.progress.reached;
+  return std::any_of(stages.begin(), stages.end(), [&](const stage& s) {
+    if (s.begin == s.end) // only to measure
+      return plan_.node(s.node).wants.count(s.end) > 0;
+    // What waits beyond its end is nearer with it.
+    return s.end > reached
+           && chooser_.tree().is_waited_for(s.node,
+                                            std::max(s.begin, reached));
+  });
+}
+
+void merge_core::cancel_orphaned_leases() {
+  for (auto id : std::exchange(recheck_, {}))
+    if (const auto* lease = leases_.find(id);
+        lease && !is_waited_for(*lease) && !lease->is_through())
+      cancel(id);
+}
+
+void merge_core::record_new_nodes() {
+  for (auto id : plan_.take_made()) {
+    const auto& x = plan_.node(id);
+    outbox_.add(node_added{
+      key_, {id, x.parent, x.begin, x.strand, plan_.config_of(id)}});
+  }
+}
+
+void merge_core::record_news() {
+  if (const auto unstored = usage_.take_unstored(key_))
+    outbox_.add(*unstored);
+  for (auto& x : estimates_.take_unstored())
+    outbox_.add(timing_learned{key_, std::move(x)});
+  for (const auto& [study, seconds, cost] :
+       ledger_.take_served(halted_ ? 0 : served_seconds_min))
+    outbox_.add(study_served{studies_.stored_id(study), seconds, cost});
+  for (auto& [study, news] : studies_.take_news()) {
+    for (const auto& x : news)
+      outbox_.add(event_added{studies_.stored_id(study), key_, x});
+    outbox_.notify(study, std::move(news));
+  }
+}
+
+void merge_core::note_waiting() {
+  for (auto i : studies_.ids())
+    ledger_.set_waiting(i, chooser_.is_runnable(i)
+                             || studies_.wants_capacity(i));
+}
+
+void merge_core::note_retired() {
+  if (!retiring_ || !leases_.leases().empty() || !outbox_.is_empty())
+    return;
+  effects_.push_back(merge_effect::retired{usage_.trained_steps()});
+  retiring_ = false;
+}
+
+void merge_core::recheck_all() {
+  for (const auto& kvp : leases_.leases())
+    recheck_.insert(kvp.first);
+}
+
+// -- looking ------------------------------------------------------------------
+
+merger_status merge_core::status() const {
+  merger_status result;
+  result.figures = plan_.figures();
+  for (auto i : studies_.ids()) {
+    result.by_study.add(plan_.figures(i));
+    result.segments[studies_.stored_id(i)] += plan_.segments(i);
+  }
+  result.trained_steps = usage_.trained_steps();
+  result.reused_steps = plan_.restored_steps();
+  result.runnable_paths = chooser_.runnable_count();
+  result.memory_bytes = memory_bytes();
+  result.device_seconds = usage_.totals().busy_seconds;
+  result.step_seconds = usage_.step_seconds();
+  const auto own
+    = usage_.trained().own_step_seconds(estimates_.mean_step_seconds());
+  result.alone_seconds
+    = static_cast<double>(result.figures.delivered_steps) * own;
+  result.saved_seconds
+    = static_cast<double>(result.figures.shared_steps) * own;
+  for (const auto& [id, x] : leases_.leases()) {
+    const auto reached = x.progress.reached;
+    const auto& where = x.work.stages[stage_index(x.work, reached + 1)];
+    std::vector<study_id> studies;
+    for (const auto study : ledger_.beneficiaries(id))
+      studies.push_back(studies_.stored_id(study));
+    result.running.push_back({x.trainer, x.work.lane, where.config,
+                              std::move(studies), reached,
+                              x.work.stages.back().end,
+                              x.progress.steps_per_second});
+  }
+  result.hindered = hindrance();
+  return result;
+}
+
+std::string merge_core::hindrance() const {
+  const auto& running = leases_.leases();
+  if ((running.empty() && chooser_.runnable_count() == 0)
+      || std::any_of(running.begin(), running.end(), [&](const auto& kvp) {
+           return !retries_.is_hindered(kvp.second.trainer);
+         }))
+    return {};
+  return retries_.hindrance();
+}
+
+std::uint64_t merge_core::memory_bytes() const {
+  return kept_->memory_bytes() + (kept_->cold ? 0 : studies_.cold_bytes())
+         + chooser_.tree().memory_bytes()
+         + usage_.totals().timeline.size() * sizeof(busy_record);
+}
+
+merger_overview merge_core::overview() const {
+  merger_overview result;
+  static_cast<usage_totals&>(result) = usage_.totals();
+  result.status = status();
+  result.workload_key = key_;
+  result.lanes = leases_.most_lanes();
+  result.stages = hippo::overview(plan_);
+  for (auto i : studies_.ids()) {
+    result.study_seconds.add(ledger_.shares().seconds(number_of(i)));
+    result.study_costs.add(ledger_.cost(i));
+  }
+  result.age_seconds = usage_.age(now_);
+  return result;
+}
+
+void merge_core::log(level severity, std::string text) {
+  effects_.push_back(merge_effect::log_line{severity, std::move(text)});
+}
+
+void merge_core::check_invariants() const {
+#ifndef NDEBUG
+  assert(ledger_.shares().size() == studies_.size());
+  settings_.check_invariants();
+  assert(ledger_.leases() == leases_.leases().size());
+  assert(demands_answered_ <= demands_announced_);
+  assert(ledger_.advanced_to() <= now_);
+  assert(recheck_.empty());
+  studies_.check_invariants();
+  outbox_.check_invariants();
+  retries_.check_invariants();
+  retention_.check_invariants(plan_);
+  kinds_.check_invariants();
+  // O(leases): where there are many, each part checks what it touches.
+  constexpr std::size_t leases_checked_max = 64;
+  if (leases_.leases().size() > leases_checked_max)
+    return;
+  leases_.check_invariants();
+  for (const auto& kvp : leases_.leases())
+    assert(ledger_.has(kvp.first));
+#endif
+}
+
+} // namespace hippo

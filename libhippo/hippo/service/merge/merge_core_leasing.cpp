@@ -1,0 +1,339 @@
+#include "hippo/service/merge/merge_core.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <utility>
+
+#include "hippo/service/merge/save_interval.hpp"
+
+// Who is given what to train.
+
+namespace hippo {
+
+namespace {
+
+/// How long a trainer gets no work for which there is nothing but what it has
+/// failed at.
+constexpr std::chrono::milliseconds failed_cool_down{1000};
+
+/// What the pool is told where a study could start more: as many as it likes.
+constexpr std::uint64_t any_number_of_trainers = UINT32_MAX;
+
+/// Cuts a path off after so many steps.
+void shorten(std::vector<stage>& stages, step_t steps) {
+  assert(!stages.empty());
+  const auto end = stages.front().begin + steps;
+  while (stages.back().begin >= end)
+    stages.pop_back();
+  stages.back().end = std::min(stages.back().end, end);
+  assert(!stages.empty());
+}
+
+/// About how many bytes a configuration takes in a message.
+std::size_t bytes_of(const configuration& x) {
+  constexpr std::size_t bytes_of_form = 128;
+  std::size_t result = 0;
+  for (const auto& [name, shape] : x)
+    result += bytes_of_form + name.size() + shape.word.size();
+  return result;
+}
+
+/// Adds the stops of a stage. One without length ends where the next begins.
+void append_stops(std::vector<stop_point>& to,
+                  const std::vector<stop_point>& stops) {
+  for (const auto& stop : stops)
+    if (!to.empty() && to.back().at == stop.at) {
+      to.back().evaluate |= stop.evaluate;
+      to.back().save |= stop.save;
+    } else {
+      assert(to.empty() || to.back().at < stop.at);
+      to.push_back(stop);
+    }
+}
+
+} // namespace
+
+merge_view merge_core::view() const {
+  return {plan_,    estimates_, chooser_, leases_,       ledger_,
+          retries_, kinds_,     settings_, &facts_.speeds};
+}
+
+void merge_core::place_trainers() {
+  while (place_one())
+    flush_effects();
+  offer_capacity();
+  announce_demand();
+}
+
+bool merge_core::place_one() {
+  for (auto x : full_trainers(view()))
+    leases_.set_aside(x);
+  if (leases_.free_trainers().empty() || !is_leasing())
+    return false;
+  ledger_.advance(now_);
+  auto next = next_placement(view());
+  if (!next)
+    return false;
+  if (!next->where) {
+    if (!release_unsuited()) {
+      cool_down_idle();
+      leases_.set_aside_free();
+    }
+    return true;
+  }
+  // The pool may have a trainer that the path would have for itself.
+  const bool pool_has_none = announced_demand_.value_or(0) > 0
+                             && demands_answered_ == demands_announced_;
+  if (next->where->leases > 0 && !pool_has_none) {
+    // Those without a lease may take nothing of what waits, or they would have
+    // been chosen: they must not come back at once.
+    if (!leases_.idle_trainers().empty()) {
+      if (release_unsuited())
+        return true;
+      cool_down_idle();
+    }
+    return false;
+  }
+  begin_lease(next->where->trainer, std::move(next->what));
+  return true;
+}
+
+void merge_core::choose_settings(lease& to) const {
+  const auto waiting = [this](const stage& x) {
+    return chooser_.waiting_for(x, x.begin);
+  };
+  auto& stages = to.stages;
+  const auto& chosen = settings_for(view(), stages);
+  to.workload.settings = chosen;
+  if (settings_.is_uniform())
+    return;
+  const auto others
+    = std::find_if(stages.begin() + 1, stages.end(), [&](const stage& x) {
+        return !settings_.is_of_any(chosen, waiting(x));
+      });
+  stages.erase(others, stages.end());
+}
+
+running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
+  running_lease result;
+  result.trainer = trainer;
+  if (const auto i = names_.find(trainer); i != names_.end())
+    result.trainer_name = i->second;
+  auto& work = result.work;
+  work.lane = lane_for(leases_.trainer(trainer), chosen);
+  work.number = leases_.next_id();
+  work.workload = options_.workload;
+  work.folder = options_.folder;
+  work.code = options_.code;
+  work.token = options_.folder_token;
+  work.depot = options_.depot_port;
+  work.start = std::move(chosen.start);
+  work.stages = std::move(chosen.stages);
+  choose_settings(work);
+  shorten(work.stages, options_.lease_steps_max);
+  const auto* kind = kinds_.kind_of_trainer(trainer);
+  const auto slowdown = estimates_.slowdown(
+    kind, static_cast<double>(leases_.trainer(trainer).leases + 1));
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < work.stages.size(); ++i) {
+    auto& stage = work.stages[i];
+    stage.config = plan_.config_of(stage.node);
+    bytes += bytes_of(stage.config);
+    if (i > 0 && bytes > options_.lease_bytes_max) {
+      work.stages.resize(i);
+      break;
+    }
+    stage.identity = plan_.node(stage.node).identity;
+    const auto& key = result.speed_keys.emplace_back(
+      estimates_.speed_key(stage.config, stage.begin));
+    const auto step = estimates_.step_seconds(key, kind) * slowdown;
+    const auto save_every = static_cast<step_t>(
+      std::ceil(save_seconds_apart(trainer) / std::max(step, 1e-6)));
+    append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
+                                            save_every));
+  }
+  result.bytes = bytes;
+  auto& progress = result.progress;
+  progress.reached = progress.saved = work.stages.front().begin;
+  progress.heartbeat_at = progress.reached;
+  progress.granted = progress.reported = progress.heartbeat = now_;
+  progress.leases_counted = now_;
+  return result;
+}
+
+void merge_core::begin_lease(trainer_id trainer, path chosen) {
+  auto lease = make_lease(trainer, std::move(chosen));
+  const auto& first = lease.work.stages.front();
+  ledger_.begin(lease.id(), trainer, chooser_.waiting_for(first, first.begin));
+  effects_.push_back(merge_effect::send_lease{trainer, lease.work});
+  const auto node = lease.work.stages.back().node;
+  if (estimates_.kinds() > 1 && kinds_.kind_of_tree(node) == nullptr)
+    estimates_.outdate();
+  kinds_.begin(lease.work.number, node, trainer);
+  plan_.begin_lease(lease.work);
+  leases_.count_leases(trainer, now_);
+  leases_.begin(std::move(lease));
+}
+
+void merge_core::cool_down_idle() {
+  for (auto x : leases_.idle_trainers()) {
+    effects_.push_back(merge_effect::cool_down_trainer{
+      x, failed_cool_down, {}});
+    release(x);
+  }
+}
+
+bool merge_core::release_unsuited() {
+  if (!kinds_.are_several())
+    return false;
+  const auto wanted = wanted_kinds();
+  if (wanted.empty())
+    return false;
+  bool result = false;
+  const auto free = leases_.free_trainers();
+  for (auto x : free) {
+    if (wanted.count(*kinds_.kind_of_trainer(x)) > 0)
+      continue;
+    result = true;
+    if (leases_.trainer(x).leases == 0)
+      release(x);
+    else
+      leases_.set_aside(x);
+  }
+  return result;
+}
+
+std::set<std::string> merge_core::wanted_kinds() const {
+  std::set<std::string> result;
+  if (!kinds_.are_several() || !is_leasing())
+    return result;
+  bool is_any = false;
+  chooser_.for_each_first([&](node_id node) {
+    const auto kind = kinds_.kind_of(node);
+    is_any = !kind;
+    if (kind)
+      result.insert(*kind);
+    return !is_any;
+  });
+  if (is_any)
+    result.clear();
+  return result;
+}
+
+void merge_core::offer_capacity() {
+  if (leases_.free_trainers().empty())
+    return;
+  if (is_leasing() && studies_.is_awaiting_any())
+    return;
+  const auto offers = is_leasing() ? divide_capacity(view(), studies_)
+                                   : capacity_offers{};
+  for (auto i : offers.ids())
+    if (offers[i] > 0) {
+      studies_.count_offer(i);
+      effects_.push_back(merge_effect::offer_capacity{i, offers[i]});
+    }
+  if (offers.size() > 0)
+    return;
+  for (auto x : leases_.idle_trainers())
+    release(x);
+}
+
+void merge_core::announce_demand() {
+  // A trainer for each path: none is sooner done beside others.
+  std::uint64_t demand = is_leasing() ? chooser_.runnable_count() : 0;
+  double weight = 0;
+  for (auto i : studies_.ids()) {
+    const bool more = studies_.wants_capacity(i);
+    if (more && is_leasing())
+      demand = any_number_of_trainers;
+    if (more || plan_.is_waiting(i))
+      weight += ledger_.shares().weight(number_of(i));
+  }
+  if (weight == 0)
+    weight = announced_weight_; // nothing waits, and nothing will be leased
+  // More trials begin once there is a trainer for what waits: those of other
+  // kinds would come and go.
+  auto kinds = wanted_kinds();
+  if (weight == 0
+      || (demand == announced_demand_ && weight == announced_weight_
+          && kinds == announced_kinds_))
+    return;
+  announced_demand_ = demand;
+  announced_weight_ = weight;
+  announced_kinds_ = kinds;
+  ++demands_announced_;
+  effects_.push_back(
+    merge_effect::announce_demand{weight, demand, std::move(kinds), facts_});
+}
+
+double merge_core::save_seconds_apart(trainer_id x) const {
+  return save_interval(estimates_.save_seconds(kinds_.kind_of_trainer(x)),
+                       between_interruptions_.at(x),
+                       options_.save_every_seconds);
+}
+
+void merge_core::end_early(const running_lease& x, step_t at) {
+  if (at >= x.work.stages.back().end)
+    return;
+  leases_.progress(x.id()).ends_early = true;
+  effects_.push_back(merge_effect::send_stop{
+    x.trainer,
+    {x.work.number, {.at = at, .save = true, .last = true}}});
+}
+
+void merge_core::release(trainer_id x) {
+  assert(leases_.trainer(x).leases == 0);
+  leases_.remove(x);
+  forget_trainer(x);
+  effects_.push_back(merge_effect::release_trainer{x});
+}
+
+/// Forgets what is known of a trainer that has no lease any more.
+void merge_core::forget_trainer(trainer_id x) {
+  kinds_.remove_trainer(x);
+  names_.erase(x);
+  usage_.forget(x);
+  between_interruptions_.erase(x);
+  ledger_.forget_price(x);
+}
+
+void merge_core::remove_trainer(trainer_id x, const std::string& died) {
+  retries_.forget(x);
+  if (!leases_.has(x))
+    return;
+  ledger_.advance(now_);
+  for (const auto& lease : leases_.remove(x)) {
+    // One that has not said anything of it may have been gone before.
+    if (!died.empty() && lease.progress.taken_up && !lease.is_through())
+      take_loss(lease, died);
+    log(merge_effect::log_line::level::info,
+        "lease " + to_string(lease.id())
+          + " is free again from step "
+          + std::to_string(lease.progress.reached));
+    ledger_.end(lease.id());
+    kinds_.end(lease.work.number);
+    plan_.end_lease(lease.work.number);
+  }
+  forget_trainer(x);
+  studies_.follow_ended_lease();
+  recheck_all(); // trials may have failed with it
+  reconcile();
+}
+
+void merge_core::cancel_all(trainer_id x) {
+  for (auto id : leases_.leases_of(x))
+    cancel(id);
+}
+
+void merge_core::cancel(lease_id x) {
+  leases_.progress(x).is_cancelled = true;
+  effects_.push_back(merge_effect::send_cancel{leases_.find(x)->trainer, x});
+}
+
+void merge_core::distrust(lease_id x, std::string why) {
+  leases_.progress(x).fault = std::move(why);
+  cancel(x);
+}
+
+} // namespace hippo

@@ -1,0 +1,192 @@
+#include "hippo/service/merge/placement.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+
+namespace hippo {
+
+namespace {
+
+/// How many times as fast as on a kind that nobody has measured, or on all of
+/// them on average, a trainer is by its kind.
+double speed_of(const merge_view& view, trainer_id x) {
+  if (!view.speeds || view.speeds->empty())
+    return 1;
+  const auto* kind = view.kinds.kind_of_trainer(x);
+  const auto i = kind ? view.speeds->find(*kind) : view.speeds->end();
+  return i == view.speeds->end() || !(i->second > 0) ? 1 : i->second;
+}
+
+} // namespace
+
+const settings_table::settings&
+settings_for(const merge_view& view, const std::vector<stage>& stages) {
+  if (view.settings.is_uniform())
+    return view.settings.of(study_no{});
+  const auto& first = stages.front();
+  return view.settings.choose(
+    view.chooser.waiting_for(first, first.begin),
+    [&](const auto& x) { return view.retries.is_spent(first, x); });
+}
+
+double training_seconds(const merge_view& view,
+                        const std::vector<stage>& stages, step_t from) {
+  double result = 0;
+  for (const auto& x : stages)
+    if (x.end > from)
+      result += static_cast<double>(x.end - std::max(x.begin, from))
+                * view.chooser.tree().seconds_per_step(x.node);
+  return result;
+}
+
+double device_seconds_of(const merge_view& view, double quanta) {
+  const auto trainers
+    = std::max<std::size_t>(view.leases.trainers_at_work(), 1);
+  return quanta * fair_shares::quantum_seconds * static_cast<double>(trainers);
+}
+
+std::optional<study_no> left_behind(const merge_view& view,
+                                    const fair_shares& shares,
+                                    const std::vector<study_no>& others) {
+  const auto first = shares.next();
+  if (!first)
+    return std::nullopt;
+  const auto slack = device_seconds_of(view, shares.seconds(*first) > 0
+                                               ? quanta_behind_max
+                                               : first_quanta_behind_max);
+  if (std::any_of(others.begin(), others.end(), [&](study_no x) {
+        return shares.lag(*first, number_of(x)) <= slack;
+      }))
+    return std::nullopt;
+  return static_cast<study_no>(*first);
+}
+
+std::optional<path> next_path(const merge_view& view) {
+  auto result = view.chooser.choose();
+  if (!result)
+    return std::nullopt;
+  assert(!result->stages.empty());
+  const auto& first = result->stages.front();
+  if (const auto study
+      = left_behind(view, view.ledger.shares(),
+                    view.chooser.waiting_for(first, first.begin)))
+    return view.chooser.choose_for(*study);
+  return result;
+}
+
+std::uint32_t lanes_worth(const merge_view& view, trainer_id x) {
+  const auto lanes
+    = static_cast<std::uint32_t>(view.leases.trainer(x).lanes.size());
+  return view.estimates.lanes_worth(view.kinds.kind_of_trainer(x), lanes);
+}
+
+std::vector<trainer_id> full_trainers(const merge_view& view) {
+  std::vector<trainer_id> result;
+  for (auto x : view.leases.free_trainers())
+    if (const auto leases = view.leases.trainer(x).leases;
+        leases > 0 && leases >= lanes_worth(view, x))
+      result.push_back(x);
+  return result;
+}
+
+std::optional<placement> place(const merge_view& view, const path& x) {
+  assert(!x.stages.empty());
+  const auto own = training_seconds(view, x.stages, x.stages.front().begin);
+  // A tree that is on a kind has that kind's times.
+  const bool is_free
+    = view.kinds.kind_of_tree(x.stages.back().node) == nullptr;
+  const auto& settings = settings_for(view, x.stages);
+  // A trainer was lost over it: those beside it would be suspect as well.
+  const bool is_alone = view.retries.is_suspect(x.stages);
+  const auto is_shared = [&](trainer_id trainer) {
+    const auto running = view.leases.leases_of(trainer);
+    return std::none_of(running.begin(), running.end(), [&](lease_id id) {
+      return is_alone
+             || view.retries.is_suspect(view.leases.find(id)->work.stages);
+    });
+  };
+  std::optional<placement> best;
+  for (auto trainer : view.leases.free_trainers()) {
+    if (!view.kinds.may_train(trainer, x) || !is_shared(trainer)
+        || view.retries.is_left_to_others(
+          trainer, x, settings,
+          [&](trainer_id y) { return view.kinds.may_train(y, x); }))
+      continue;
+    const auto alone = is_free ? own / speed_of(view, trainer) : own;
+    const auto leases = view.leases.trainer(trainer).leases;
+    const placement next{trainer, alone,
+                         alone
+                           * view.estimates.slowdown(
+                             view.kinds.kind_of_trainer(trainer),
+                             static_cast<double>(leases + 1)),
+                         leases};
+    const auto rank = [](const placement& y) {
+      return std::tuple{y.seconds, y.leases};
+    };
+    if (!best || rank(next) < rank(*best))
+      best = next;
+  }
+  return best;
+}
+
+std::optional<placed_path> next_placement(const merge_view& view) {
+  auto chosen = next_path(view);
+  if (!chosen)
+    return std::nullopt;
+  auto where = place(view, *chosen);
+  if (where
+      && (where->leases == 0 || view.leases.idle_trainers().empty()))
+    return placed_path{std::move(*chosen), where};
+  std::optional<placement> there;
+  const auto is_better = [&](const path& x) {
+    there = place(view, x);
+    return there && (!where || there->leases == 0);
+  };
+  const auto is_possible = [&](node_id node) {
+    const auto& free = view.leases.free_trainers();
+    return std::any_of(free.begin(), free.end(), [&](trainer_id y) {
+      return view.kinds.may_train(y, node);
+    });
+  };
+  if (auto other = view.chooser.choose(
+        is_better, view.kinds.are_several() ? is_possible
+                                            : scheduler::node_filter{}))
+    return placed_path{std::move(*other), there};
+  return placed_path{std::move(*chosen), where};
+}
+
+std::uint32_t lane_for(const lease_table::trainer_entry& trainer,
+                       const path& x) {
+  std::optional<std::uint32_t> result;
+  for (std::uint32_t i = 0; i < trainer.lanes.size(); ++i) {
+    const auto& lane = trainer.lanes[i];
+    if (!lane.lease
+        && (!result || (!x.start.file.empty() && lane.present == x.start.file)))
+      result = i;
+  }
+  assert(result);
+  return *result;
+}
+
+capacity_offers divide_capacity(const merge_view& view,
+                                const study_table& studies) {
+  capacity_offers result{studies.size()};
+  auto shares = view.ledger.shares();
+  assert(shares.size() == studies.size());
+  for (auto i : studies.ids())
+    shares.set_waiting(number_of(i), studies.wants_capacity(i));
+  for (auto trainer : view.leases.free_trainers()) {
+    const auto lanes = lanes_worth(view, trainer);
+    for (auto n = view.leases.trainer(trainer).leases; n < lanes; ++n) {
+      const auto next = shares.next();
+      if (!next)
+        return {};
+      ++result[static_cast<study_no>(*next)];
+      shares.hold(*next, 1 / static_cast<double>(lanes));
+    }
+  }
+  return result;
+}
+
+} // namespace hippo

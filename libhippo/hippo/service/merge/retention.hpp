@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hippo/plan/schedule/collect.hpp"
+#include "hippo/plan/search_plan.hpp"
+
+namespace hippo {
+
+/// A checkpoint of a plan that no study is trained on.
+struct idle_checkpoint {
+  plan_checkpoint what;
+  step_t steps = 0; ///< to train it again from the one before
+};
+
+/// Chooses the checkpoints to evict so that `bytes` become free, as
+/// `collect_checkpoints` does, of a plan that no study is trained on.
+std::vector<idle_checkpoint> collect_idle(const search_plan& plan,
+                                          std::uint64_t bytes);
+
+/// Keeps the checkpoints of a plan within their budget.
+///
+/// @invariant `bytes` is the sum over the plan's checkpoints
+class retention {
+public:
+  /// @param bytes that the plan's checkpoints take already
+  retention(std::uint64_t bytes, std::uint64_t limit)
+    : bytes_(bytes), limit_(limit) {}
+
+  /// The checkpoints may take so many bytes from now on.
+  void set_limit(std::uint64_t bytes);
+
+  /// A checkpoint has come into the plan, or was taken out of it.
+  void add(const checkpoint& x);
+  void remove(const checkpoint& x);
+
+  /// Whether checkpoints are to be evicted: they take more than the limit, and
+  /// more have come since no more could go.
+  [[nodiscard]] bool is_due() const;
+
+  /// Chooses what to evict, the cheapest to train again first, so that a part
+  /// of the limit is free afterwards. The caller takes it out of the plan,
+  /// calls `remove` for each, and then `note_evicted`.
+  /// REQUIRES: `is_due()`
+  [[nodiscard]] std::vector<plan_checkpoint>
+  choose_victims(const search_plan& plan, const stage_tree& tree) const;
+
+  /// Notes that all of what `choose_victims` returned is gone.
+  void note_evicted();
+
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+  void check_invariants(const search_plan& plan) const;
+
+private:
+  /// What an eviction leaves free, so that it need not be done at once again.
+  [[nodiscard]] std::uint64_t slack() const;
+
+  std::uint64_t bytes_;
+  std::uint64_t limit_;
+  /// Less than this cannot be reached: not worth looking before there are more.
+  std::uint64_t needed_ = 0;
+};
+
+} // namespace hippo

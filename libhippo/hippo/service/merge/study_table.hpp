@@ -1,0 +1,139 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory_resource>
+#include <optional>
+#include <vector>
+
+#include "hippo/plan/search_plan.hpp"
+#include "hippo/service/merge/orders.hpp"
+
+namespace hippo {
+
+/// The studies of a plan: their trials by their own numbers, whether they are
+/// paused, and whether they would start more trials if there were capacity.
+///
+/// News and offers of capacity to a study are counted. With its orders a study
+/// says how many it had taken in by then, so that nothing is offered while what
+/// it has yet to hear may make it start something.
+///
+/// @invariant a study has acknowledged, and need have, no more than was sent
+/// @invariant requests are deferred only while the study is paused
+/// @invariant a study that has left wants nothing
+/// @invariant each trial of the plan is that of one number of its study
+class study_table {
+public:
+  /// A study's number of a trial that does not exist.
+  static constexpr trial_id no_trial{UINT64_MAX};
+
+  /// @param plan outlives the table; studies are added to both
+  /// @param cold where the numbers of trials are; outlives the table
+  explicit study_table(search_plan& plan, std::pmr::memory_resource* cold
+                                          = std::pmr::get_default_resource())
+    : plan_(plan),
+      cold_(cold),
+      number_in_study_(std::pmr::deque<trial_no>(cold)) {}
+
+  study_no add(const study_registration& x);
+
+  /// Does what a study wants of its trials.
+  /// @param merge false: every trial is trained alone
+  /// @returns nothing, or what is wrong with the orders, of which nothing is
+  ///          done then
+  [[nodiscard]] std::optional<error>
+  apply(study_no study, const study_orders& x, bool merge);
+
+  /// Pauses a study: it waits only for what is being trained. Or lets it go on
+  /// with what it waited for.
+  void set_paused(study_no study, bool paused);
+
+  /// A study is gone: its trials wait for nothing any more.
+  /// REQUIRES: it is there and has not left
+  void leave(study_no study);
+
+  /// What a lease that has ended did not reach is no longer on its way: paused
+  /// studies must not have it trained again.
+  void follow_ended_lease();
+
+  /// Takes what the plan has for the studies. @returns it by study
+  std::map<study_no, study_news> take_news();
+
+  /// Returns the paused studies of which nothing is being trained any more,
+  /// each once for each time that it was paused, again or anew.
+  std::vector<study_no> take_quiesced();
+
+  // -- capacity ---------------------------------------------------------------
+
+  /// Whether a study would start more if it were offered capacity.
+  [[nodiscard]] bool wants_capacity(study_no study) const;
+  /// Whether a study that wants capacity has yet to take in what it was sent
+  /// before `await_all`, or the last offer.
+  [[nodiscard]] bool is_awaiting_any() const;
+  /// Nothing is to be offered until all that was sent is taken in.
+  void await_all();
+  /// A study is offered capacity.
+  void count_offer(study_no study);
+
+  // -- looking ----------------------------------------------------------------
+
+  [[nodiscard]] std::uint64_t size() const { return studies_.size(); }
+  [[nodiscard]] id_range<study_no> ids() const { return studies_.ids(); }
+  [[nodiscard]] bool has(study_no study) const { return studies_.has(study); }
+  /// Whether a study that was there is gone. REQUIRES: `has(study)`
+  [[nodiscard]] bool has_left(study_no study) const {
+    return studies_[study].has_left;
+  }
+  /// The store's number of a study.
+  [[nodiscard]] study_id stored_id(study_no study) const {
+    return studies_[study].id;
+  }
+  /// The trials of a study by its own numbers; `no_trial` where there is none.
+  [[nodiscard]] const std::pmr::vector<trial_id>&
+  trials(study_no study) const {
+    return studies_[study].trials;
+  }
+
+  /// About how much of the cold memory it takes, in bytes: a trial has a number
+  /// here and one in its study. O(1).
+  [[nodiscard]] std::uint64_t cold_bytes() const {
+    return number_in_study_.size() * (sizeof(trial_no) + sizeof(trial_id));
+  }
+
+  void check_invariants() const;
+
+private:
+  struct entry {
+    entry(study_id number, bool is_paused, std::pmr::memory_resource* cold)
+      : id(number), trials(cold), paused(is_paused) {}
+
+    study_id id; ///< the store's
+    std::pmr::vector<trial_id> trials;
+    bool paused;
+    /// Of a paused study: trials that wait for what runs, and up to where.
+    std::map<trial_id, step_t> running;
+    std::vector<study_orders::request> deferred; ///< until it goes on
+    bool is_told_quiesced = false;
+    bool wants_capacity = false;
+    bool has_left = false;
+    std::uint64_t sent = 0;  ///< news and offers
+    std::uint64_t acked = 0; ///< of these, when it last gave orders
+    std::uint64_t awaited = 0; ///< of these, before it is offered more
+  };
+
+  [[nodiscard]] std::optional<error> check(const entry& study,
+                                           const study_orders& x) const;
+  [[nodiscard]] std::uint64_t strand_for(const entry& study,
+                                         const study_orders::trial& x,
+                                         bool merge) const;
+  void request(entry& study, const study_orders::request& x);
+  void wait_for_running_only(entry& study);
+
+  search_plan& plan_;
+  std::pmr::memory_resource* cold_;
+  by_id<study_no, entry> studies_;
+  by_id<trial_id, trial_no, std::pmr::deque<trial_no>> number_in_study_;
+};
+
+} // namespace hippo

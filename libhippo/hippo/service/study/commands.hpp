@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "hippo/base/error.hpp"
+#include "hippo/base/ids.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/model/records.hpp"
+#include "hippo/space/study.hpp"
+
+namespace hippo {
+
+// What clients and the merger can want of a study, read from the text that is
+// stored. Numbers are in range by then; whether the study can do so at the
+// moment is not known.
+
+namespace command {
+
+/// One more trial, with values of the sampler if there are none.
+struct ask {
+  std::optional<trial_parameters> values;
+};
+struct train {
+  trial_no trial = 0;
+  step_t to = 0;
+};
+/// Ends a trial.
+struct tell {
+  trial_no trial = 0;
+  step_t at = 0; ///< of `value`; 0: at the last rung
+  trial_state how = trial_state::complete; ///< or pruned, or failed
+  std::optional<double> value;             ///< of the objective
+};
+struct close {};
+struct pause {
+  std::string why; ///< empty: somebody wanted it
+};
+struct resume {};
+struct stop {};
+struct cancel {
+  std::string why;
+};
+/// @invariant `value` is finite and above 0
+struct weight {
+  double value = 1;
+};
+struct widen {
+  std::uint64_t trials = 0;
+};
+/// Tries again what has failed.
+struct retry {
+  std::set<trial_no> trials; ///< these; none: all that have failed
+  /// Whether those as well whose failures do not pass; see `may_pass`.
+  bool all = false;
+};
+/// Ends the study, complete: what it was given is spent.
+struct finish {
+  std::string why;
+};
+
+} // namespace command
+
+using parsed_command
+  = std::variant<command::ask, command::train, command::tell, command::close,
+                 command::pause, command::resume, command::stop,
+                 command::cancel, command::weight, command::widen,
+                 command::retry, command::finish>;
+
+/// Reads a command as it is sent and stored.
+/// @param lengths,workload,rules,typed as of `read_parameters`
+/// @returns the command, or `errc::invalid_argument` or
+///          `errc::malformed_message` with what is wrong with its text
+expected<parsed_command> parse_command(const study_command& x,
+                                       const trial_lengths& lengths,
+                                       const workload_descriptor& workload,
+                                       name_rules rules, bool typed);
+
+} // namespace hippo

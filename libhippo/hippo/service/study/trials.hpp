@@ -1,0 +1,176 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "hippo/base/error.hpp"
+#include "hippo/base/packed_metrics.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/model/records.hpp"
+#include "hippo/model/run_record.hpp"
+#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/pareto/front.hpp"
+#include "hippo/space/study.hpp"
+
+namespace hippo {
+
+/// The books of a study's trials: how far each was asked to go and has come,
+/// what it has measured and how it ended. Pure: the same calls give the same
+/// books.
+/// @invariant `finished()` is the number of trials that have ended
+/// @invariant `asked_steps()` is the sum of the trials' `asked_to`
+/// @invariant `waiting_steps()` is the sum of what the trials that have not
+///            ended were asked for and have not got
+/// @invariant of the trials that have not failed, none's best is better than
+///            `best()`
+class study_trials {
+public:
+  struct entry {
+    trial_state state = trial_state::pending;
+    bool added = false; ///< whether the merger knows it
+    step_t asked_to = 0;
+    step_t acked = 0; ///< the last state that the merger has delivered
+    step_t shared = 0; ///< of its steps, those that a trial had got before
+    /// In the order in which they came; see `results_of`.
+    std::vector<std::pair<step_t, packed_metrics>> results;
+    /// Of the results, of those that keep the constraints; of several metrics
+    /// the last one that the one before it does not dominate, with the value of
+    /// the first metric.
+    std::optional<stored_best> best;
+    std::string failure;
+    /// What the trainers have failed with; nothing: no trainer has.
+    std::optional<errc> cause;
+  };
+
+  /// The best measurement of all trials that have not failed; there is none of
+  /// several metrics.
+  struct best_measurement {
+    trial_no trial = 0;
+    step_t at = 0;
+    double value = 0;
+    friend bool operator==(const best_measurement&, const best_measurement&)
+      = default;
+  };
+
+  explicit study_trials(objective x)
+    : objective_(std::move(x)), wanted_(objective_.all()) {}
+
+  [[nodiscard]] std::uint64_t size() const noexcept { return entries_.size(); }
+  /// REQUIRES (here and below): `no < size()`.
+  [[nodiscard]] const entry& operator[](trial_no no) const;
+
+  /// A trial comes into being, and the merger gets to know it. Makes room for
+  /// it and those before it.
+  void add(trial_no no);
+
+  /// Asks for a trial up to `to`.
+  /// @returns whether that is news: it has not ended, nor was asked so far
+  bool ask(trial_no no, step_t to);
+
+  /// The merger has delivered state `at` of a trial. @param shared of the steps
+  /// since the last one, those that a trial had got before
+  void ack(trial_no no, step_t at, step_t shared = 0);
+
+  /// Notes a measurement. @returns its objective, NaN if it is not among them
+  double measure(trial_no no, step_t at, const metrics& values);
+
+  /// The trial has come as far as it was asked.
+  void pause(trial_no no);
+
+  /// Ends a trial. One that fails has no result: what it measured counts no
+  /// more. @returns whether it had not ended before
+  /// @complexity O(trials) if it has failed and was the best, else O(1)
+  /// @param cause what the trainers have failed with, if they have
+  bool end(trial_no no, trial_state how, std::string failure = {},
+           std::optional<errc> cause = {});
+
+  /// A trial that has failed waits again for what it was asked for. What it has
+  /// measured counts again.
+  /// @complexity O(trials) if it has measured anything, else O(1)
+  /// REQUIRES: it has a cause.
+  void retry(trial_no no);
+
+  /// Whether a trial waits for something.
+  [[nodiscard]] bool is_on_its_way(trial_no no) const;
+
+  /// A measurement's objective, NaN if the workload did not report it.
+  [[nodiscard]] double value_of(const metrics& values) const;
+
+  /// All that a trial has measured, in the order in which it came.
+  [[nodiscard]] std::vector<trial_measurement> results_of(trial_no no) const;
+
+  /// What a trial has measured last, if anything.
+  [[nodiscard]] std::optional<trial_measurement> last_result(trial_no no) const;
+
+  /// The same at `to`, or else last.
+  [[nodiscard]] std::optional<trial_measurement> result_near(trial_no no,
+                                                             step_t to) const;
+
+  /// How a study ends whose trials are these: failed if all of them are.
+  [[nodiscard]] study_phase final_phase() const;
+
+  /// The best measurement. Of equal ones the lowest trial and step has it,
+  /// whichever came first: that depends on the trainers.
+  [[nodiscard]] const std::optional<best_measurement>& best() const noexcept {
+    return best_;
+  }
+  /// What the study wants, and, where that is several metrics, the front of all
+  /// trials that have not failed.
+  [[nodiscard]] const goals& wanted() const noexcept { return wanted_; }
+  [[nodiscard]] bool has_front() const noexcept {
+    return wanted_.metrics.size() > 1;
+  }
+  [[nodiscard]] const hippo::front& front() const noexcept { return front_; }
+
+  [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
+  [[nodiscard]] std::uint64_t failed() const noexcept { return failed_; }
+  /// About how much memory these books take, in bytes. O(1).
+  [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
+    return entries_.size() * sizeof(entry) + held_bytes_;
+  }
+  [[nodiscard]] std::uint64_t asked_steps() const noexcept {
+    return asked_steps_;
+  }
+  [[nodiscard]] std::uint64_t waiting_steps() const noexcept {
+    return waiting_steps_;
+  }
+
+  /// Asserts what is said above. Does nothing in release builds.
+  void check_invariants() const;
+
+private:
+  entry& at(trial_no no);
+  /// What a trial waits for, in steps; nothing once it has ended.
+  [[nodiscard]] static step_t waiting(const entry& x);
+  /// Asserts what is said above of one trial.
+  void check(trial_no no) const;
+  [[nodiscard]] bool is_better(double x, double y) const;
+  [[nodiscard]] bool is_new_best(trial_no no, step_t at, double value) const;
+  void find_best();
+  /// Takes a measurement to the best of its trial, and of all.
+  void compare(trial_no no, step_t at, double value);
+  /// The same of several metrics.
+  void add_to_front(trial_no no, step_t at, double value,
+                    const metrics& values);
+  /// Whether a trial has a part in the front or in its reference point.
+  [[nodiscard]] bool is_in_front(trial_no no) const;
+  void find_front();
+
+  objective objective_;
+  goals wanted_;
+  std::deque<entry> entries_; ///< by number
+  metric_names names_;        ///< of all results
+  std::uint64_t finished_ = 0;
+  std::uint64_t failed_ = 0;
+  std::uint64_t asked_steps_ = 0;
+  std::uint64_t waiting_steps_ = 0;
+  std::uint64_t held_bytes_ = 0; ///< of what entries have
+  std::optional<best_measurement> best_;
+  hippo::front front_; ///< of several metrics
+};
+
+} // namespace hippo

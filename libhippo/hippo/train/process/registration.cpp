@@ -1,0 +1,116 @@
+#include <nlohmann/json.hpp>
+
+#include "hippo/model/workload_descriptor.hpp"
+#include "hippo/train/process/process_workload.hpp"
+
+namespace hippo {
+
+namespace {
+
+constexpr std::string_view args_prefix = "args.";
+constexpr std::string_view versions_prefix = "version.";
+
+const std::string& text_of(const std::map<std::string, scalar>& x,
+                           const std::string& name) {
+  const auto i = x.find(name);
+  if (i == x.end() || !std::holds_alternative<std::string>(i->second))
+    throw std::runtime_error("the workload's '" + name + "' is missing");
+  return std::get<std::string>(i->second);
+}
+
+void add_arg(const std::string& option, const scalar& value,
+             const workload_spec& spec, process_setup& to) {
+  const auto name = option.substr(args_prefix.size());
+  to.args.emplace(name, value);
+  if (const auto exact = spec.exact.find(option); exact != spec.exact.end())
+    to.exact_args.emplace(name, exact->second);
+}
+
+process_setup setup_of(const workload_spec& spec) {
+  process_setup result;
+  for (const auto& [name, value] : spec.options) {
+    if (name == "seed" && std::holds_alternative<double>(value))
+      result.seed = static_cast<std::uint64_t>(std::get<double>(value));
+    else if (name.starts_with(args_prefix))
+      add_arg(name, value, spec, result);
+    else if (name.starts_with(versions_prefix))
+      result.versions.emplace(name.substr(versions_prefix.size()),
+                              std::get<std::string>(value));
+  }
+  return result;
+}
+
+process_options options_of(const workload_spec& spec,
+                           const process_context& context) {
+  process_options result;
+  result.folder = text_of(spec.settings, "folder");
+  result.device = context.device;
+  result.threads = context.threads;
+  if (const auto i = spec.settings.find("silence_seconds");
+      i != spec.settings.end())
+    result.silence_max = std::chrono::milliseconds{
+      static_cast<std::int64_t>(std::get<double>(i->second) * 1000)};
+  return result;
+}
+
+/// Whether code that is said to be exact is to show that it is.
+bool is_tried(const workload_spec& spec, const process_context& context) {
+  const auto is_false = [](const auto& in, const char* name) {
+    const auto i = in.find(name);
+    const auto* x = i == in.end() ? nullptr : std::get_if<double>(&i->second);
+    return x != nullptr && *x == 0;
+  };
+  return context.tries && !is_false(spec.settings, "check")
+         && !is_false(spec.options, "exact");
+}
+
+std::unique_ptr<workload> make_python(const workload_spec& spec,
+                                      const process_context& context) {
+  auto options = options_of(spec, context);
+  auto setup = setup_of(spec);
+  const auto named = spec.settings.contains("python_executable");
+  options.command = {named ? text_of(spec.settings, "python_executable")
+                           : context.python,
+                     "-m", "hippo_hpo.workload_process"};
+  if (is_tried(spec, context))
+    options.command.emplace_back("--try");
+  options.command.push_back(text_of(spec.options, "class"));
+  for (const auto& [name, version] : setup.versions)
+    options.command.push_back(name);
+  return make_process_workload(std::move(options), std::move(setup));
+}
+
+std::unique_ptr<workload> make_command(const workload_spec& spec,
+                                       const process_context& context) {
+  auto options = options_of(spec, context);
+  options.command = nlohmann::json::parse(text_of(spec.options, "command"))
+                      .get<std::vector<std::string>>();
+  if (options.command.empty())
+    throw std::runtime_error("the workload's command is empty");
+  return make_process_workload(std::move(options), setup_of(spec));
+}
+
+std::unique_ptr<workload> make_files(const workload_spec& spec,
+                                     const process_context& context) {
+  auto options = options_of(spec, context);
+  options.command = {text_of(spec.options, "program")};
+  return make_file_workload(std::move(options), setup_of(spec));
+}
+
+} // namespace
+
+void add_process_workloads(workload_registry& registry,
+                           const process_context& context) {
+  const auto add = [&](const std::string& name, auto make) {
+    for (const auto& x : built_in_workloads())
+      if (x.name == name)
+        registry.add(x, [=](const workload_spec& spec) {
+          return make(spec, context);
+        });
+  };
+  add(python_workload, make_python);
+  add(command_workload, make_command);
+  add(files_workload, make_files);
+}
+
+} // namespace hippo

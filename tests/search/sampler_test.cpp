@@ -1,0 +1,98 @@
+#include "hippo/search/sampler/sampler.hpp"
+
+#include <cmath>
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "search/studies.hpp"
+
+namespace hippo {
+namespace {
+
+std::vector<std::string> all(const study_spec& x) {
+  const auto values = make_sampler(x);
+  std::vector<std::string> result;
+  for (trial_no trial = 0; trial < make_algorithm(x)->trials(); ++trial)
+    result.push_back(values->draw(trial).shown.dump());
+  return result;
+}
+
+TEST(Sampler, GridCoversEachCombinationOnceInOrder) {
+  const auto x = study(twelve, "grid");
+  const auto found = all(x);
+  ASSERT_EQ(found.size(), 12u);
+  for (std::uint64_t i = 0; i < 12; ++i)
+    EXPECT_EQ(found[i], x.space.at(i).shown.dump());
+  EXPECT_EQ(std::set(found.begin(), found.end()).size(), 12u);
+}
+
+TEST(Sampler, RandomCoversAFiniteSpaceOnceInAnotherOrder) {
+  auto x = study(twelve, "random");
+  const auto grid = all(study(twelve, "grid"));
+  const auto found = all(x);
+  EXPECT_NE(found, grid);
+  EXPECT_EQ(std::set(found.begin(), found.end()),
+            std::set(grid.begin(), grid.end()));
+  x.seed = 1;
+  EXPECT_NE(all(x), found);
+}
+
+TEST(Sampler, ALargerBudgetGoesOnWhereTheSmallerOneEnds) {
+  for (const auto* space : {twelve, endless}) {
+    const auto few = all(study(space, "random", "budget: {trials: 4}"));
+    auto more = all(study(space, "random", "budget: {trials: 9}"));
+    more.resize(4);
+    EXPECT_EQ(few, more);
+  }
+}
+
+TEST(Sampler, DrawsFromAContinuousSpace) {
+  const auto x = study(endless, "random", "budget: {trials: 100}\nseed: 5");
+  const auto found = all(x);
+  EXPECT_EQ(std::set(found.begin(), found.end()).size(), 100u);
+  EXPECT_EQ(found[3], x.space.sample(5, 3).shown.dump());
+}
+
+TEST(Sampler, HalvingAlgorithmsMayCountThroughTheGrid) {
+  const auto grid = all(study(twelve, "grid"));
+  EXPECT_EQ(all(study(twelve, "{sha: {sampler: grid}}")), grid);
+  EXPECT_EQ(all(study(twelve, "{asha: {sampler: grid}}")), grid);
+  EXPECT_NE(all(study(twelve, "sha")), grid);
+  EXPECT_EQ(all(study(twelve, "sha")), all(study(twelve, "random")));
+}
+
+/// The best of 40 trials, best at x = 13, y = 64 and z = 3, on ranges of which
+/// none is even in its values.
+double best_on_new_scales(const std::string& algorithm, std::uint64_t seed) {
+  auto x = study("{x: {normal: [10, 2]}, y: {log_int_uniform: [1, 1024]}, z: "
+                 "{log_normal: [0, 1]}}",
+                 algorithm, "budget: {trials: 40}");
+  x.seed = seed;
+  const auto values = make_sampler(x);
+  double best = INFINITY;
+  for (trial_no trial = 0; trial < 40; ++trial) {
+    const auto shown = values->draw(trial).shown;
+    const auto loss
+      = std::pow((shown["x"].get<double>() - 13) / 2, 2)
+        + std::pow(std::log(shown["y"].get<double>() / 64) / 2, 2)
+        + std::pow(std::log(shown["z"].get<double>() / 3), 2);
+    values->on_result(trial, 81, -loss);
+    best = std::min(best, loss);
+  }
+  return std::log(best);
+}
+
+TEST(Sampler, SamplersThatLearnDoSoOnNormalAndWholeLogarithmicRanges) {
+  double random = 0, tpe = 0, gp = 0;
+  for (std::uint64_t seed = 0; seed < 4; ++seed) {
+    random += best_on_new_scales("random", seed) / 4;
+    tpe += best_on_new_scales("tpe", seed) / 4;
+    gp += best_on_new_scales("gp", seed) / 4;
+  }
+  EXPECT_LT(tpe, random - 0.5);
+  EXPECT_LT(gp, random - 0.5);
+}
+
+} // namespace
+} // namespace hippo
