@@ -11,7 +11,7 @@
 
 #include "hippo/base/error.hpp"
 #include "hippo/base/ids.hpp"
-#include "hippo/forecast/fleet/costs.hpp"
+#include "hippo/forecast/machines/costs.hpp"
 #include "hippo/model/run_record.hpp"
 #include "hippo/net/wire/wire.hpp"
 #include "hippo/plan/schedule/placement.hpp"

@@ -9,10 +9,10 @@
 
 #include <capnp/rpc-twoparty.h>
 
+#include "depot/rpc_host.hpp"
 #include "hippo/checkpoint/checkpoint_store.hpp"
-#include "hippo/checkpoint/transfer/depot.hpp"
-#include "hippo/checkpoint/transfer/depot_client.hpp"
-#include "transfer/rpc_host.hpp"
+#include "hippo/checkpoint/depot/depot.hpp"
+#include "hippo/checkpoint/depot/depot_client.hpp"
 
 namespace hippo {
 

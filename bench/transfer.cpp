@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "checkpoint_places.hpp"
+#include "depot/random_bytes.hpp"
 #include "hippo/base/hash.hpp"
-#include "transfer/random_bytes.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include <capnp/capability.h>
 
-#include "gateway/bridge.hpp"
+#include "gateway/actor_bridge.hpp"
 #include "gateway/client_connection.hpp"
 #include "gateway/client_work.hpp"
 #include "gateway/limits.hpp"
@@ -92,7 +92,7 @@ public:
   void remove_study() { --studies_; }
 
 private:
-  static constexpr auto making = answer_room::line::purpose::make;
+  static constexpr auto making = response_memory::line::purpose::make;
 
   /// An answer is made: it has as much room as it is long.
   template <class Context>

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "gateway/bridge.hpp"
+#include "gateway/actor_bridge.hpp"
 
 namespace hippo {
 
@@ -31,22 +31,18 @@ const char* reason_of(connection_clock::verdict x) {
 } // namespace
 
 client_connection::client_connection(setup x, connection_slots& slots,
-                                     answer_room& room, byte_account held,
+                                     response_memory& room, byte_account held,
                                      const connection_times& times)
   : client_connection(std::move(x), slots, room, std::move(held), times,
                       kj::newPromiseAndFulfiller<void>()) {}
 
 client_connection::client_connection(setup x, connection_slots& slots,
-                                     answer_room& room, byte_account held,
+                                     response_memory& room, byte_account held,
                                      const connection_times& times,
                                      kj::PromiseFulfillerPair<void> gone)
-  : setup_(std::move(x)),
-    slots_(slots),
-    all_held_(std::move(held)),
-    line_(room, account_of(setup_.party), setup_.held_max),
-    clock_(times),
-    gone_(gone.promise.fork()),
-    go_(kj::mv(gone.fulfiller)) {}
+  : setup_(std::move(x)), slots_(slots), all_held_(std::move(held)),
+    line_(room, account_of(setup_.party), setup_.held_max), clock_(times),
+    gone_(gone.promise.fork()), go_(kj::mv(gone.fulfiller)) {}
 
 byte_account client_connection::account_of(const std::string& party) const {
   return all_held_.open(party).open("connection "

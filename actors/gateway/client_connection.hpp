@@ -9,9 +9,9 @@
 #include <kj/async.h>
 #include <kj/refcount.h>
 
-#include "gateway/answer_room.hpp"
 #include "gateway/connection_clock.hpp"
 #include "gateway/connection_slots.hpp"
+#include "gateway/response_memory.hpp"
 #include "hippo/base/error.hpp"
 
 namespace hippo {
@@ -33,7 +33,7 @@ public:
   };
   /// @param held of all whom nobody vouches for
   /// REQUIRES: `slots`, of which it has one, and `room` outlive it.
-  client_connection(setup x, connection_slots& slots, answer_room& room,
+  client_connection(setup x, connection_slots& slots, response_memory& room,
                     byte_account held, const connection_times& times);
   KJ_DISALLOW_COPY(client_connection);
 
@@ -60,7 +60,7 @@ public:
   // -- what is held because of it ---------------------------------------------
 
   /// Where it waits for room.
-  [[nodiscard]] answer_room::line& line() { return line_; }
+  [[nodiscard]] response_memory::line& line() { return line_; }
   /// An answer is made, of so many bytes, and on its way: its room is given
   /// back as they are written. Answers are written in the order of this.
   void post(held_room room, std::size_t bytes);
@@ -86,7 +86,7 @@ public:
   [[nodiscard]] bool is_behind() const { return clock_.is_behind(); }
 
 private:
-  client_connection(setup x, connection_slots& slots, answer_room& room,
+  client_connection(setup x, connection_slots& slots, response_memory& room,
                     byte_account held, const connection_times& times,
                     kj::PromiseFulfillerPair<void> gone);
   [[nodiscard]] byte_account account_of(const std::string& party) const;
@@ -94,7 +94,7 @@ private:
   const setup setup_;
   connection_slots& slots_;
   const byte_account all_held_;
-  answer_room::line line_;
+  response_memory::line line_;
   connection_clock clock_;
   struct posted_answer {
     held_room room;

@@ -9,7 +9,7 @@
 
 #include <kj/async.h>
 
-#include "gateway/bridge.hpp"
+#include "gateway/actor_bridge.hpp"
 #include "hippo/search/think/thinking.hpp"
 
 namespace hippo {

@@ -13,14 +13,14 @@
 #include <kj/compat/http.h>
 #include <spdlog/spdlog.h>
 
-#include "gateway/answer_room.hpp"
 #include "gateway/client_connection.hpp"
 #include "gateway/guarded_stream.hpp"
 #include "gateway/http.hpp"
 #include "gateway/http_reply.hpp"
+#include "gateway/response_memory.hpp"
 #include "hippo/base/endpoint.hpp"
-#include "hippo/checkpoint/transfer/depot.hpp"
-#include "hippo/checkpoint/transfer/event_thread.hpp"
+#include "hippo/checkpoint/depot/depot.hpp"
+#include "hippo/checkpoint/depot/event_thread.hpp"
 #include "hippo/net/link/peer_address.hpp"
 #include "hippo/net/wire/exceptions.hpp"
 #include "hippo/store/state_reader.hpp"
@@ -526,7 +526,7 @@ private:
   kj::TimePoint begun_;
   /// Who waits gets at most half of what a connection may have that is alone
   /// and holds nothing: so there is room for that once others have gone.
-  answer_room room_{{options_.held->room() / 8}, timer_};
+  response_memory room_{{options_.held->room() / 8}, timer_};
   connection_slots::number last_ = 0;
   std::map<connection_slots::number, client_connection*> connections_;
   port_slots rpc_slots_{{options_.limits.clients,

@@ -40,7 +40,7 @@ kj::Promise<void> guarded_stream::may_read() {
   booked_ = wanted;
   whose_->note_paused(true);
   return whose_->line()
-    .take(wanted, answer_room::line::purpose::hold)
+    .take(wanted, response_memory::line::purpose::hold)
     .then([this](held_room x) {
       half_ = kj::mv(x);
       whose_->note_paused(false);

@@ -16,10 +16,10 @@
 #include "gateway/http_json.hpp"
 #include "gateway/http_reply.hpp"
 #include "gateway/http_target.hpp"
-#include "gateway/kept_answers.hpp"
 #include "gateway/limits.hpp"
 #include "gateway/metrics.hpp"
 #include "gateway/page_files.hpp"
+#include "gateway/response_cache.hpp"
 
 namespace hippo {
 
@@ -169,9 +169,9 @@ private:
         return send_tagged(response, std::move(x), compress, known);
       });
     return whose.line()
-      .take(listing_bytes_guess, answer_room::line::purpose::make)
-      .then([=, this, &response, answered = std::move(answered)](
-              held_room room) mutable {
+      .take(listing_bytes_guess, response_memory::line::purpose::make)
+      .then([=, this, &response,
+             answered = std::move(answered)](held_room room) mutable {
         return answered().then([=, this, &response, room = kj::mv(room)](
                                  reply x) mutable {
           room.end_turn();
@@ -232,9 +232,9 @@ private:
     KJ_IF_MAYBE(length, body.tryGetLength())
       wanted = std::min<std::uint64_t>(wanted, *length);
     return whose.line()
-      .take(wanted, answer_room::line::purpose::hold)
-      .then([=, this, &whose, &body, &response, target = std::move(target)](
-              held_room room) mutable {
+      .take(wanted, response_memory::line::purpose::hold)
+      .then([=, this, &whose, &body, &response,
+             target = std::move(target)](held_room room) mutable {
         return body.readAllText(sent_bytes_max)
           .then(
             [=, this, &whose, target = std::move(target)](kj::String text) {
@@ -365,16 +365,16 @@ private:
            [&] {
              return make().then([](auto x) { return packed(std::move(x)); });
            })
-      .then([](kept_answers::answer x) {
+      .then([](response_cache::answer x) {
         return reply{200, {}, json_type, std::move(x)};
       });
   }
 
-  static kept_answers::answer packed(packed_body x) {
+  static response_cache::answer packed(packed_body x) {
     return std::make_shared<const packed_body>(std::move(x));
   }
   template <class T>
-  static kept_answers::answer packed(T x) {
+  static response_cache::answer packed(T x) {
     return packed(pack_body(text_of(shown(x))));
   }
 
@@ -573,7 +573,7 @@ private:
                        std::chrono::system_clock::now().time_since_epoch())
                        .count())
       + '.';
-  kept_answers kept_{queries_.timer(), kept_answers_bytes};
+  response_cache kept_{queries_.timer(), response_cache_bytes};
 };
 
 } // namespace

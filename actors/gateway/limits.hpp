@@ -47,7 +47,7 @@ inline constexpr std::size_t shown_curves_max = 1000; ///< of a hyper-parameter
 inline constexpr double shown_timeline_seconds = 3600;
 /// Of answers that are kept for the next one who asks, and of studies that
 /// pages look at.
-inline constexpr std::size_t kept_answers_bytes = 32 << 20;
+inline constexpr std::size_t response_cache_bytes = 32 << 20;
 inline constexpr std::size_t kept_history_bytes = std::size_t{256} << 20;
 
 /// What a call takes beside its parameters, about.

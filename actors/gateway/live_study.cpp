@@ -32,7 +32,7 @@ const trainers_cost* kind_of_most(const std::set<trainer_id>& trainers,
 /// Says how many machines more, of the kind that most of its trainers are on,
 /// would bring a study to its end in time; empty: none are needed, or no number
 /// would do.
-std::string needed_for(const outlook& x, double deadline_left,
+std::string needed_for(const study_forecast& x, double deadline_left,
                        const pool_status& pool) {
   constexpr std::size_t trainers_max = 100'000;
   const auto now = x.at_hand();
@@ -61,7 +61,7 @@ void look_ahead(live_view& x) {
   std::map<std::string, const merger_status*> plans;
   for (const auto& [key, place] : x.merger_of)
     plans.emplace(key, &x.mergers[place]);
-  x.ahead = outlooks_of(x.studies, plans, x.pool.trainers);
+  x.ahead = forecasts_of(x.studies, plans, x.pool.trainers);
 }
 
 live_study_view live_view_of(study_view x, const live_view& live) {

@@ -13,12 +13,12 @@
 #include <kj/async.h>
 #include <kj/timer.h>
 
+#include "gateway/actor_bridge.hpp"
 #include "gateway/archive.hpp"
-#include "gateway/bridge.hpp"
 #include "gateway/client_work.hpp"
+#include "gateway/commit_watcher.hpp"
 #include "gateway/http_body.hpp"
-#include "gateway/news_watch.hpp"
-#include "gateway/outlook.hpp"
+#include "gateway/study_forecast.hpp"
 #include "hippo/search/accepted_study.hpp"
 #include "messages.hpp"
 
@@ -62,7 +62,7 @@ struct live_view {
   std::map<study_id, study_status> studies; ///< by id
   std::vector<merger_status> mergers;
   std::map<std::string, std::size_t> merger_of; ///< place, by workload key
-  std::map<study_id, outlook> ahead; ///< of `studies`
+  std::map<study_id, study_forecast> ahead;     ///< of `studies`
   std::map<study_id, std::string> absent; ///< as of `coordinator_status`
   /// Where no service is in this process, for what studies wait, as one says
   /// that works in the state folder.
@@ -294,9 +294,9 @@ private:
   const query_sources sources_;
   kj::Timer& timer_;
   std::unique_ptr<archive> archive_; ///< the reader's
-  news_watch watch_;
-  bridge asker_;
-  bridge reader_;
+  commit_watcher watch_;
+  actor_bridge asker_;
+  actor_bridge reader_;
   std::shared_ptr<thinking> where_;
   /// Jobs that run may outlive this.
   std::shared_ptr<const workload_list> workloads_;

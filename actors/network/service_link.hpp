@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "hippo/base/endpoint.hpp"
-#include "hippo/checkpoint/transfer/event_thread.hpp"
+#include "hippo/checkpoint/depot/event_thread.hpp"
 #include "hippo/net/keys/credentials.hpp"
 #include "messages.hpp"
 #include "network/remote_service.hpp"

@@ -8,7 +8,7 @@
 
 #include "hippo/base/byte_ledger.hpp"
 #include "hippo/base/endpoint.hpp"
-#include "hippo/checkpoint/transfer/event_thread.hpp"
+#include "hippo/checkpoint/depot/event_thread.hpp"
 #include "hippo/net/keys/credentials.hpp"
 #include "messages.hpp"
 

@@ -5,9 +5,9 @@
 #include <string>
 
 #include "hippo/checkpoint/checkpoint_store.hpp"
+#include "hippo/checkpoint/depot/depot_client.hpp"
 #include "hippo/checkpoint/object_store/object_client.hpp"
 #include "hippo/checkpoint/recent_checkpoints.hpp"
-#include "hippo/checkpoint/transfer/depot_client.hpp"
 #include "hippo/model/lease.hpp"
 #include "hippo/net/keys/credentials.hpp"
 #include "hippo/net/keys/rpc_tls.hpp"

@@ -4,7 +4,7 @@
 #include <map>
 #include <ostream>
 
-#include "gateway/outlook.hpp"
+#include "gateway/study_forecast.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/report/csv_row.hpp"
 
@@ -48,7 +48,7 @@ void estimate_watch::look(service& actors, double now) {
     if (auto study = actors.ask<study_status>(x.handle, status_atom::value))
       studies.emplace(x.id, std::move(*study));
   }
-  for (const auto& [id, x] : outlooks_of(studies, by_key, pool->trainers))
+  for (const auto& [id, x] : forecasts_of(studies, by_key, pool->trainers))
     if (const auto left = x.seconds(x.at_hand()))
       told_.push_back({now, studies.at(id).name, *left});
 }

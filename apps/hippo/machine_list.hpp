@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "hippo/forecast/fleet/fleet.hpp"
+#include "hippo/forecast/machines/machines.hpp"
 
 namespace hippo {
 

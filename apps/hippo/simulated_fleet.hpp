@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/forecast/fleet/fleet.hpp"
+#include "hippo/forecast/machines/machines.hpp"
 #include "hippo/model/records.hpp"
 #include "simulation.hpp"
 

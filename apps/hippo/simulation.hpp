@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "estimate_watch.hpp"
-#include "hippo/forecast/fleet/costs.hpp"
-#include "hippo/forecast/fleet/fleet.hpp"
+#include "hippo/forecast/machines/costs.hpp"
+#include "hippo/forecast/machines/machines.hpp"
 #include "hippo/forecast/simulate/profile.hpp"
 #include "hippo/model/run_record.hpp"
 #include "hippo/plan/schedule/placement.hpp"

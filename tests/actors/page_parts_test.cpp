@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "gateway/cell_column.hpp"
-#include "gateway/kept_answers.hpp"
+#include "gateway/response_cache.hpp"
 #include "gateway/schedule_curves.hpp"
 
 namespace hippo {
@@ -201,12 +201,12 @@ struct KeptAnswersTest : testing::Test {
   std::uint64_t news = 1; // what is stored
   int made = 0;
 
-  std::string ask(kept_answers& from, const std::string& key,
+  std::string ask(response_cache& from, const std::string& key,
                   std::uint64_t seen, kj::Maybe<kj::Duration> age = nullptr,
                   std::size_t size = 100) {
     return from
       .get(key, {news, seen, age},
-           [&]() -> kj::Promise<kept_answers::answer> {
+           [&]() -> kj::Promise<response_cache::answer> {
              ++made;
              auto text = std::to_string(news);
              text.resize(size);
@@ -218,7 +218,7 @@ struct KeptAnswersTest : testing::Test {
 };
 
 TEST_F(KeptAnswersTest, AnAnswerIsMadeOnceUntilSomethingNewerIsKnown) {
-  kept_answers kept{timer, 1 << 20};
+  response_cache kept{timer, 1 << 20};
   EXPECT_EQ(ask(kept, "x", 1), "1");
   EXPECT_EQ(ask(kept, "x", 1), "1");
   EXPECT_EQ(made, 1);
@@ -236,10 +236,10 @@ TEST_F(KeptAnswersTest, AnAnswerIsMadeOnceUntilSomethingNewerIsKnown) {
 }
 
 TEST_F(KeptAnswersTest, AnAnswerThatComesLateTakesNoRoom) {
-  kept_answers kept{timer, 4000};
-  auto slow = kj::newPromiseAndFulfiller<kept_answers::answer>();
+  response_cache kept{timer, 4000};
+  auto slow = kj::newPromiseAndFulfiller<response_cache::answer>();
   auto first = kept.get("x", {1, 1, nullptr},
-                        [&]() -> kj::Promise<kept_answers::answer> {
+                        [&]() -> kj::Promise<response_cache::answer> {
                           return kj::mv(slow.promise);
                         });
   news = 2;
@@ -255,7 +255,7 @@ TEST_F(KeptAnswersTest, AnAnswerThatComesLateTakesNoRoom) {
 }
 
 TEST_F(KeptAnswersTest, WhatRunsIsAskedForAgainAfterAMoment) {
-  kept_answers kept{timer, 1 << 20};
+  response_cache kept{timer, 1 << 20};
   const auto age = 400 * kj::MILLISECONDS;
   ask(kept, "x", 1, age);
   timer.advanceTo(timer.now() + 300 * kj::MILLISECONDS);
@@ -267,7 +267,7 @@ TEST_F(KeptAnswersTest, WhatRunsIsAskedForAgainAfterAMoment) {
 }
 
 TEST_F(KeptAnswersTest, MoreThanThereIsRoomForIsForgotten) {
-  kept_answers kept{timer, 4000};
+  response_cache kept{timer, 4000};
   for (int i = 0; i < 20; ++i)
     ask(kept, std::to_string(i), 1, nullptr, 900);
   scope.poll();
@@ -279,9 +279,9 @@ TEST_F(KeptAnswersTest, MoreThanThereIsRoomForIsForgotten) {
 }
 
 TEST_F(KeptAnswersTest, WhoWaitsForTheSameGetsTheSameAndFailuresAreNotKept) {
-  kept_answers kept{timer, 1 << 20};
-  auto pair = kj::newPromiseAndFulfiller<kept_answers::answer>();
-  const auto make = [&]() -> kj::Promise<kept_answers::answer> {
+  response_cache kept{timer, 1 << 20};
+  auto pair = kj::newPromiseAndFulfiller<response_cache::answer>();
+  const auto make = [&]() -> kj::Promise<response_cache::answer> {
     ++made;
     return kj::mv(pair.promise);
   };

@@ -15,15 +15,15 @@
 #include <kj/async.h>
 #include <kj/timer.h>
 
-#include "gateway/answer_room.hpp"
 #include "gateway/client_connection.hpp"
 #include "gateway/connection_slots.hpp"
 #include "gateway/limits.hpp"
+#include "gateway/response_memory.hpp"
 
 namespace hippo {
 namespace {
 
-using purpose = answer_room::line::purpose;
+using purpose = response_memory::line::purpose;
 
 constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 constexpr std::uint64_t all_room = 64 * mib;
@@ -228,7 +228,7 @@ private:
   kj::WaitScope scope_{loop_};
   kj::TimerImpl timer_{kj::origin<kj::TimePoint>()};
   byte_ledger ledger_{"clients", all_room};
-  answer_room room_{{all_room / 8}, timer_};
+  response_memory room_{{all_room / 8}, timer_};
   connection_slots slots_{{64, 8, 10}};
   std::map<connection_slots::number, connection> connections_;
   connection_slots::number last_ = 0;

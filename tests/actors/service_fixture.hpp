@@ -12,7 +12,7 @@
 #include "actors/actor_fixture.hpp"
 #include "engine.hpp"
 #include "hippo/net/wire/codec.hpp"
-#include "hippo/search/sampler/perturbing_sampler.hpp"
+#include "hippo/search/sampler/pbt_explore.hpp"
 #include "hippo/sequence/family.hpp"
 #include "journal.hpp"
 #include "merger.hpp"

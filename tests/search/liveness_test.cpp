@@ -8,10 +8,10 @@
 
 #include "hippo/search/algorithm/asha.hpp"
 #include "hippo/search/algorithm/dehb.hpp"
-#include "hippo/search/algorithm/full_training.hpp"
 #include "hippo/search/algorithm/hyperband.hpp"
 #include "hippo/search/algorithm/median_stopping.hpp"
-#include "hippo/search/algorithm/population.hpp"
+#include "hippo/search/algorithm/no_pruning.hpp"
+#include "hippo/search/algorithm/pbt.hpp"
 #include "hippo/search/algorithm/rungs.hpp"
 #include "hippo/search/algorithm/sha.hpp"
 #include "hippo/search/algorithm/sub_sampling.hpp"
@@ -33,9 +33,9 @@ protected:
     const auto better
       = random() % 2 == 0 ? direction::minimize : direction::maximize;
     const std::string name = GetParam();
-    if (name == "full_training")
-      return std::make_unique<full_training>(trials, std::vector{rungs.back()},
-                                              slots);
+    if (name == "no_pruning")
+      return std::make_unique<no_pruning>(trials, std::vector{rungs.back()},
+                                          slots);
     if (name == "hyperband")
       return std::make_unique<hyperband>(
         trials, hyperband_brackets(1 + seed % 3, 3 + random() % 30, eta),
@@ -51,10 +51,8 @@ protected:
         trials, rungs.back(), 1 + random() % rungs.back(), 1 + random() % 4,
         better, slots);
     if (name == "population")
-      return std::make_unique<population>(trials, rungs.back(),
-                                          1 + random() % 12,
-                                          random() % (trials / 2 + 1), better,
-                                          seed);
+      return std::make_unique<pbt>(trials, rungs.back(), 1 + random() % 12,
+                                   random() % (trials / 2 + 1), better, seed);
     if (name == "sha")
       return std::make_unique<sha>(trials, rungs, eta, better);
     if (name == "asha_promotion")
@@ -108,14 +106,12 @@ TEST_P(EveryAlgorithm, HearingThingsTwiceChangesNothing) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithm,
-                         testing::Values("full_training", "sha",
-                                         "asha_promotion", "asha_stopping",
-                                         "hyperband", "median_stopping",
-                                         "population", "sub_sampling",
-                                         "dehb_always", "dehb_first_round"),
-                         [](const auto& x) {
-                           return std::string{x.param};
-                         });
+                         testing::Values("no_pruning", "sha", "asha_promotion",
+                                         "asha_stopping", "hyperband",
+                                         "median_stopping", "population",
+                                         "sub_sampling", "dehb_always",
+                                         "dehb_first_round"),
+                         [](const auto& x) { return std::string{x.param}; });
 
 } // namespace
 } // namespace hippo

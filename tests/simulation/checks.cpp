@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "hippo/search/sampler/perturbing_sampler.hpp"
+#include "hippo/search/sampler/pbt_explore.hpp"
 #include "hippo/search/tuner.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/service/merge/options.hpp"

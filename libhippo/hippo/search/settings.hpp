@@ -65,7 +65,7 @@ struct tune_settings {
   /// Where trials end that nothing ends before, sorted; the last is `max`.
   std::vector<step_t> lengths{1};
   bool may_resume = true;       ///< ASHA by promotion; else by stopping
-  /// Trials in flight at most; see `flight`.
+  /// Trials in flight at most; see `concurrency_limit`.
   std::optional<std::uint64_t> concurrent = 0;
   sharing_preference prefer_shared = sharing_preference::ties;
 

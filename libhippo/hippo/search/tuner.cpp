@@ -8,7 +8,7 @@
 
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/search/algorithm/client_algorithm.hpp"
-#include "hippo/search/sampler/perturbing_sampler.hpp"
+#include "hippo/search/sampler/pbt_explore.hpp"
 #include "hippo/search/settings.hpp"
 #include "hippo/search/think/work_meter.hpp"
 #include "hippo/search/trial_outcomes.hpp"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "hippo/forecast/fleet/costs.hpp"
+#include "hippo/forecast/machines/costs.hpp"
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/report/text.hpp"
 #include "hippo/search/tuner.hpp"

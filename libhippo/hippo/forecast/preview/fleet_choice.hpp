@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "hippo/base/error.hpp"
-#include "hippo/forecast/fleet/fleet.hpp"
+#include "hippo/forecast/machines/machines.hpp"
 
 namespace hippo {
 

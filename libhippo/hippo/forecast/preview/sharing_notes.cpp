@@ -10,7 +10,7 @@
 #include "hippo/report/run_figures.hpp"
 #include "hippo/report/text.hpp"
 #include "hippo/search/algorithm/hyperband.hpp"
-#include "hippo/search/sampler/perturbing_sampler.hpp"
+#include "hippo/search/sampler/pbt_explore.hpp"
 #include "hippo/search/sampler/static_order.hpp"
 #include "hippo/search/settings.hpp"
 #include "hippo/space/own_workload.hpp"

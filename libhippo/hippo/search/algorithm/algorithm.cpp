@@ -8,10 +8,10 @@
 #include "hippo/search/algorithm/asha.hpp"
 #include "hippo/search/algorithm/client_algorithm.hpp"
 #include "hippo/search/algorithm/dehb.hpp"
-#include "hippo/search/algorithm/full_training.hpp"
 #include "hippo/search/algorithm/hyperband.hpp"
 #include "hippo/search/algorithm/median_stopping.hpp"
-#include "hippo/search/algorithm/population.hpp"
+#include "hippo/search/algorithm/no_pruning.hpp"
+#include "hippo/search/algorithm/pbt.hpp"
 #include "hippo/search/algorithm/rungs.hpp"
 #include "hippo/search/algorithm/sha.hpp"
 #include "hippo/search/algorithm/sub_sampling.hpp"
@@ -74,8 +74,8 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
     case algorithm_kind::tpe:
     case algorithm_kind::gp:
     case algorithm_kind::nsga2:
-      return std::make_unique<full_training>(x.trials, x.lengths,
-                                             x.concurrent, states);
+      return std::make_unique<no_pruning>(x.trials, x.lengths, x.concurrent,
+                                          states);
     case algorithm_kind::sha:
       return std::make_unique<sha>(x.trials,
                                    rung_steps(x.min, x.max, x.eta), x.eta,
@@ -93,8 +93,8 @@ std::unique_ptr<algorithm> make_algorithm(const study_spec& study,
                                                x.min_others, x.better,
                                                x.concurrent);
     case algorithm_kind::pbt:
-      return std::make_unique<population>(x.trials, x.max, x.interval,
-                                          x.replaced, x.better, study.seed);
+      return std::make_unique<pbt>(x.trials, x.max, x.interval, x.replaced,
+                                   x.better, study.seed);
     case algorithm_kind::client:
       return std::make_unique<client_algorithm>(
         x.trials,

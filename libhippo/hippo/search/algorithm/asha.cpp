@@ -39,12 +39,8 @@ std::optional<double> cutoff(split_ranking& recorded, std::uint64_t eta) {
 
 asha::asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
            direction better, std::optional<std::uint64_t> concurrent)
-  : most_(trials),
-    rungs_(std::move(rungs)),
-    eta_(eta),
-    better_(better),
-    flight_(concurrent),
-    sent_(rungs_.size()) {}
+  : most_(trials), rungs_(std::move(rungs)), eta_(eta), better_(better),
+    limit_(concurrent), sent_(rungs_.size()) {}
 
 std::vector<action> asha::open(std::uint64_t trials) {
   std::vector<action> out;
@@ -58,7 +54,7 @@ std::vector<action> asha::on_result(trial_no trial, step_t at, double value) {
   auto& x = trials_[trial];
   if (x.phase != trial_phase::training || at != rungs_[x.rung])
     return out;
-  flight_.leave();
+  limit_.leave();
   if (x.rung == last_rung()) {
     x.phase = trial_phase::ended;
     has_finished_ = true;
@@ -75,7 +71,7 @@ std::vector<action> asha::on_failure(trial_no trial) {
   std::vector<action> out;
   const auto before = std::exchange(trials_[trial].phase, trial_phase::ended);
   if (before == trial_phase::training)
-    flight_.leave();
+    limit_.leave();
   if (before == trial_phase::training || before == trial_phase::resting)
     on_lost(trial, before);
   if (!done_)
@@ -85,7 +81,7 @@ std::vector<action> asha::on_failure(trial_no trial) {
 
 bool asha::take_back(trial_no trial) {
   trials_[trial].phase = trial_phase::training;
-  flight_.enter();
+  limit_.enter();
   on_taken_back(trial);
   done_ = false;
   return true;
@@ -93,7 +89,7 @@ bool asha::take_back(trial_no trial) {
 
 std::vector<action> asha::widen(std::uint64_t trials) {
   std::vector<action> out;
-  flight_.widen(trials);
+  limit_.widen(trials);
   if (!done_)
     proceed(out);
   return out;
@@ -103,7 +99,7 @@ void asha::train(trial_no trial, std::uint32_t rung, std::vector<action>& out) {
   trials_[trial].phase = trial_phase::training;
   trials_[trial].rung = rung;
   ++sent_[rung];
-  flight_.enter();
+  limit_.enter();
   out.emplace_back(advance{trial, rungs_[rung]});
 }
 
@@ -124,10 +120,10 @@ bool asha::start_next(std::vector<action>& out) {
 }
 
 void asha::proceed(std::vector<action>& out) {
-  while (flight_.has_room())
+  while (limit_.has_room())
     if (!resume(out) && !start_next(out))
       break;
-  if (!flight_.empty() || next_ < most_)
+  if (!limit_.empty() || next_ < most_)
     return;
   if (!has_finished_ && resume_last(out))
     return;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hippo/search/algorithm/algorithm.hpp"
-#include "hippo/search/algorithm/flight.hpp"
+#include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/split_ranking.hpp"
 #include "hippo/search/trial_outcomes.hpp"
 #include "hippo/search/trial_states.hpp"
@@ -22,7 +22,7 @@ namespace hippo {
 /// promotes too many of them, which costs more than it saves.
 class asha : public algorithm {
 public:
-  /// @param concurrent trials in flight at most; see `flight`
+  /// @param concurrent trials in flight at most; see `concurrency_limit`
   /// REQUIRES: `rungs` is not empty and increases strictly; `eta >= 2`.
   asha(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
        direction better, std::optional<std::uint64_t> concurrent);
@@ -35,7 +35,7 @@ public:
   std::vector<action> on_failure(trial_no trial) override;
   bool take_back(trial_no trial) override;
   [[nodiscard]] bool wants_capacity() const override {
-    return flight_.is_narrow() && !done_;
+    return limit_.is_narrow() && !done_;
   }
   std::vector<action> widen(std::uint64_t trials) override;
   [[nodiscard]] bool done() const override { return done_; }
@@ -100,7 +100,7 @@ private:
   std::vector<step_t> rungs_;
   std::uint64_t eta_;
   direction better_;
-  flight flight_;
+  concurrency_limit limit_;
   std::vector<trial_state> trials_; ///< that are open
   trial_no next_ = 0; ///< the first that was not looked at for a start
   std::vector<std::uint64_t> sent_; ///< by rung: trials that were sent there

@@ -14,10 +14,7 @@ constexpr auto closed_text = "the study was closed";
 client_algorithm::client_algorithm(std::uint64_t most, measuring when,
                                    std::optional<std::uint64_t> concurrent,
                                    const trial_states* states)
-  : most_(most),
-    when_(std::move(when)),
-    flight_(concurrent),
-    lengths_(states) {}
+  : most_(most), when_(std::move(when)), limit_(concurrent), lengths_(states) {}
 
 step_t client_algorithm::end_of(trial_no trial) const {
   const auto last = when_.rungs.back();
@@ -36,7 +33,7 @@ expected<std::vector<action>> client_algorithm::train(trial_no trial,
   if (auto why = refusal_of_train(trial, to); !why.empty())
     return {errc::invalid_argument, std::move(why)};
   states_[trial] = {trial_phase::training, to};
-  flight_.enter();
+  limit_.enter();
   return std::vector<action>{advance{trial, to}};
 }
 
@@ -72,7 +69,7 @@ std::vector<action> client_algorithm::on_result(trial_no trial, step_t at,
     return {prune{trial}};
   }
   x.phase = trial_phase::resting;
-  flight_.leave();
+  limit_.leave();
   return {};
 }
 
@@ -85,7 +82,7 @@ std::vector<action> client_algorithm::on_failure(trial_no trial) {
 bool client_algorithm::take_back(trial_no trial) {
   states_[trial].phase = trial_phase::training;
   --ended_;
-  flight_.enter();
+  limit_.enter();
   return true;
 }
 
@@ -120,9 +117,9 @@ std::string client_algorithm::refusal_of_train(trial_no trial,
     return "trial " + std::to_string(trial) + " ends at step "
            + std::to_string(end_of(trial)) + ", before step "
            + std::to_string(to);
-  if (!flight_.has_room())
+  if (!limit_.has_room())
     return "as many trials are in flight as may be: "
-           + std::to_string(flight_.most());
+           + std::to_string(limit_.most());
   const auto& x = states_[trial];
   if (x.phase == trial_phase::training)
     return "trial " + std::to_string(trial) + " is on its way to step "
@@ -143,7 +140,7 @@ std::string client_algorithm::refusal_of_stop(trial_no trial) const {
 
 void client_algorithm::end(trial_state& x) {
   if (x.phase == trial_phase::training)
-    flight_.leave();
+    limit_.leave();
   x.phase = trial_phase::ended;
   ++ended_;
 }

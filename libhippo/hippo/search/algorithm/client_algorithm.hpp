@@ -10,7 +10,7 @@
 #include "hippo/base/error.hpp"
 #include "hippo/model/measuring.hpp"
 #include "hippo/search/algorithm/algorithm.hpp"
-#include "hippo/search/algorithm/flight.hpp"
+#include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/sampler/sampler.hpp"
 #include "hippo/search/trial_states.hpp"
 
@@ -28,7 +28,7 @@ public:
   /// @param most trials that there may be
   /// @param when at which states a trial is measured: to one of them it may be
   ///             trained
-  /// @param concurrent trials in flight at most; see `flight`
+  /// @param concurrent trials in flight at most; see `concurrency_limit`
   /// @param states says how long each trial is; null: to the last rung
   client_algorithm(std::uint64_t most, measuring when,
                    std::optional<std::uint64_t> concurrent,
@@ -89,7 +89,7 @@ private:
 
   std::uint64_t most_;
   measuring when_;
-  flight flight_;
+  concurrency_limit limit_;
   const trial_states* lengths_;
   std::vector<trial_state> states_;
   std::uint64_t ended_ = 0;

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "hippo/search/surrogate/addressed_draws.hpp"
+#include "hippo/search/surrogate/counter_rng.hpp"
 
 namespace hippo {
 
@@ -133,14 +133,9 @@ void dehb::end_rung(bracket& x, std::vector<action>& out) {
 dehb::dehb(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
            bool promotes_always, direction better,
            std::optional<std::uint64_t> concurrent, std::uint64_t seed)
-  : most_(trials),
-    rungs_(std::move(rungs)),
-    eta_(eta),
-    promotes_always_(promotes_always),
-    better_(better),
-    flight_(concurrent),
-    seed_(seed),
-    round_(dehb_brackets(rungs_.size(), eta)),
+  : most_(trials), rungs_(std::move(rungs)), eta_(eta),
+    promotes_always_(promotes_always), better_(better), limit_(concurrent),
+    seed_(seed), round_(dehb_brackets(rungs_.size(), eta)),
     populations_(rungs_.size()) {
   assert(rungs_.size() > 1 && most_ > 0);
   for (std::size_t rung = 0; rung < rungs_.size(); ++rung) {
@@ -170,7 +165,7 @@ std::vector<action> dehb::on_result(trial_no trial, step_t at, double value) {
   x.phase = trial_phase::resting;
   in.reported.push_back(own);
   --in.awaited;
-  flight_.leave();
+  limit_.leave();
   settle(in, out);
   proceed(out);
   return out;
@@ -186,7 +181,7 @@ std::vector<action> dehb::on_failure(trial_no trial) {
     auto& in = brackets_[x.bracket];
     if (before == trial_phase::training) {
       --in.awaited;
-      flight_.leave();
+      limit_.leave();
     } else {
       std::erase(in.to_go_on, trial);
       std::erase_if(in.reported,
@@ -208,14 +203,14 @@ bool dehb::take_back(trial_no trial) {
   first_active_ = std::min<std::size_t>(first_active_, x.bracket);
   x.phase = trial_phase::training;
   ++in.awaited;
-  flight_.enter();
+  limit_.enter();
   done_ = false;
   return true;
 }
 
 std::vector<action> dehb::widen(std::uint64_t trials) {
   std::vector<action> out;
-  flight_.widen(trials);
+  limit_.widen(trials);
   if (!done_)
     proceed(out);
   return out;
@@ -228,9 +223,9 @@ bool dehb::find_fresh() {
 }
 
 void dehb::proceed(std::vector<action>& out) {
-  while (flight_.has_room() && start_next(out))
+  while (limit_.has_room() && start_next(out))
     ;
-  done_ = flight_.empty() && next_ == most_;
+  done_ = limit_.empty() && next_ == most_;
   check_invariants();
 }
 
@@ -278,7 +273,7 @@ bool dehb::start_on(std::size_t index, std::vector<action>& out) {
                     static_cast<std::uint32_t>(place)};
   ++in.started;
   ++in.awaited;
-  flight_.enter();
+  limit_.enter();
   out.emplace_back(advance{trial, rungs_[rung]});
   return true;
 }
@@ -290,7 +285,7 @@ std::vector<trial_no> dehb::choose_parents(trial_no trial, std::size_t index,
   const auto& from = populations_[in.at == 0 ? rung : rung - 1].ranking;
   const auto wanted = round_[index % round_.size()].sizes[in.at];
   const auto best = std::min<std::uint64_t>(wanted, from.size());
-  addressed_draws draws{{seed_, trial}, "parents"};
+  counter_rng draws{{seed_, trial}, "parents"};
   std::vector<trial_no> result;
   const auto add = [&](trial_no x) {
     if (x != target

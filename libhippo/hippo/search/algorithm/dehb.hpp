@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "hippo/search/algorithm/algorithm.hpp"
-#include "hippo/search/algorithm/flight.hpp"
+#include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/split_ranking.hpp"
 
 namespace hippo {
@@ -50,7 +50,7 @@ class dehb : public algorithm {
 public:
   /// @param trials that there are, the last bracket getting those that are left
   /// @param promotes_always whether trials go on after the first round too
-  /// @param concurrent trials in flight at most; see `flight`
+  /// @param concurrent trials in flight at most; see `concurrency_limit`
   /// @param seed of the draws of parents
   /// REQUIRES: `rungs` has two at least and increases strictly; `eta >= 2`.
   dehb(std::uint64_t trials, std::vector<step_t> rungs, std::uint64_t eta,
@@ -65,7 +65,7 @@ public:
   std::vector<action> on_failure(trial_no trial) override;
   bool take_back(trial_no trial) override;
   [[nodiscard]] bool wants_capacity() const override {
-    return flight_.is_narrow() && !done_;
+    return limit_.is_narrow() && !done_;
   }
   std::vector<action> widen(std::uint64_t trials) override;
   [[nodiscard]] bool done() const override { return done_; }
@@ -146,7 +146,7 @@ private:
   std::uint64_t eta_;
   bool promotes_always_;
   direction better_;
-  flight flight_;
+  concurrency_limit limit_;
   std::uint64_t seed_;
   std::vector<dehb_bracket> round_;
   std::vector<population> populations_; ///< by rung

@@ -17,16 +17,11 @@ double median_of(split_ranking& xs) {
 
 } // namespace
 
-median_stopping::median_stopping(std::uint64_t trials, step_t max,
-                                 step_t grace, std::uint64_t min_others,
-                                 direction better,
+median_stopping::median_stopping(std::uint64_t trials, step_t max, step_t grace,
+                                 std::uint64_t min_others, direction better,
                                  std::optional<std::uint64_t> concurrent)
-  : most_(trials),
-    max_(max),
-    grace_(grace),
-    min_others_(min_others),
-    better_(better),
-    flight_(concurrent) {}
+  : most_(trials), max_(max), grace_(grace), min_others_(min_others),
+    better_(better), limit_(concurrent) {}
 
 std::vector<action> median_stopping::open(std::uint64_t trials) {
   trials_.resize(trials);
@@ -57,7 +52,7 @@ std::vector<action> median_stopping::on_result(trial_no trial, step_t at,
     actions.emplace_back(prune{trial});
   x.training = false;
   x.ended = true;
-  flight_.leave();
+  limit_.leave();
   const auto more = fill();
   actions.insert(actions.end(), more.begin(), more.end());
   return actions;
@@ -69,14 +64,14 @@ std::vector<action> median_stopping::on_failure(trial_no trial) {
   if (!x.training)
     return {};
   x.training = false;
-  flight_.leave();
+  limit_.leave();
   return fill();
 }
 
 bool median_stopping::take_back(trial_no trial) {
   trials_[trial].training = true;
   trials_[trial].ended = false;
-  flight_.enter();
+  limit_.enter();
   return true;
 }
 
@@ -112,12 +107,12 @@ void median_stopping::add_to_means(trial_no trial) {
 
 std::vector<action> median_stopping::fill() {
   std::vector<action> actions;
-  while (flight_.has_room() && next_ < trials_.size()) {
+  while (limit_.has_room() && next_ < trials_.size()) {
     const auto trial = next_++;
     if (trials_[trial].ended) // cancelled before its turn
       continue;
     trials_[trial].training = true;
-    flight_.enter();
+    limit_.enter();
     actions.emplace_back(advance{trial, max_});
   }
   return actions;

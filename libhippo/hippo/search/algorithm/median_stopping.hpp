@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hippo/search/algorithm/algorithm.hpp"
-#include "hippo/search/algorithm/flight.hpp"
+#include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/split_ranking.hpp"
 
 namespace hippo {
@@ -25,7 +25,7 @@ namespace hippo {
 ///             same steps; memory O(results)
 class median_stopping : public algorithm {
 public:
-  /// @param concurrent trials in flight at most; see `flight`
+  /// @param concurrent trials in flight at most; see `concurrency_limit`
   /// REQUIRES: `min_others > 0`
   median_stopping(std::uint64_t trials, step_t max, step_t grace,
                   std::uint64_t min_others, direction better,
@@ -39,14 +39,14 @@ public:
   std::vector<action> on_failure(trial_no trial) override;
   bool take_back(trial_no trial) override;
   [[nodiscard]] bool wants_capacity() const override {
-    return flight_.is_narrow() && next_ < most_;
+    return limit_.is_narrow() && next_ < most_;
   }
   std::vector<action> widen(std::uint64_t trials) override {
-    flight_.widen(trials);
+    limit_.widen(trials);
     return fill();
   }
   [[nodiscard]] bool done() const override {
-    return flight_.empty() && next_ == most_;
+    return limit_.empty() && next_ == most_;
   }
   /// As if nothing were pruned.
   [[nodiscard]] expected_work to_come() const override {
@@ -85,7 +85,7 @@ private:
   step_t grace_;
   std::uint64_t min_others_;
   direction better_;
-  flight flight_;
+  concurrency_limit limit_;
   std::vector<trial_state> trials_; ///< that are open
   std::map<step_t, split_ranking> means_;
   step_t furthest_ = 0; ///< that any trial has measured at

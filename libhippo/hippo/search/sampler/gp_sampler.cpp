@@ -47,7 +47,7 @@ double quantile(std::vector<double>& xs, double q) {
 
 /// Decides a leaf otherwise: near by, where there is an order, or anywhere.
 std::uint64_t moved(const space_leaf& leaf, std::uint64_t decision,
-                    addressed_draws& draws) {
+                    counter_rng& draws) {
   const auto ways = leaf.ways();
   const bool is_ordered = !leaf.is_choice() || leaf.is_ordered_choice();
   if (ways == 1 || !is_ordered || draws.below(2) == 0)
@@ -89,7 +89,7 @@ void gp_sampler::on_result(trial_no trial, step_t at, double value) {
     return;
   reached = passed;
   pending_.erase(trial);
-  addressed_draws address{{seed(), trial, passed}, "result"};
+  counter_rng address{{seed(), trial, passed}, "result"};
   findings_.push_back({trial, passed - 1,
                        std::isfinite(value) ? value : std::nan(""),
                        address.next()});
@@ -101,7 +101,7 @@ void gp_sampler::on_failure(trial_no trial) {
   const auto mark = std::min(reached_[trial], options_.marks.size() - 1);
   pending_.erase(trial);
   failures_.emplace(trial, findings_.size());
-  addressed_draws address{{seed(), trial, mark}, "failure"};
+  counter_rng address{{seed(), trial, mark}, "failure"};
   findings_.push_back({trial, mark, std::nan(""), address.next()});
 }
 
@@ -264,7 +264,7 @@ gp_points gp_sampler::pending_points() {
 learning_sampler::combination
 gp_sampler::random_candidate(trial_no trial, std::uint64_t number) {
   return record(with_length(trial, [&](const space_leaf& leaf) {
-    addressed_draws draws{{seed(), trial, number}, leaf.path()};
+    counter_rng draws{{seed(), trial, number}, leaf.path()};
     return draws.decision(leaf.ways());
   }));
 }
@@ -272,7 +272,7 @@ gp_sampler::random_candidate(trial_no trial, std::uint64_t number) {
 learning_sampler::combination
 gp_sampler::near_candidate(const combination& from, trial_no trial,
                            std::uint64_t number) {
-  addressed_draws which{{seed(), trial, number}, "leaves"};
+  counter_rng which{{seed(), trial, number}, "leaves"};
   std::set<leaf_no> changed;
   for (auto i = 1 + which.below(2); i > 0 && !from.empty(); --i)
     changed.insert(from[which.below(from.size())].first);
@@ -281,7 +281,7 @@ gp_sampler::near_candidate(const combination& from, trial_no trial,
     const auto before
       = std::find_if(from.begin(), from.end(),
                      [own](const auto& x) { return x.first == own; });
-    addressed_draws draws{{seed(), trial, number}, leaf.path()};
+    counter_rng draws{{seed(), trial, number}, leaf.path()};
     if (before == from.end()) // comes with another alternative
       return draws.decision(leaf.ways());
     return changed.contains(own) ? moved(leaf, before->second, draws)

@@ -95,7 +95,7 @@ leaf_decider learning_sampler::with_length(trial_no trial,
           trial](const space_leaf& leaf) -> std::uint64_t {
     if (!leaf.is_length())
       return pick(leaf);
-    addressed_draws draws{{seed, trial, 0}, leaf.path()};
+    counter_rng draws{{seed, trial, 0}, leaf.path()};
     return draws.decision(leaf.ways());
   };
 }
@@ -141,9 +141,9 @@ learning_sampler::fitting(const trial_choice& x) {
 
 learning_sampler::combination learning_sampler::spread(trial_no trial) {
   return record([&](const space_leaf& leaf) {
-    addressed_draws block{{seed_, trial / spread_trials}, leaf.path()};
+    counter_rng block{{seed_, trial / spread_trials}, leaf.path()};
     const permutation parts{spread_trials, block.next()};
-    addressed_draws within{{seed_, trial}, leaf.path()};
+    counter_rng within{{seed_, trial}, leaf.path()};
     const auto share
       = (static_cast<double>(parts(trial % spread_trials)) + within.unit())
         / static_cast<double>(spread_trials);

@@ -11,7 +11,7 @@
 
 #include "hippo/search/sampler/sampler.hpp"
 #include "hippo/search/sampler/static_order.hpp"
-#include "hippo/search/surrogate/addressed_draws.hpp"
+#include "hippo/search/surrogate/counter_rng.hpp"
 
 namespace hippo {
 

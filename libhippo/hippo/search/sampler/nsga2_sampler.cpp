@@ -93,7 +93,7 @@ nsga2_sampler::propose(trial_no trial) {
   const auto parents = outcomes_.survivors_of({board.begin(), board.end()},
                                               model_step_, population_);
   for (std::uint64_t attempt = 0; attempt < children_max; ++attempt) {
-    addressed_draws draws{{seed(), trial, attempt}, "parents"};
+    counter_rng draws{{seed(), trial, attempt}, "parents"};
     const auto better_of_two = [&]() -> const survivor& {
       const auto& a = parents[draws.below(parents.size())];
       const auto& b = parents[draws.below(parents.size())];
@@ -118,12 +118,12 @@ nsga2_sampler::propose(trial_no trial) {
 learning_sampler::combination
 nsga2_sampler::offspring(trial_no trial, std::uint64_t attempt,
                          const combination& a, const combination& b) {
-  addressed_draws whole{{seed(), trial, attempt}, "crossover"};
+  counter_rng whole{{seed(), trial, attempt}, "crossover"};
   const bool crosses = whole.unit() < crossover_probability;
   const auto mutation_probability = 1 / static_cast<double>(a.size());
   return record([&](const space_leaf& leaf) -> std::uint64_t {
     const auto number = number_of(leaf);
-    addressed_draws draws{{seed(), trial, attempt}, leaf.path()};
+    counter_rng draws{{seed(), trial, attempt}, leaf.path()};
     auto own = decision_of(a, number), other = decision_of(b, number);
     if (!own)
       own = std::exchange(other, std::nullopt);

@@ -5,10 +5,10 @@
 
 #include "hippo/search/algorithm/client_algorithm.hpp"
 #include "hippo/search/algorithm/rungs.hpp"
-#include "hippo/search/sampler/evolving_sampler.hpp"
+#include "hippo/search/sampler/differential_evolution.hpp"
 #include "hippo/search/sampler/gp_sampler.hpp"
 #include "hippo/search/sampler/nsga2_sampler.hpp"
-#include "hippo/search/sampler/perturbing_sampler.hpp"
+#include "hippo/search/sampler/pbt_explore.hpp"
 #include "hippo/search/sampler/static_order.hpp"
 #include "hippo/search/sampler/tpe_sampler.hpp"
 #include "hippo/search/settings.hpp"
@@ -87,11 +87,10 @@ make_sampler(const study_spec& study, const untrained_work* work,
   const auto x = read_settings(study);
   const bool shuffled = x.sampling != sampling_kind::grid;
   if (x.kind == algorithm_kind::pbt)
-    return std::make_unique<perturbing_sampler>(study.space, study.seed,
-                                                shuffled, x.resample,
-                                                study.algorithm.resample);
+    return std::make_unique<pbt_explore>(study.space, study.seed, shuffled,
+                                         x.resample, study.algorithm.resample);
   if (x.kind == algorithm_kind::dehb)
-    return std::make_unique<evolving_sampler>(study.space, study.seed);
+    return std::make_unique<differential_evolution>(study.space, study.seed);
   if (x.prefer_shared == sharing_preference::off)
     work = nullptr;
   std::unique_ptr<sampler> result;

@@ -123,7 +123,7 @@ tpe_sampler::draw_candidates(trial_no trial) {
     candidate x{0, i, {}};
     x.taken = record(with_length(trial, [&](const space_leaf& leaf) {
       auto& density = density_of(leaf, number_of(leaf));
-      addressed_draws draws{{seed(), trial, i}, leaf.path()};
+      counter_rng draws{{seed(), trial, i}, leaf.path()};
       const auto decision = density.good.draw(draws);
       x.score += density.good.log_of(decision) - density.rest.log_of(decision);
       return decision;

@@ -9,7 +9,7 @@
 
 #include "hippo/search/sampler/learning_sampler.hpp"
 #include "hippo/search/split_ranking.hpp"
-#include "hippo/search/surrogate/leaf_density.hpp"
+#include "hippo/search/surrogate/parzen_estimator.hpp"
 #include "hippo/search/trial_outcomes.hpp"
 
 namespace hippo {
@@ -74,7 +74,7 @@ private:
   };
 
   struct densities {
-    leaf_density good, rest;
+    parzen_estimator good, rest;
   };
 
   std::optional<proposal> propose(trial_no trial) override;

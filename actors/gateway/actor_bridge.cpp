@@ -1,0 +1,54 @@
+#include "gateway/actor_bridge.hpp"
+
+#include <spdlog/spdlog.h>
+
+namespace hippo {
+
+namespace {
+
+caf::behavior worker(caf::event_based_actor* self) {
+  return {[self](const bridge_job& x) { x.run(self); }};
+}
+
+} // namespace
+
+kj::Exception to_exception(const error& x) {
+  const auto text = std::string{to_string(x.code)} + ": " + x.message;
+  return {kj::Exception::Type::FAILED, __FILE__, __LINE__,
+          kj::heapString(text.data(), text.size())};
+}
+
+error fault(const std::string& what) {
+  spdlog::error("gateway: a fault of the service itself: {}", what);
+  return {errc::io_failed, "a fault of the service itself: " + what};
+}
+
+error to_error(const caf::error& x) {
+  if (x.category() == caf::atom("hippo")) {
+    const auto code = static_cast<errc>(x.code());
+    const auto& context = x.context();
+    return {code, context.match_elements<std::string>()
+                    ? context.get_as<std::string>(0)
+                    : std::string{to_string(code)}};
+  }
+  if (x == caf::sec::request_timeout)
+    return {errc::io_failed, "the service does not answer in time; what was "
+                             "asked for may still be done"};
+  return {errc::io_failed, "the service has ended, or what was asked has"};
+}
+
+actor_bridge::actor_bridge(caf::actor_system& system, place where)
+  : system_(system),
+    actor_(where == place::own_thread ? system.spawn<caf::detached>(worker)
+                                      : system.spawn(worker)) {}
+
+void actor_bridge::close() {
+  if (!actor_)
+    return;
+  caf::scoped_actor self{system_};
+  self->send_exit(actor_, caf::exit_reason::user_shutdown);
+  self->wait_for(actor_);
+  actor_ = nullptr;
+}
+
+} // namespace hippo

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include <kj/async.h>
+
+#include "caf/all.hpp"
+
+#include "messages.hpp"
+
+namespace hippo {
+
+/// What an actor does for an event loop.
+struct bridge_job {
+  std::function<void(caf::event_based_actor*)> run;
+};
+
+} // namespace hippo
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::bridge_job)
+
+namespace hippo {
+
+/// Returns a failure as clients see it: "code: sentence".
+kj::Exception to_exception(const error& x);
+
+/// Returns what an actor failed with, its sentence unchanged.
+error to_error(const caf::error& x);
+
+/// A failure that no client should see: the service's own fault.
+error fault(const std::string& what);
+
+/// The end of a promise of an event loop that other threads fulfil.
+template <class T>
+class loop_answer {
+public:
+  explicit loop_answer(kj::Own<kj::CrossThreadPromiseFulfiller<T>> to)
+    : to_(std::make_shared<kj::Own<kj::CrossThreadPromiseFulfiller<T>>>(
+      kj::mv(to))) {}
+
+  void keep(T x) const { (*to_)->fulfill(std::move(x)); }
+  void fail(const error& x) const { (*to_)->reject(to_exception(x)); }
+  /// Whether anybody waits for it yet.
+  [[nodiscard]] bool is_wanted() const { return (*to_)->isWaiting(); }
+
+  /// Runs `f`; what goes wrong in it is one client's matter.
+  template <class F>
+  void guard(F&& f) const {
+    try {
+      f();
+    } catch (const std::exception& why) {
+      fail(fault(why.what()));
+    } catch (const kj::Exception& why) {
+      fail(fault(why.getDescription().cStr()));
+    }
+  }
+
+  /// Answers with what `f` gives, an `expected<T>`.
+  template <class F>
+  void keep_or_fail(F&& f) const {
+    guard([&] {
+      auto x = f();
+      if (x)
+        keep(std::move(*x));
+      else
+        fail(x.failure());
+    });
+  }
+
+private:
+  std::shared_ptr<kj::Own<kj::CrossThreadPromiseFulfiller<T>>> to_;
+};
+
+/// Joins an event loop of kj with actors: lets an actor ask others, or read on
+/// a thread of its own, and brings the answer back to the loop.
+///
+/// Belongs to the thread of the loop, which outlives every job: `close` waits.
+class actor_bridge {
+public:
+  /// Where the jobs run: among the other actors, or on a thread of their own.
+  enum class place { shared, own_thread };
+
+  actor_bridge(caf::actor_system& system, place where);
+  ~actor_bridge() { close(); }
+  actor_bridge(const actor_bridge&) = delete;
+  actor_bridge& operator=(const actor_bridge&) = delete;
+
+  /// Ends the actor. What has not been answered fails. Any thread may call it.
+  void close();
+
+  /// Asks an actor.
+  /// @param timeout after which the answer is no longer waited for
+  template <class T, class Handle, class... Ts>
+  kj::Promise<T> request(const Handle& to, std::chrono::milliseconds timeout,
+                         Ts... xs) {
+    return start<T>(
+      [=](caf::event_based_actor* self, const loop_answer<T>& done) {
+        self->request(to, timeout, xs...)
+          .then([done](const T& x) { done.keep(x); },
+                [done](const caf::error& why) { done.fail(to_error(why)); });
+      });
+  }
+
+  /// The same, for as long as it takes.
+  template <class T, class Handle, class... Ts>
+  kj::Promise<T> request_for_ever(const Handle& to, Ts... xs) {
+    return start<T>(
+      [=](caf::event_based_actor* self, const loop_answer<T>& done) {
+        self->request(to, caf::infinite, xs...)
+          .then([done](const T& x) { done.keep(x); },
+                [done](const caf::error& why) { done.fail(to_error(why)); });
+      });
+  }
+
+  /// Runs `work`, which gives an `expected<T>`.
+  template <class T, class Work>
+  kj::Promise<T> run(Work work) {
+    return start<T>([work = std::move(work)](caf::event_based_actor*,
+                                             const loop_answer<T>& done) {
+      done.keep_or_fail(work);
+    });
+  }
+
+private:
+  template <class T, class Job>
+  kj::Promise<T> start(Job job) {
+    auto pair = kj::newPromiseAndCrossThreadFulfiller<T>();
+    caf::anon_send(actor_,
+                   bridge_job{[job = std::move(job),
+                               done = loop_answer<T>{kj::mv(pair.fulfiller)}](
+                                caf::event_based_actor* self) {
+                     done.guard([&] { job(self, done); });
+                   }});
+    return kj::mv(pair.promise);
+  }
+
+  caf::actor_system& system_;
+  caf::actor actor_;
+};
+
+} // namespace hippo

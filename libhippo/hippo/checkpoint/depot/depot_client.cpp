@@ -1,0 +1,292 @@
+#include "hippo/checkpoint/depot/depot_client.hpp"
+
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include <capnp/rpc-twoparty.h>
+#include <kj/exception.h>
+
+#include "hippo/base/hash.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/checkpoint/depot/chunk_sender.hpp"
+#include "hippo/checkpoint/depot/failure.hpp"
+#include "hippo/checkpoint/depot/silence_watch.hpp"
+#include "hippo/net/wire/exceptions.hpp"
+
+namespace hippo {
+
+namespace {
+
+using outcome = std::optional<error>;
+
+/// How many times in the longest silence allowed a depot is asked whether it
+/// lives.
+constexpr int pings_per_silence = 3;
+
+kj::Duration duration_of(std::chrono::milliseconds x) {
+  return x.count() * kj::MILLISECONDS;
+}
+
+} // namespace
+
+struct depot_client::connection {
+  connection(kj::Own<kj::AsyncIoStream> opened, const depot_address& address)
+    : stream(kj::mv(opened)), rpc(*stream),
+      depot(address.find ? address.find(rpc.bootstrap())
+                         : rpc.bootstrap().castAs<schema::Depot>()) {}
+
+  kj::Own<kj::AsyncIoStream> stream;
+  capnp::TwoPartyClient rpc;
+  schema::Depot::Client depot;
+};
+
+/// One transfer. Belongs to the client's thread, and to what the depot may
+/// still call.
+class depot_client::conversation
+  : public std::enable_shared_from_this<conversation> {
+public:
+  conversation(kj::Timer& timer, std::chrono::milliseconds silence_max)
+    : timer_(timer), silence_max_(duration_of(silence_max)),
+      watch_(timer, silence_max_) {}
+
+  /// Begins to talk to a depot.
+  void with(schema::Depot::Client depot) {
+    depot_ = kj::mv(depot);
+    watch_.note_received();
+  }
+
+  /// Breaks once nothing has been received for too long.
+  kj::Promise<outcome> silence() {
+    return watch_.expired().then([this]() -> kj::Promise<outcome> {
+      return kj::Exception{kj::Exception::Type::DISCONNECTED, __FILE__,
+                           __LINE__,
+                           kj::str("nothing was heard for ",
+                                   silence_max_ / kj::MILLISECONDS, " ms")};
+    });
+  }
+
+  kj::Promise<outcome> fetch(const std::string& folder, const checkpoint& x) {
+    bytes_max_ = x.bytes;
+    auto request = depot_.fetchRequest();
+    request.setFolder(folder);
+    auto out = request.initCheckpoint();
+    out.setFile(x.file);
+    out.setBytes(x.bytes);
+    out.setDigest(x.digest);
+    request.setInto(kj::heap<sink>(shared_from_this()));
+    return request.send().then(
+      [](auto&& answer) { return get_failure(answer); });
+  }
+
+  /// Returns what has been fetched; nothing more is taken.
+  std::string take() {
+    bytes_max_ = 0;
+    return std::exchange(bytes_, {});
+  }
+
+  kj::Promise<outcome> store(const std::string& folder, const checkpoint& x,
+                             const std::string& bytes) {
+    auto request = depot_.storeRequest();
+    request.setFolder(folder);
+    request.setFile(x.file);
+    request.setBytes(x.bytes);
+    return request.send().then([&](auto&& answer) -> kj::Promise<outcome> {
+      watch_.note_received();
+      if (auto failed = get_failure(answer))
+        return failed;
+      auto upload = answer.getUpload();
+      return send(upload, bytes)
+        .then(
+          [this, &x, upload](outcome failed) mutable -> kj::Promise<outcome> {
+            if (failed)
+              return failed;
+            return commit(kj::mv(upload), x.digest);
+          });
+    });
+  }
+
+private:
+  /// Takes the bytes of a checkpoint that is fetched.
+  class sink final : public schema::Chunks::Server {
+  public:
+    explicit sink(std::shared_ptr<conversation> x) : for_(std::move(x)) {}
+
+    kj::Promise<void> put(PutContext context) override {
+      if (!for_->add(context.getParams().getChunk()))
+        put_failure(context.getResults().initFailure(),
+                    {errc::invalid_argument, "nobody has asked for these"});
+      return kj::READY_NOW;
+    }
+
+  private:
+    const std::shared_ptr<conversation> for_;
+  };
+
+  bool add(capnp::Data::Reader chunk) {
+    if (bytes_.size() + chunk.size() > bytes_max_)
+      return false;
+    if (bytes_.empty())
+      bytes_.reserve(bytes_max_); // the depot has found so many
+    bytes_.append(chunk.asChars().begin(), chunk.size());
+    watch_.note_received();
+    return true;
+  }
+
+  kj::Promise<outcome> send(schema::Upload::Client upload,
+                            const std::string& bytes) {
+    auto sender = kj::heap<chunk_sender>(
+      kj::mv(upload), bytes.size(),
+      [&bytes, at = std::size_t{0}](kj::ArrayPtr<kj::byte> chunk) mutable {
+        std::memcpy(chunk.begin(), bytes.data() + at, chunk.size());
+        at += chunk.size();
+        return outcome{};
+      },
+      watch_);
+    return sender->send().attach(kj::mv(sender));
+  }
+
+  kj::Promise<outcome> commit(schema::Upload::Client upload,
+                              std::uint64_t digest) {
+    auto request = upload.commitRequest();
+    request.setDigest(digest);
+    return request.send()
+      .then([](auto&& answer) { return get_failure(answer); })
+      .exclusiveJoin(keep_asking());
+  }
+
+  /// Asks again and again whether the depot lives, and is never done.
+  kj::Promise<outcome> keep_asking() {
+    return timer_.afterDelay(silence_max_ / pings_per_silence)
+      .then([this] { return depot_.pingRequest().send(); })
+      .then([this](auto&&) {
+        watch_.note_received();
+        return keep_asking();
+      });
+  }
+
+  kj::Timer& timer_;
+  const kj::Duration silence_max_;
+  silence_watch watch_;
+  schema::Depot::Client depot_ = nullptr;
+  std::string bytes_; ///< that have come
+  std::uint64_t bytes_max_ = 0;
+};
+
+depot_client::depot_client(depot_address address)
+  : address_(std::move(address)) {}
+
+depot_client::~depot_client() {
+  disconnect();
+}
+
+expected<std::string> depot_client::fetch(const std::string& folder,
+                                          const checkpoint& x) {
+  std::string bytes;
+  const auto purpose = "fetch checkpoint " + folder + '/' + x.file;
+  auto failed = converse(purpose, [&](std::shared_ptr<conversation> depot) {
+    return depot->fetch(folder, x).then([&bytes, depot](outcome why) {
+      bytes = depot->take();
+      return why;
+    });
+  });
+  if (failed)
+    return *failed;
+  // The depot has checked what is in its folder.
+  if (bytes.size() != x.bytes
+      || hash_bytes(bytes.data(), bytes.size()) != x.digest)
+    return {errc::io_failed, "cannot " + purpose
+                               + ": it was damaged on the "
+                                 "way from "
+                               + address_.host};
+  return bytes;
+}
+
+expected<checkpoint> depot_client::store(const std::string& folder,
+                                         const std::string& name,
+                                         const std::string& bytes) {
+  const checkpoint x{name, bytes.size(),
+                     hash_bytes(bytes.data(), bytes.size())};
+  auto failed = converse("store checkpoint " + folder + '/' + name,
+                         [&](std::shared_ptr<conversation> depot) {
+                           return depot->store(folder, x, bytes);
+                         });
+  if (failed)
+    return *failed;
+  return x;
+}
+
+outcome depot_client::converse(
+  const std::string& purpose,
+  const std::function<kj::Promise<outcome>(std::shared_ptr<conversation>)>&
+    talk) {
+  const std::lock_guard guard{mutex_};
+  const auto attempt = [&](kj::AsyncIoContext& io) {
+    const auto depot = std::make_shared<conversation>(io.provider->getTimer(),
+                                                      address_.silence_max);
+    return connect(io)
+      .then([&, depot] {
+        depot->with(connection_->depot);
+        return talk(depot);
+      })
+      .exclusiveJoin(depot->silence())
+      .attach(kj::cp(depot));
+  };
+  for (auto waited = std::chrono::milliseconds{0};;
+       waited += address_.retry_pause) {
+    const bool reused = connection_ != nullptr;
+    try {
+      return thread_.run(attempt);
+    } catch (const kj::Exception& x) {
+      const bool busy = x.getType() == kj::Exception::Type::OVERLOADED;
+      if (!busy)
+        disconnect();
+      // A connection may have been lost since it was last used.
+      if (busy ? waited >= address_.silence_max : !reused)
+        return error{errc::io_failed, "cannot " + purpose + ": " + address_.host
+                                        + ':' + std::to_string(address_.port)
+                                        + ": " + sentence_of(x)};
+      if (busy)
+        std::this_thread::sleep_for(address_.retry_pause);
+    }
+  }
+}
+
+kj::Promise<void> depot_client::connect(kj::AsyncIoContext& io) {
+  if (connection_ != nullptr)
+    return kj::READY_NOW;
+  using stream = kj::Own<kj::AsyncIoStream>;
+  return io.provider->getNetwork()
+    .parseAddress(address_.host, address_.port)
+    .then([](kj::Own<kj::NetworkAddress> where) {
+      return where->connect().attach(kj::mv(where));
+    })
+    .then([this](stream x) -> kj::Promise<stream> {
+      if (address_.wrap)
+        return address_.wrap(kj::mv(x));
+      return kj::mv(x);
+    })
+    .then([this](stream x) {
+      connection_ = std::make_unique<connection>(kj::mv(x), address_);
+    });
+}
+
+void depot_client::disconnect() {
+  thread_.run([this](kj::AsyncIoContext&) { connection_.reset(); });
+}
+
+// -- remote_store -------------------------------------------------------------
+
+remote_store::remote_store(depot_client& client, std::string folder)
+  : client_(client), folder_(std::move(folder)) {}
+
+expected<std::string> remote_store::read(const checkpoint& x) {
+  return client_.fetch(folder_, x);
+}
+
+expected<checkpoint> remote_store::write(const std::string& name,
+                                         const std::string& bytes, durability) {
+  return client_.store(folder_, name, bytes);
+}
+
+} // namespace hippo

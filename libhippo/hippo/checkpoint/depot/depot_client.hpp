@@ -1,0 +1,109 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <capnp/capability.h>
+#include <kj/async-io.h>
+
+#include "depot.capnp.h"
+#include "hippo/base/error.hpp"
+#include "hippo/checkpoint/checkpoint_store.hpp"
+#include "hippo/checkpoint/depot/event_thread.hpp"
+
+namespace hippo {
+
+/// Where a depot is, and how to get to it.
+struct depot_address {
+  std::string host;
+  std::uint16_t port = 0;
+
+  /// Puts a layer, such as TLS, on a new connection. Called on the client's
+  /// thread. Nothing: none.
+  std::function<kj::Promise<kj::Own<kj::AsyncIoStream>>(
+    kj::Own<kj::AsyncIoStream>)>
+    wrap = nullptr;
+
+  /// Asks what the port serves for its depot. Called on the client's thread.
+  /// Nothing: the port serves a depot and nothing else.
+  std::function<schema::Depot::Client(capnp::Capability::Client)> find =
+    nullptr;
+
+  /// How long the depot may be silent, and how long to try again when it has
+  /// too much to do.
+  std::chrono::milliseconds silence_max{30'000};
+
+  /// How long to wait before trying again.
+  std::chrono::milliseconds retry_pause{500};
+};
+
+/// A trainer's way to the checkpoints of a service that it shares no folder
+/// with. Has a connection and a thread of its own. It connects when it is first
+/// used, and again when it is used after the connection was lost. Calls block
+/// until they are done; a peer that is silent for too long ends them.
+/// Thread-safe: one talks at a time.
+class depot_client {
+public:
+  /// Throws `kj::Exception` if the system has no resources for a thread.
+  explicit depot_client(depot_address address);
+  ~depot_client();
+  depot_client(const depot_client&) = delete;
+  depot_client& operator=(const depot_client&) = delete;
+
+  /// Reads a checkpoint.
+  /// @param folder name of the workload's folder
+  /// @returns the bytes, `errc::bad_checkpoint` if it is missing or damaged in
+  ///          its folder, `errc::io_failed` if the network fails or the depot
+  ///          cannot read it, or what else the depot says
+  expected<std::string> fetch(const std::string& folder, const checkpoint& x);
+
+  /// Writes a checkpoint. When this returns it is on the depot's disk; a
+  /// failure leaves nothing there.
+  /// @returns its size and digest, `errc::io_failed` if the network fails or
+  ///          the depot cannot write it, or what else the depot says
+  expected<checkpoint> store(const std::string& folder, const std::string& name,
+                             const std::string& bytes);
+
+private:
+  struct connection;
+  class conversation;
+
+  /// Has `talk` with the depot, over the connection that there is or a new one.
+  /// @param purpose what for, e.g. "fetch checkpoint a"
+  std::optional<error>
+  converse(const std::string& purpose,
+           const std::function<kj::Promise<std::optional<error>>(
+             std::shared_ptr<conversation>)>& talk);
+
+  kj::Promise<void> connect(kj::AsyncIoContext& io);
+  void disconnect();
+
+  const depot_address address_;
+  std::mutex mutex_; ///< who has it talks
+  event_thread thread_;
+  std::unique_ptr<connection>
+    connection_; ///< the thread's; null: there is none
+};
+
+/// One folder of a depot.
+class remote_store final : public checkpoint_store {
+public:
+  /// REQUIRES: `client` outlives `*this`.
+  remote_store(depot_client& client, std::string folder);
+
+  expected<std::string> read(const checkpoint& x) override;
+  /// A depot syncs whatever it is given.
+  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+                             durability how = durability::synced) override;
+
+private:
+  depot_client& client_;
+  const std::string folder_;
+};
+
+} // namespace hippo

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/algorithm/concurrency_limit.hpp"
+#include "hippo/search/trial_states.hpp"
+
+namespace hippo {
+
+/// Grid search, random search and TPE: every trial is trained as far as it
+/// goes: to its own length, where they have several. Which of them it is lies
+/// in the sampler alone.
+class no_pruning : public algorithm {
+public:
+  /// @param lengths of trials, sorted
+  /// @param concurrent trials in flight at most; see `concurrency_limit`
+  /// @param states says which length each has; null: the last one
+  no_pruning(std::uint64_t trials, std::vector<step_t> lengths,
+             std::optional<std::uint64_t> concurrent = 0,
+             const trial_states* states = nullptr)
+    : trials_(trials), lengths_(std::move(lengths)), limit_(concurrent),
+      states_(states) {}
+
+  [[nodiscard]] std::uint64_t trials() const override { return trials_; }
+  [[nodiscard]] std::vector<step_t> rungs() const override { return lengths_; }
+  std::vector<action> open(std::uint64_t trials) override;
+  std::vector<action> on_result(trial_no trial, step_t at,
+                                double value) override;
+  std::vector<action> on_failure(trial_no trial) override;
+  bool take_back(trial_no trial) override;
+  [[nodiscard]] bool wants_capacity() const override {
+    return limit_.is_narrow() && next_ < trials_;
+  }
+  std::vector<action> widen(std::uint64_t trials) override {
+    limit_.widen(trials);
+    return fill();
+  }
+  [[nodiscard]] bool done() const override { return ended_count_ == trials_; }
+  /// As if the trials to come had all lengths equally often.
+  [[nodiscard]] expected_work to_come() const override;
+
+private:
+  std::vector<action> end(trial_no trial);
+  std::vector<action> fill();
+
+  std::uint64_t trials_;
+  std::vector<step_t> lengths_;
+  concurrency_limit limit_;
+  const trial_states* states_;
+  std::vector<bool> ended_; ///< of those that are open
+  std::uint64_t ended_count_ = 0;
+  trial_no next_ = 0; ///< the first that was not looked at for a start
+};
+
+} // namespace hippo
