@@ -37,7 +37,8 @@ class Release(unittest.TestCase):
             path.parent.mkdir(exist_ok=True)
             path.write_text(f"#!/bin/sh\nset -e\nmkdir -p build\n{line}\n")
             path.chmod(0o755)
-        self.edit("CMakeLists.txt", r"(project\(hippo VERSION) \S+", r"\1 0.9.1")
+        self.edit("CMakeLists.txt", r"(project\(hippo VERSION) \S+",
+                  r"\1 0.9.1")
         self.edit("python/pyproject.toml", r'(?m)^version = ".*"',
                   'version = "0.9.1"')
         self.edit("python/pyproject.toml", r"(hippo-hpo-trainer==)[\d.]+",
