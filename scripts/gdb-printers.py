@@ -17,7 +17,7 @@ IDS = {"hippo::trainer_id": "trainer", "hippo::lease_id": "lease",
        "hippo::trial_id": "trial of the plan",
        "hippo::study_no": "study of the plan"}
 
-# Forms as `to_text` of sequence/form.hpp writes them: name and count of numbers.
+# Forms as `to_text` of sequence/form.hpp writes them: name, count of numbers.
 FORMS = {"exponential": ("exp", 2), "polynomial": ("poly", 4),
          "cosine": ("cos", 3), "line": ("line", 3), "rex": ("rex", 4),
          "fading_ramp": ("fade", 5), "square_root": ("sqrt", 3),

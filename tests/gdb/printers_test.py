@@ -55,8 +55,8 @@ class Printers(unittest.TestCase):
                 commands += ["-ex", f'printf "{name} = "',
                              "-ex", f"output {name}", "-ex", 'printf "\\n"']
             said = subprocess.run(
-                ["gdb", "--batch", "-nx", "-x", ROOT / "scripts/gdb-printers.py",
-                 *commands, program], text=True, check=True,
+                ["gdb", "--batch", "-nx", "-x",
+                 ROOT / "scripts/gdb-printers.py", *commands, program], text=True, check=True,
                 capture_output=True).stdout
         for name, text in expected.items():
             with self.subTest(name):
