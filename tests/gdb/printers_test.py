@@ -56,8 +56,8 @@ class Printers(unittest.TestCase):
                              "-ex", f"output {name}", "-ex", 'printf "\\n"']
             said = subprocess.run(
                 ["gdb", "--batch", "-nx", "-x",
-                 ROOT / "scripts/gdb-printers.py", *commands, program], text=True, check=True,
-                capture_output=True).stdout
+                 ROOT / "scripts/gdb-printers.py", *commands, program],
+                text=True, check=True, capture_output=True).stdout
         for name, text in expected.items():
             with self.subTest(name):
                 shown = re.search(rf"(?m)^{re.escape(name)} = (.*)$", said)
