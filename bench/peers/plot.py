@@ -14,7 +14,7 @@ from matplotlib import pyplot  # noqa: E402
 
 
 def compact(svg):
-    """The same picture on one line, without what nothing draws."""
+    """The same picture on one line, without parts that draw nothing."""
     svg = re.sub(r"(?s)<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", "",
                  svg)
     return re.sub(r"> <", "><", re.sub(r"\s+", " ", svg)).strip() + "\n"
