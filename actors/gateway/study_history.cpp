@@ -10,10 +10,10 @@
 
 #include "gateway/limits.hpp"
 #include "gateway/schedule_curves.hpp"
+#include "hippo/base/nearest.hpp"
 #include "hippo/base/trial_result.hpp"
 #include "hippo/plan/stage_label.hpp"
 #include "hippo/report/text.hpp"
-#include "hippo/sequence/family.hpp"
 
 namespace hippo {
 

@@ -13,7 +13,7 @@ namespace {
 using actions = std::vector<action>;
 
 TEST(Population, TheWorstGoOnFromTheBest) {
-  population x{5, 7, 3, 1, direction::maximize, 0};
+  pbt x{5, 7, 3, 1, direction::maximize, 0};
   EXPECT_EQ(x.rungs(), (std::vector<step_t>{3, 6, 7}));
   EXPECT_EQ(start(x).size(), 5u);
   EXPECT_EQ(x.on_result(2, 2, 99), actions{}); // no end of a generation
@@ -37,7 +37,7 @@ TEST(Population, TheWorstGoOnFromTheBest) {
 }
 
 TEST(Population, FailedMembersCountAmongTheWorstAndAreReplaced) {
-  population x{6, 4, 2, 2, direction::minimize, 0};
+  pbt x{6, 4, 2, 2, direction::minimize, 0};
   start(x);
   x.on_failure(0);
   x.on_result(1, 2, 1);
@@ -58,7 +58,7 @@ TEST(Population, FailedMembersCountAmongTheWorstAndAreReplaced) {
 }
 
 TEST(Population, NothingIsForkedFromNan) {
-  population x{4, 4, 2, 2, direction::minimize, 0};
+  pbt x{4, 4, 2, 2, direction::minimize, 0};
   start(x);
   x.on_result(0, 2, NAN);
   x.on_result(1, 2, 7);
@@ -66,14 +66,14 @@ TEST(Population, NothingIsForkedFromNan) {
   EXPECT_EQ(x.on_result(3, 2, NAN),
             (actions{advance{1, 4}, advance{0, 4}, prune{2}, fork{4, 1, 2},
                      advance{4, 4}, prune{3}, fork{5, 1, 2}, advance{5, 4}}));
-  population all{2, 4, 2, 1, direction::minimize, 0};
+  pbt all{2, 4, 2, 1, direction::minimize, 0};
   start(all);
   all.on_result(0, 2, NAN);
   EXPECT_EQ(all.on_result(1, 2, NAN), (actions{advance{0, 4}, advance{1, 4}}));
 }
 
 TEST(Population, DiesOnlyWhenAllHaveFailed) {
-  population x{3, 9, 3, 1, direction::minimize, 0};
+  pbt x{3, 9, 3, 1, direction::minimize, 0};
   start(x);
   x.on_failure(0);
   x.on_failure(1);
@@ -83,7 +83,7 @@ TEST(Population, DiesOnlyWhenAllHaveFailed) {
 }
 
 TEST(Population, AGenerationEndsOnceAllOfItWereOpened) {
-  population x{2, 9, 3, 1, direction::minimize, 0};
+  pbt x{2, 9, 3, 1, direction::minimize, 0};
   EXPECT_EQ(x.open(1), (actions{advance{0, 3}}));
   EXPECT_EQ(x.on_result(0, 3, 1), actions{});
   EXPECT_EQ(x.open(2), (actions{advance{1, 3}}));
@@ -92,7 +92,7 @@ TEST(Population, AGenerationEndsOnceAllOfItWereOpened) {
 }
 
 TEST(Population, EndsAfterOneGenerationWithoutForks) {
-  population x{2, 3, 3, 1, direction::minimize, 0};
+  pbt x{2, 3, 3, 1, direction::minimize, 0};
   start(x);
   x.on_result(0, 3, 1);
   EXPECT_EQ(x.on_result(1, 3, 2), actions{});
@@ -112,7 +112,7 @@ TEST_P(PopulationProperty, KeepsItsSizeAndItsLineage) {
     const random_results results{random(), 100000, 0, random() % 2 * 10};
     std::vector<action> first;
     for (std::uint64_t order = 0; order < 3; ++order) {
-      population x{size, max, interval, replaced, direction::maximize, seed};
+      pbt x{size, max, interval, replaced, direction::maximize, seed};
       trainers all{x, results, order};
       std::size_t alive = 0;
       while (!all.running().empty())
