@@ -10,7 +10,7 @@ import time
 import hippo_hpo as hippo
 
 sys.path.insert(0, os.getcwd())
-import train  # noqa: E402
+import train
 
 
 def numbers(words):

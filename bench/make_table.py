@@ -4,6 +4,8 @@ merged, and writes what was measured to bench/data, for simulations to play
 """
 
 import csv
+import gzip
+import io
 import json
 import pathlib
 import sys
@@ -17,6 +19,14 @@ NAMES = ["schedules", "ranges"]
 
 def study_file(name):
     return ROOT / "bench" / "studies" / f"table_{name}.yaml"
+
+
+def unpack():
+    """Unpacks the tables beside their archives, where profiles look for them.
+    """
+    for name in NAMES:
+        (DATA / f"{name}.csv").write_bytes(gzip.decompress(
+            (DATA / f"{name}.csv.gz").read_bytes()))
 
 
 def cell(value):
@@ -36,19 +46,20 @@ def measured(trial, metric, steps):
 
 
 def write(study, path):
-    """Writes the table of a study of a report."""
+    """Writes the table of a study of a report, packed."""
     metric = study["metric"]
     trials = study["trials"]
     steps = max(x["steps"] for x in trials)
     names = [x for x in trials[0]["params"]
              if any(y["params"][x] != trials[0]["params"][x] for y in trials)]
-    with open(path, "w", newline="") as file:
-        out = csv.writer(file, lineterminator="\n")
-        out.writerow([*names, *(f"{metric}@{step}"
-                                for step in range(1, steps + 1))])
-        for trial in trials:
-            out.writerow([*(cell(trial["params"][x]) for x in names),
-                          *measured(trial, metric, steps)])
+    text = io.StringIO(newline="")
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow([*names, *(f"{metric}@{step}"
+                            for step in range(1, steps + 1))])
+    for trial in trials:
+        out.writerow([*(cell(trial["params"][x]) for x in names),
+                      *measured(trial, metric, steps)])
+    path.write_bytes(gzip.compress(text.getvalue().encode(), mtime=0))
 
 
 def make(bench, trainers=2):
@@ -67,7 +78,7 @@ def make(bench, trainers=2):
                           bench.program("hippo-trainer")])
             report = json.loads((folder / "report" / "report.json")
                                 .read_text())
-        write(report["studies"][0], DATA / f"{name}.csv")
+        write(report["studies"][0], DATA / f"{name}.csv.gz")
         bench.say(f"{name}: {len(report['studies'][0]['trials'])} trials, "
                   f"merge rate {report['merge_rate']:.2f}, "
                   f"{report['wall_seconds']:.0f} s")

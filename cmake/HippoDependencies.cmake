@@ -2,7 +2,6 @@
 
 find_package(Threads REQUIRED)
 find_package(CapnProto REQUIRED)
-find_package(GTest REQUIRED)
 find_package(yaml-cpp REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(spdlog REQUIRED)
@@ -12,7 +11,10 @@ find_package(CLI11 REQUIRED)
 find_package(Boost REQUIRED) # headers alone
 find_package(ZLIB REQUIRED)
 find_package(CURL REQUIRED)
-include(GoogleTest)
+if(HIPPO_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()
 
 find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 add_library(hippo_xxhash INTERFACE)

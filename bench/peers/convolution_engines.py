@@ -151,7 +151,7 @@ def windows(torch, x, kernel, stride):
     padding = kernel // 2
     x = torch.nn.functional.pad(x.permute(0, 2, 3, 1),
                                 (0, 0, padding, padding, padding, padding))
-    n, height, width, channels = x.shape
+    n, height, _, channels = x.shape
     rows = (height - kernel) // stride + 1
     a, b, c, d = x.stride()
     return x.as_strided(

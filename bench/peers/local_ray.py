@@ -9,8 +9,8 @@ import tempfile
 os.environ.update(RAY_USAGE_STATS_ENABLED="0",
                   RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
 
-import ray  # noqa: E402
-from ray import tune  # noqa: E402
+import ray
+from ray import tune
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
 
-from hippo_hpo._document import read_document  # noqa: E402
+from hippo_hpo._document import read_document
 
 
 def space_of(path):

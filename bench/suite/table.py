@@ -170,6 +170,7 @@ def gate(found, space, workers):
 def run(bench):
     seeds = 1 if bench.quick else SEEDS
     raw, found, rows = {}, {}, []
+    make_table.unpack()
     for space, workers in GATES:
         bench.say(f"{space}, {workers} workers")
         courses = bench.at_once(searches(bench, space, workers, seeds))

@@ -24,8 +24,8 @@ from __future__ import annotations
 import abc
 import copy
 import pickle
-from collections.abc import Mapping
-from typing import Any, Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 # A value as it stands in the study file: int, float, bool, str, None, or a list
 # or dict of such.

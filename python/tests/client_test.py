@@ -793,7 +793,7 @@ class Hanging(Case):
         # The service hangs as well.
         os.kill(fake.process.pid, signal.SIGSTOP)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE)
+        _, err = process.communicate(timeout=PATIENCE)
         self.assertEqual(-signal.SIGINT, process.returncode)
         self.assertTrue(err.rstrip().endswith("KeyboardInterrupt"), err)
 

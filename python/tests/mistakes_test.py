@@ -15,7 +15,6 @@ import time
 import unittest
 
 import hippo_hpo as hippo
-from hippo_hpo import choice, uniform
 from hippo_hpo._arguments import direction_of, goals_of, steps_of
 from hippo_hpo._expressions import expression_of
 from hippo_hpo._failures import failure_of, remedy_of

@@ -3,7 +3,6 @@
 The environment says where the programs are: HIPPO, HIPPO_TRAINER.
 """
 
-import json
 import os
 import pickle
 import random

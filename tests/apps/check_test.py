@@ -8,7 +8,7 @@ import subprocess
 
 import programs
 from breakages import BREAKAGES
-from own_code import LR, TRAIN, OwnCode, python, study
+from own_code import LR, TRAIN, OwnCode, study
 from programs import read_report
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",

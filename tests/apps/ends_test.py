@@ -9,7 +9,7 @@ import time
 
 import programs
 from own_code import OwnCode, Serving, study
-from programs import read_report, results, send, trainers, wait_for
+from programs import read_report, send, trainers, wait_for
 
 SLOW = {"choice": [0.1, 0.2, 0.3]}
 

@@ -2,7 +2,6 @@
 """`hippo preview --machines`: which machines to take."""
 
 import json
-import os
 
 import programs
 from simulate_test import RESNET, Simulating, study

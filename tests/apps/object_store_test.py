@@ -15,7 +15,7 @@ from programs import (HIPPO, PATIENCE, SHA, TRAINER, Case, results, send, study,
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..",
                                 "object_store"))
-from stores import BUCKET, Link, Rclone  # noqa: E402
+from stores import BUCKET, Link, Rclone
 
 VENV = os.environ["OBJECT_VENV"]
 TRAIN = 2048

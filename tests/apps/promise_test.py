@@ -6,7 +6,6 @@ import os
 import random
 import signal
 import subprocess
-import unittest
 
 import programs
 from programs import SHA, Case, results, study, trainers, wait_for

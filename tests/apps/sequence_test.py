@@ -4,7 +4,6 @@
 import json
 import math
 import os
-import subprocess
 import xml.etree.ElementTree as ElementTree
 
 import programs

@@ -6,7 +6,6 @@ import glob
 import json
 import os
 import shutil
-import unittest
 
 import programs
 from own_code import OwnCode

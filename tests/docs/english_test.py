@@ -13,7 +13,8 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")),
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md",
+         *sorted((ROOT / "docs").glob("*.md")),
          ROOT / "python/README.md",
          *sorted((ROOT / "examples").glob("**/README.md"))]
 

@@ -20,7 +20,8 @@ sys.path.insert(0, str(ROOT / "tests/apps"))
 import programs  # noqa: E402
 from programs import Case, study, wait_for  # noqa: E402
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md",
+         *sorted((ROOT / "docs").glob("*.md"))]
 
 # Of a study that people may have, with a name for a number, say.
 PLACEHOLDER = re.compile(r"^[A-Z.]+$|^\[|^\.\.\.$")

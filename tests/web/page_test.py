@@ -1400,7 +1400,7 @@ class Visitors(unittest.TestCase):
         self.assertEqual(401, self.ask("/api/studies").status)
         self.assertEqual(200, self.ask("/app.js").status)
         self.assertEqual(401, self.ask("/metrics").status)
-        name, link, token = self.token("--name", "ada")
+        _, link, token = self.token("--name", "ada")
         first = self.ask("/" + link)
         self.assertEqual(303, first.status)
         self.assertEqual("./", first.headers["Location"])

@@ -68,7 +68,7 @@ def stream(rng, scheduler, trials, values, steps):
     live = [FakeTrial(i) for i in range(trials)]
     for trial in live:
         scheduler.on_trial_add(controller, trial)
-    at = {trial: 0 for trial in live}
+    at = dict.fromkeys(live, 0)
     events = []
     while live:
         trial = live[int(rng.random() * len(live))]

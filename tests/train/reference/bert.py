@@ -188,7 +188,8 @@ def main():
                      "odd": results("odd", 19, [19, 7])},
         "tokenizer": tokenizer(),
     }
-    (folder / "bert.json").write_text(json.dumps(recorded, indent=1) + "\n")
+    (folder / "bert.json").write_text(
+        json.dumps(recorded, separators=(",", ":")) + "\n")
 
     module = torch.nn.Linear(3, 2)
     with torch.no_grad():

@@ -272,7 +272,7 @@ def main():
             wrong = list(differences(json.load(file), found))
         sys.exit("\n".join(wrong[:20]) or 0)
     with open(FILE, "w") as file:
-        json.dump(found, file, indent=1)
+        json.dump(found, file, separators=(",", ":"))
         file.write("\n")
 
 
