@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hippo/search/accepted_study.hpp"
-#include "hippo/search/settings.hpp"
+#include "hippo/search/registry.hpp"
 
 namespace hippo {
 namespace {
