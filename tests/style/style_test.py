@@ -232,11 +232,11 @@ class Style:
     def circles(self):
         """Files of search that include each other, by whatever way."""
         left = {unit: set(others) for unit, others in self.search.items()}
-        while True:  # take away those that include nothing that is left
+        ends = True
+        while ends:  # that include nothing, or that nothing includes
+            included = set().union(*left.values())
             ends = [unit for unit, others in left.items()
-                    if not others & left.keys()]
-            if not ends:
-                break
+                    if not others & left.keys() or unit not in included]
             for unit in ends:
                 del left[unit]
         for unit, others in sorted(left.items()):
