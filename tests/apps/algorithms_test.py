@@ -49,7 +49,7 @@ class Algorithms(Case):
     def test_text_is_for_people(self):
         done = self.hippo("algorithms").out
         for name in self.names():
-            self.assertRegex(done, rf"(?m)^{name} +\w")
+            self.assertRegex(done, rf"(?m)^{name} +\S")
         self.assertTrue(all(len(x) <= 80 for x in done.splitlines()))
         done = self.hippo("algorithms", "bohb").out
         self.assertIn("algorithm bohb: `hyperband` with learned values\n", done)
