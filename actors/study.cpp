@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "fault.hpp"
-#include "hippo/search/settings.hpp"
+#include "hippo/search/registry.hpp"
 #include "turn_watch.hpp"
 
 namespace hippo {
@@ -303,7 +303,8 @@ bool study_mind::catch_up(const job_turn& turn) {
   if (failure)
     return false;
   registration = core->registration();
-  if (const auto draws = draws_per_event(core->spec()))
+  if (const auto draws =
+        draws_per_event(core->search(), core->spec().space.leaves()))
     is_quick = *draws <= setup.draws_at_once_max;
   has_caught_up = true;
   return true;

@@ -313,7 +313,10 @@ std::optional<error> make_study(coordinator_self self, study_submission& x,
     return std::nullopt;
   }
   const auto id = stored.id;
-  study_options options{spec, *find_workload(st, spec.workload.name), stored,
+  study_options options{spec,
+                        x.study->search(),
+                        *find_workload(st, spec.workload.name),
+                        stored,
                         {}};
   if (spec.budget.deadline)
     options.deadline_left

@@ -58,6 +58,7 @@ public:
   void run(const accepted_study& what, const workload_descriptor& workload) {
     study_options options;
     options.spec = what.spec();
+    options.search = what.search();
     options.workload = workload;
     options.stored.id = study_id{++studies_};
     options.stored.name = options.spec.name;

@@ -25,6 +25,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hippo/search/registry.hpp"
 #include "hippo/search/tuner.hpp"
 #include "hippo/space/study.hpp"
 
@@ -96,7 +97,7 @@ study_spec study_of(const std::string& algorithm, std::uint64_t seed) {
 /// What was measured at the last step by each mark.
 nlohmann::json course(const std::string& function, const study_spec& study,
                       const std::vector<std::uint64_t>& marks) {
-  tuner search{study, {}};
+  tuner search{study, read_search(study), {}};
   std::deque<advance> todo;
   std::map<trial_no, step_t> reached;
   std::set<trial_no> ended;

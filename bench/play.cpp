@@ -36,7 +36,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/search/automatic.hpp"
-#include "hippo/search/settings.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/search/tuner.hpp"
 #include "hippo/space/study.hpp"
 
@@ -94,7 +94,7 @@ json shown(const trial_parameters& x) {
 class players {
 public:
   players(const study_spec& study, std::size_t workers)
-    : tuner_(study, {}), work_(workers) {
+    : tuner_(study, read_search(study), {}), work_(workers) {
     take(tuner_.start());
   }
 

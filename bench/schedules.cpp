@@ -47,6 +47,7 @@
 #include "hippo/forecast/simulate/profile.hpp"
 #include "hippo/search/accepted_study.hpp"
 #include "hippo/search/automatic.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/search/tuner.hpp"
 
 namespace {
@@ -398,7 +399,8 @@ class study_course {
 public:
   study_course(const study_spec& spec, const Problem& problem,
                std::size_t trainers)
-    : device_(problem), tuner_(spec, defaults_of(problem.workload())),
+    : device_(problem),
+      tuner_(spec, read_search(spec), defaults_of(problem.workload())),
       trainers_(trainers) {}
 
   trace run(double cost_max) {

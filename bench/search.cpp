@@ -39,6 +39,7 @@
 
 #include "hippo/base/hash.hpp"
 #include "hippo/search/algorithm/sub_sampling.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/search/tuner.hpp"
 #include "hippo/space/study.hpp"
 #include "test_functions.hpp"
@@ -129,7 +130,8 @@ class study_course {
 public:
   study_course(const test_function& f, const study_spec& study,
                const std::vector<std::uint64_t>& marks)
-    : f_(f), seed_(study.seed), tuner_(study, {}), marks_(marks) {}
+    : f_(f), seed_(study.seed), tuner_(study, read_search(study), {}),
+      marks_(marks) {}
 
   void run() {
     take(tuner_.start());

@@ -8,7 +8,7 @@
 
 #include "hippo/base/hash.hpp"
 #include "hippo/model/workload_descriptor.hpp"
-#include "hippo/search/sampler/sampler.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
@@ -27,7 +27,7 @@ inline study_spec spec_of(const std::string& text) {
 struct told_sampler {
   explicit told_sampler(study_spec study) : step(study.max_steps) {
     study.seed = 1;
-    sampler = make_sampler(study);
+    sampler = make_sampler(study, read_search(study));
   }
 
   step_t step; ///< of all results

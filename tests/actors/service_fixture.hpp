@@ -12,6 +12,7 @@
 #include "actors/actor_fixture.hpp"
 #include "engine.hpp"
 #include "hippo/net/wire/codec.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/search/sampler/pbt_explore.hpp"
 #include "hippo/sequence/family.hpp"
 #include "journal.hpp"
@@ -322,6 +323,7 @@ public:
     ASSERT_TRUE(read.study) << to_text(read.errors.at(0));
     study_options opts;
     opts.spec = *read.study;
+    opts.search = read_search(opts.spec);
     opts.workload = model_workload();
     specs.push_back(*read.study);
     const study_id id{specs.size()};
@@ -522,8 +524,9 @@ public:
   /// every trial must have ended.
   void expect_results_as_alone(std::size_t i) {
     const auto record = record_of(i);
-    const measuring when{specs[i].objective.every,
-                         make_algorithm(specs[i])->rungs()};
+    const measuring when{
+      specs[i].objective.every,
+      make_algorithm(specs[i], read_search(specs[i]))->rungs()};
     for (const auto& trial : record.trials) {
       EXPECT_NE(trial.state, trial_state::running) << trial.id;
       EXPECT_NE(trial.state, trial_state::pending) << trial.id;

@@ -11,6 +11,7 @@
 
 #include "actors/actor_fixture.hpp"
 #include "actors/toy_profile.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/space/study.hpp"
 #include "journal.hpp"
 #include "merger.hpp"
@@ -117,6 +118,7 @@ public:
     EXPECT_TRUE(read.study) << to_text(read.errors.at(0));
     study_options opts;
     opts.spec = *read.study;
+    opts.search = read_search(opts.spec);
     opts.workload = profiles->at(workload).workload;
     opts.stored.id = study_id{studies.size() + 1};
     opts.stored.weight = weight;

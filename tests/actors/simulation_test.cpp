@@ -9,6 +9,7 @@
 
 #include "actors/actor_fixture.hpp"
 #include "actors/toy_profile.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/space/study.hpp"
 #include "journal.hpp"
 #include "merger.hpp"
@@ -96,6 +97,7 @@ public:
     ASSERT_TRUE(read.study) << to_text(read.errors.at(0));
     study_options opts;
     opts.spec = *read.study;
+    opts.search = read_search(opts.spec);
     opts.workload = profile->workload;
     opts.stored.id = study_id{studies.size() + 1};
     studies.push_back(
@@ -133,7 +135,7 @@ public:
   /// Trains each trial of the first study alone and compares.
   void expect_results_as_alone(const char* text, step_t every) {
     const auto spec = *read_study(text, "", {profile->workload}).study;
-    const auto values = make_sampler(spec);
+    const auto values = make_sampler(spec, read_search(spec));
     for (const auto& trial : record_of(studies[0]).trials) {
       EXPECT_EQ(trial.state, trial_state::complete) << trial.failure;
       auto sequences = values->draw(trial.id).sequences;

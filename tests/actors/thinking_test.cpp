@@ -8,6 +8,7 @@
 #include "actors/service_fixture.hpp"
 #include "actors/studies.hpp"
 #include "hippo/report/report.hpp"
+#include "hippo/search/registry.hpp"
 
 namespace hippo {
 namespace {
@@ -123,6 +124,7 @@ TEST_F(ThinkingStudy, SaysHowFarItIsWithCatchingUp) {
   auto read = read_study(text, "test.yaml", {test::model_workload()});
   study_options opts;
   opts.spec = *read.study;
+  opts.search = read_search(opts.spec);
   opts.workload = test::model_workload();
   opts.stored = *kept->study(study_id{1});
   opts.history = kept->history(study_id{1});

@@ -81,7 +81,7 @@ TEST(Preview, TrialsOfSeveralLengthsShareTheirPlateaus) {
         + ", shape: {choice: [linear, cosine, 1-sqrt]}}}}");
     const auto found = preview({study}, workloads());
     ASSERT_TRUE(found) << found.failure().message;
-    tuner decisions{study.spec(), {}};
+    tuner decisions{study.spec(), study.search(), {}};
     decisions.start();
     counted_steps steps;
     for (trial_no i = 0; i < decisions.trials(); ++i)
@@ -115,7 +115,7 @@ TEST(Preview, FiguresAreThoseOfTheTrialsParameters) {
     const auto study = accepted(late, algorithm, "budget: {trials: 6}");
     const auto found = preview({study}, workloads());
     ASSERT_TRUE(found) << found.failure().message;
-    tuner decisions{study.spec(), {}};
+    tuner decisions{study.spec(), study.search(), {}};
     decisions.start();
     counted_steps steps;
     for (trial_no i = 0; i < decisions.trials(); ++i)

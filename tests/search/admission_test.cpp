@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hippo/search/accepted_study.hpp"
-#include "hippo/search/settings.hpp"
+#include "hippo/search/registry.hpp"
 
 namespace hippo {
 namespace {
@@ -54,6 +54,22 @@ TEST(Admission, ASuggestionMayDrawSoManyValues) {
 TEST(Admission, OneThatWasLetInBeforeGoesOn) {
   EXPECT_FALSE(admit(20, tpe(10000)).study);
   EXPECT_TRUE(admit(20, tpe(10000), as_before("", true)).study);
+}
+
+TEST(Admission, ARestoredStudyHasTheAlgorithmThatWasStored) {
+  auto x = admit(2, "random");
+  ASSERT_TRUE(x.study);
+  EXPECT_EQ(x.study->search().algorithm->name, "random");
+  EXPECT_EQ(x.study->search().options->trials, 9u);
+  EXPECT_FALSE(x.study->restore("", 7));
+  EXPECT_EQ(x.study->search().algorithm->name, "random");
+  EXPECT_FALSE(x.study->restore(R"({"tpe":{"candidates":3.0}})", 7));
+  EXPECT_EQ(x.study->search().algorithm->name, "tpe");
+  EXPECT_EQ(x.study->search().sampling->candidates(), 3u);
+  const auto why = x.study->restore(R"({"gone":{}})", 7);
+  ASSERT_TRUE(why);
+  EXPECT_TRUE(why->message.starts_with("unknown algorithm 'gone'"))
+    << why->message;
 }
 
 TEST(Admission, WhatDrawsNoCandidatesIsNoMatter) {

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/search/sampler/client_sampler.hpp"
 #include "search/studies.hpp"
 
 namespace hippo {
@@ -149,10 +150,10 @@ TEST(ClientAlgorithm, EndsWhateverIsWantedAndWhateverFails) {
 
 TEST(ClientSampler, TakesGivenValuesElseDraws) {
   const auto x = study(twelve, "client", "budget: {trials: 20}");
-  const auto values = make_sampler(x);
+  const auto values = sampler_of(x);
   auto& client = dynamic_cast<client_sampler&>(*values);
   client.give(1, x.space.at(7));
-  const auto random = make_sampler(study(twelve, "random"));
+  const auto random = sampler_of(study(twelve, "random"));
   EXPECT_EQ(client.draw(0).shown, random->draw(0).shown);
   EXPECT_EQ(client.draw(1).shown, x.space.at(7).shown);
   EXPECT_FALSE(client.is_static());

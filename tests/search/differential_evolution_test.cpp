@@ -22,7 +22,7 @@ double number(const trial_parameters& x, const std::string& name) {
 TEST(EvolvingSampler, BeginsAsRandomSearchDoes) {
   for (const auto* space : {twelve, endless}) {
     const auto x = study(space, "random", "budget: {trials: 12}");
-    const auto random = make_sampler(x);
+    const auto random = sampler_of(x);
     differential_evolution own{x.space, x.seed};
     for (trial_no trial = 0; trial < 12; ++trial)
       EXPECT_EQ(own.draw(trial).shown, random->draw(trial).shown);

@@ -67,7 +67,7 @@ TEST(GpSampler, FindsBetterValuesThanRandomSearch) {
     auto gp = make(plane, options);
     auto y = study(plane, "random", "budget: {trials: 30}");
     y.seed = seed;
-    const auto random = make_sampler(y);
+    const auto random = sampler_of(y);
     double a = INFINITY, b = INFINITY;
     for (trial_no trial = 0; trial < 30; ++trial) {
       const auto value = bowl(gp.draw(trial));
@@ -137,8 +137,8 @@ TEST(GpSampler, SpreadsItsFirstTrials) {
 
 TEST(GpSampler, BeginsWithoutAModel) {
   for (const auto* space : {twelve, endless}) {
-    const auto random
-      = make_sampler(study(space, "random", "budget: {trials: 12}"));
+    const auto random =
+      sampler_of(study(space, "random", "budget: {trials: 12}"));
     auto gp = make(space, minimizing(5));
     for (trial_no trial = 0; trial < 5; ++trial) {
       const auto drawn = gp.draw(trial).shown;

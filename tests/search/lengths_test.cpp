@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/search/settings.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/search/tuner.hpp"
 #include "search/studies.hpp"
 #include "search/tuner_runs.hpp"
@@ -73,7 +73,7 @@ TEST(Lengths, SamplersLearnWithinALength) {
   for (const char* algorithm : {"{tpe: {startup: 4}}", "{gp: {startup: 4}}"}) {
     auto spec = make(algorithm, "budget: {trials: 60}",
                      "{x: {uniform: [0, 1]}}");
-    tuner x{spec, {}};
+    tuner x{spec, read_search(spec), {}};
     std::map<step_t, int> lengths;
     double late = 0;
     x.start();
@@ -99,7 +99,7 @@ TEST(Lengths, SamplersLearnWithinALength) {
 TEST(Lengths, ClientsTrainToAnyStepOfATrial) {
   const auto spec = make("client");
   ASSERT_TRUE(check_algorithm(spec, true).errors.empty());
-  tuner x{spec, {}};
+  tuner x{spec, read_search(spec), {}};
   x.start();
   const auto values = read_parameters("{steps.max: 60, x: 1}", spec.lengths(),
                                       toy_workloads().front());

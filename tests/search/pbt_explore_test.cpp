@@ -39,7 +39,7 @@ TEST(Spliced, IsTheOneBeforeAndTheOtherAfter) {
 
 TEST(PerturbingSampler, BeginsAsRandomSearchDoes) {
   const auto x = study(twelve, "random");
-  const auto random = make_sampler(x);
+  const auto random = sampler_of(x);
   pbt_explore own{x.space, x.seed, true, 0.25};
   for (trial_no trial = 0; trial < 12; ++trial)
     EXPECT_EQ(own.draw(trial).shown, random->draw(trial).shown);

@@ -11,9 +11,9 @@ namespace hippo {
 namespace {
 
 std::vector<std::string> all(const study_spec& x) {
-  const auto values = make_sampler(x);
+  const auto values = sampler_of(x);
   std::vector<std::string> result;
-  for (trial_no trial = 0; trial < make_algorithm(x)->trials(); ++trial)
+  for (trial_no trial = 0; trial < algorithm_of(x)->trials(); ++trial)
     result.push_back(values->draw(trial).shown.dump());
   return result;
 }
@@ -69,7 +69,7 @@ double best_on_new_scales(const std::string& algorithm, std::uint64_t seed) {
                  "{log_normal: [0, 1]}}",
                  algorithm, "budget: {trials: 40}");
   x.seed = seed;
-  const auto values = make_sampler(x);
+  const auto values = sampler_of(x);
   double best = INFINITY;
   for (trial_no trial = 0; trial < 40; ++trial) {
     const auto shown = values->draw(trial).shown;

@@ -10,7 +10,7 @@
 #include "hippo/search/algorithm/sha.hpp"
 #include "hippo/search/pareto/dominance.hpp"
 #include "hippo/search/pareto/hypervolume.hpp"
-#include "hippo/search/settings.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/search/tuner.hpp"
 #include "search/studies.hpp"
 
@@ -209,7 +209,7 @@ struct event {
 /// A tuner with trainers that report in random order.
 class several_run {
 public:
-  explicit several_run(const study_spec& x) : tuner_(x, {}) {
+  explicit several_run(const study_spec& x) : tuner_(x, read_search(x), {}) {
     take(tuner_.start());
   }
 
@@ -374,7 +374,7 @@ TEST(Nsga2, TakesChoicesBackAfterARestart) {
   x.run(1);
   auto other = spec;
   other.seed = 77; // decides otherwise by itself
-  tuner restored{other, {}};
+  tuner restored{other, read_search(other), {}};
   restored.restore(0, *x.decisions().choice_of(39));
   restored.start();
   EXPECT_EQ(restored.parameters(0).shown,
@@ -493,9 +493,9 @@ TEST(SeveralGoals, AClientMayDecideByAllThatIsMeasured) {
   for (const auto& [sampler, how] :
        {std::pair<std::string, std::string>{"tpe", "model"},
         {"nsga2", "cross of "}}) {
-    tuner x{spec_of("{client: {interval: 9, sampler: " + sampler + "}}",
-                    "budget: {trials: 200}"),
-            {}};
+    auto x =
+      tuner_of(spec_of("{client: {interval: 9, sampler: " + sampler + "}}",
+                       "budget: {trials: 200}"));
     x.start();
     for (trial_no i = 0; i < 200; ++i) {
       ASSERT_TRUE(x.client_ask({}));
@@ -512,7 +512,7 @@ TEST(SeveralGoals, AClientMayDecideByAllThatIsMeasured) {
 }
 
 TEST(SeveralGoals, AClientsValueAloneIsRefused) {
-  tuner x{spec_of("client"), {}};
+  auto x = tuner_of(spec_of("client"));
   x.start();
   ASSERT_TRUE(x.client_ask({}));
   const auto wrong = x.client_end(0, observation{27, 0.5});

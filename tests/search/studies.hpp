@@ -1,11 +1,15 @@
 #pragma once
 
+#include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/registry.hpp"
+#include "hippo/search/tuner.hpp"
 
 namespace hippo {
 
@@ -41,6 +45,21 @@ inline study_spec study(const std::string& space, const std::string& algorithm,
   for (const auto& x : file.errors)
     ADD_FAILURE() << to_text(x);
   return file.study ? *file.study : study_spec{};
+}
+
+inline std::unique_ptr<algorithm>
+algorithm_of(const study_spec& x, const trial_states* states = nullptr) {
+  return make_algorithm(x, read_search(x), states);
+}
+
+inline tuner tuner_of(const study_spec& x,
+                      std::map<std::string, sequence> defaults = {}) {
+  return {x, read_search(x), std::move(defaults)};
+}
+
+inline std::unique_ptr<sampler>
+sampler_of(const study_spec& x, const untrained_work* work = nullptr) {
+  return make_sampler(x, read_search(x), {work, {}, nullptr});
 }
 
 } // namespace hippo

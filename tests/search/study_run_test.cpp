@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hippo/search/settings.hpp"
+#include "hippo/search/registry.hpp"
 #include "search/studies.hpp"
 #include "search/study_runs.hpp"
 
@@ -141,9 +141,8 @@ TEST(PreferShared, IsHeededUnlessItIsOff) {
     const std::string option
       = std::string{"prefer_shared: "} + (on ? "on" : "off");
     counting_work drawing;
-    const auto values
-      = make_sampler(study(twelve, "{tpe: {startup: 1, " + option + "}}"),
-                     &drawing);
+    const auto values = sampler_of(
+      study(twelve, "{tpe: {startup: 1, " + option + "}}"), &drawing);
     values->draw(0);
     values->on_result(0, 81, 1);
     values->draw(1);

@@ -98,7 +98,7 @@ private:
 class study_run {
 public:
   explicit study_run(const study_spec& x)
-    : tuner_(make_algorithm(x, &states_)), values_(make_sampler(x, &work_)) {
+    : tuner_(algorithm_of(x, &states_)), values_(sampler_of(x, &work_)) {
     states_.ask(*values_);
     if (values_->is_static())
       for (trial_no trial = 0; trial < tuner_->trials(); ++trial)

@@ -14,7 +14,7 @@ namespace {
 /// and what is said to be still to come.
 class watched_run {
 public:
-  explicit watched_run(const study_spec& x) : tuner_(x, {}) {
+  explicit watched_run(const study_spec& x) : tuner_(x, read_search(x), {}) {
     take(tuner_.start());
   }
 

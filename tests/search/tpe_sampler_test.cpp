@@ -50,7 +50,7 @@ TEST(TpeSampler, FindsBetterValuesThanRandomSearch) {
     auto y = study(plane, "random", "budget: {trials: 60}");
     x.objective.direction = y.objective.direction = direction::minimize;
     x.seed = y.seed = seed;
-    const auto tpe = make_sampler(x), random = make_sampler(y);
+    const auto tpe = sampler_of(x), random = sampler_of(y);
     const auto a = std::log(best_of(*tpe, 60)),
                b = std::log(best_of(*random, 60));
     learned += a / 20;
@@ -66,7 +66,7 @@ TEST(TpeSampler, KnowsTheDirection) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     auto x = study(endless, "tpe", "budget: {trials: 40}");
     x.seed = seed; // it maximises
-    const auto tpe = make_sampler(x);
+    const auto tpe = sampler_of(x);
     for (trial_no trial = 0; trial < 40; ++trial) {
       const auto value = number(tpe->draw(trial), "x");
       tpe->on_result(trial, 81, value);
@@ -80,7 +80,7 @@ TEST(TpeSampler, KnowsTheDirection) {
 TEST(TpeSampler, BeginsWithoutAModel) {
   for (const auto* space : {twelve, endless}) {
     const auto x = study(space, "random", "budget: {trials: 12}");
-    const auto random = make_sampler(x);
+    const auto random = sampler_of(x);
     auto tpe = make(space, 5);
     for (trial_no trial = 0; trial < 5; ++trial) {
       const auto drawn = tpe.draw(trial).shown;

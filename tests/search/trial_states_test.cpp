@@ -93,7 +93,7 @@ std::vector<trial_parameters> kept_of(const std::string& algorithm,
                                       std::uint64_t seed) {
   auto spec = study(late, algorithm);
   spec.seed = seed;
-  tuner x{spec, {}};
+  tuner x{spec, read_search(spec), {}};
   std::vector<trial_parameters> result;
   std::vector<advance> todo;
   const auto take = [&](const turn& y) {

@@ -23,7 +23,7 @@ class tuner_run {
 public:
   explicit tuner_run(const study_spec& x,
                      std::uint64_t ahead = trials_ahead_max)
-    : tuner_(x, {}, ahead), ahead_(ahead) {
+    : tuner_(x, read_search(x), {}, ahead), ahead_(ahead) {
     take(tuner_.start());
   }
 

@@ -264,8 +264,9 @@ TEST(TrialWindow, OpensAsManyAsThereIsRoomFor) {
 
 TEST(TrialWindow, GuessesWhereTrialsPartThatAreYetToCome) {
   const auto spec = make(fixed, "random", 0);
-  EXPECT_TRUE((tuner{spec, {}, 20}).when().branches.empty());
-  EXPECT_EQ((tuner{spec, {}, 19}).when().branches,
+  const auto search = read_search(spec);
+  EXPECT_TRUE((tuner{spec, search, {}, 20}).when().branches.empty());
+  EXPECT_EQ((tuner{spec, search, {}, 19}).when().branches,
             (std::vector<step_t>{9, 27}));
 }
 
@@ -273,7 +274,8 @@ TEST(TrialWindow, TenMillionTrialsCostWhatIsInFlight) {
   for (const auto* algorithm :
        {"random", "sha", "asha", "{asha: {concurrent: 0, mode: stopping}}",
         "hyperband", "{hyperband: {order: in-turn}}", "median"}) {
-    tuner x{study(endless, algorithm, "budget: {trials: 10000000}"), {}, 50};
+    const auto spec = study(endless, algorithm, "budget: {trials: 10000000}");
+    tuner x{spec, read_search(spec), {}, 50};
     const auto first = x.start();
     EXPECT_EQ(first.added.size(), 50u) << algorithm;
     EXPECT_LE(first.asked.size(), 50u) << algorithm;
@@ -285,7 +287,7 @@ TEST(TrialWindow, TenMillionTrialsCostWhatIsInFlight) {
 // -- plain studies ------------------------------------------------------------
 
 TEST(Tuner, KnowsAllTrialsOfAStaticSamplerAtOnce) {
-  tuner x{study(twelve, "grid"), {}};
+  auto x = tuner_of(study(twelve, "grid"));
   const auto first = x.start();
   EXPECT_EQ(first.added.size(), 12u);
   EXPECT_EQ(first.asked.size(), 12u);
@@ -303,9 +305,10 @@ TEST(Tuner, KnowsAllTrialsOfAStaticSamplerAtOnce) {
 }
 
 TEST(Tuner, FillsInWhatTheStudyDoesNotMention) {
-  tuner x{study("{x: 2, y: 3}", "grid"),
-          {{"y", sequence{form::constant(7)}},
-           {"z", sequence{{{0, form::constant(5)}, {4, form::constant(6)}}}}}};
+  auto x = tuner_of(
+    study("{x: 2, y: 3}", "grid"),
+    {{"y", sequence{form::constant(7)}},
+     {"z", sequence{{{0, form::constant(5)}, {4, form::constant(6)}}}}});
   x.start();
   EXPECT_EQ(x.parameters(0).sequences.size(), 2u);
   EXPECT_EQ(x.segments(0),
@@ -322,7 +325,7 @@ TEST(Tuner, FillsInWhatTheStudyDoesNotMention) {
 TEST(Tuner, MeasuresAsTheObjectiveSaysAndOnRungs) {
   auto spec = study(twelve, "{sha: {eta: 3, min: 3}}");
   spec.objective.every = 5;
-  const auto when = tuner{spec, {}}.when();
+  const auto when = tuner{spec, read_search(spec), {}}.when();
   EXPECT_EQ(when.every, 5u);
   EXPECT_EQ(when.rungs, (std::vector<step_t>{3, 9, 27, 81}));
 }
@@ -330,7 +333,7 @@ TEST(Tuner, MeasuresAsTheObjectiveSaysAndOnRungs) {
 // -- values that are learned --------------------------------------------------
 
 TEST(Tuner, DrawsLearnedValuesWhenTheyAreNeeded) {
-  tuner x{study(twelve, "{tpe: {startup: 2, concurrent: 3}}"), {}};
+  auto x = tuner_of(study(twelve, "{tpe: {startup: 2, concurrent: 3}}"));
   EXPECT_EQ(x.start().added, (std::vector<trial_no>{0, 1, 2}));
   EXPECT_EQ(x.on_result(1, 40, 3), turn{});
   const auto next = x.on_result(1, 81, 3);
@@ -345,7 +348,7 @@ TEST(Tuner, LearnsFromFailures) {
   auto spec = study("{x: {uniform: [0, 10]}}",
                     "{tpe: {startup: 5, concurrent: 1}}",
                     "budget: {trials: 60}");
-  tuner x{spec, {}};
+  tuner x{spec, read_search(spec), {}};
   auto next = x.start();
   std::size_t failed_late = 0;
   for (trial_no trial = 0; !next.asked.empty(); ++trial) {
@@ -359,8 +362,8 @@ TEST(Tuner, LearnsFromFailures) {
 
 TEST(Tuner, GuessesWhereTrialsOfLearnedValuesWillPart) {
   const auto branches = [](const std::string& space) {
-    return tuner{study(space, "{tpe: {concurrent: 2}}", "budget: {trials: 9}"),
-                 {}}
+    return tuner_of(
+             study(space, "{tpe: {concurrent: 2}}", "budget: {trials: 9}"))
       .when()
       .branches;
   };
@@ -406,7 +409,7 @@ TEST(Tuner, CountsWhatTheStudyDoesNotMentionAsShared) {
   auto spec = study(sharing, "{tpe: {startup: 3, concurrent: 1}}",
                     "budget: {trials: 20}");
   const sequence z{{{0, form::constant(5)}, {4, form::constant(6)}}};
-  tuner x{spec, {}}, y{spec, {{"z", z}}};
+  auto x = tuner_of(spec), y = tuner_of(spec, {{"z", z}});
   auto next = x.start();
   EXPECT_EQ(y.start(), next);
   for (trial_no trial = 0; trial < 20; ++trial) {
@@ -445,7 +448,7 @@ study_spec plateau_study(const std::string& algorithm = "grid") {
 }
 
 TEST(Tuner, AsksFromMeasurementToMeasurementWhereValuesFollow) {
-  tuner x{plateau_study(), {}};
+  auto x = tuner_of(plateau_study());
   EXPECT_EQ(x.start().asked, (std::vector<advance>{{0, 10}}));
   auto next = x.on_result(0, 10, 5); // the first is better than nothing
   EXPECT_TRUE(next.rerouted.empty());
@@ -475,7 +478,7 @@ TEST(Tuner, AsksFromMeasurementToMeasurementWhereValuesFollow) {
 TEST(Tuner, FollowsTheDirectionOfTheObjective) {
   auto spec = plateau_study();
   spec.objective.direction = direction::minimize;
-  tuner x{spec, {}};
+  tuner x{spec, read_search(spec), {}};
   x.start();
   x.on_result(0, 10, 5);
   EXPECT_TRUE(x.on_result(0, 20, 4).rerouted.empty());
@@ -491,7 +494,7 @@ TEST(Tuner, SharesWhatMeasurementsHaveMadeOfTheValues) {
                       "{tpe: {startup: 1, concurrent: 1, candidates: 100}}");
     spec.objective.every = 10;
     spec.seed = seed;
-    tuner x{spec, {}};
+    tuner x{spec, read_search(spec), {}};
     x.start();
     if (!x.is_responsive(0))
       continue;
@@ -513,7 +516,7 @@ TEST(Tuner, RestsOnARungUntilItMayGoOn) {
                      " patience: 0}}, y: {choice: [1, 2]}}",
                      "grid")
                  .space;
-  tuner x{spec, {}};
+  tuner x{spec, read_search(spec), {}};
   EXPECT_EQ(x.start().asked, (std::vector<advance>{{0, 10}, {1, 10}}));
   EXPECT_EQ(x.on_result(0, 10, 1).asked, (std::vector<advance>{{0, 20}}));
   EXPECT_EQ(x.on_result(0, 20, 1).asked, std::vector<advance>{});
@@ -530,7 +533,7 @@ TEST(Tuner, AsksNothingMoreOfWhatIsPrunedOnItsWay) {
                     " {choice: [1, 2]}}",
                     "{median: {grace: 10, min_others: 1}}");
   spec.objective.every = 10;
-  tuner x{spec, {}};
+  tuner x{spec, read_search(spec), {}};
   x.start();
   x.on_result(0, 10, 5);
   const auto next = x.on_result(1, 10, 1);
@@ -541,10 +544,10 @@ TEST(Tuner, AsksNothingMoreOfWhatIsPrunedOnItsWay) {
 // -- forks --------------------------------------------------------------------
 
 TEST(Tuner, AForkHasItsParentsValuesUpToItsStep) {
-  tuner x{study("{x: {choice: [{linear: {from: 8, to: 0, horizon: 80}},"
-                " {linear: {from: 4, to: 0, horizon: 80}}]}}",
-                "{pbt: {population: 2, interval: 30, quantile: 0.5}}"),
-          {}};
+  auto x =
+    tuner_of(study("{x: {choice: [{linear: {from: 8, to: 0, horizon: 80}},"
+                   " {linear: {from: 4, to: 0, horizon: 80}}]}}",
+                   "{pbt: {population: 2, interval: 30, quantile: 0.5}}"));
   EXPECT_EQ(x.start().asked, (std::vector<advance>{{0, 30}, {1, 30}}));
   x.on_result(0, 30, 2);
   const auto next = x.on_result(1, 30, 1);
@@ -566,7 +569,7 @@ TEST(Tuner, AForkHasWhatMeasurementsHaveMadeOfItsParentsValues) {
                     "{pbt: {population: 2, interval: 30, quantile: 0.5,"
                     " resample: 0}}");
   spec.objective.every = 10;
-  tuner x{spec, {}};
+  tuner x{spec, read_search(spec), {}};
   x.start();
   const auto first = x_at(x, 0, 0), other = 24 - first;
   for (const auto& [at, value] : {std::pair{10u, 5.0}, {20u, 4.0}, {30u, 6.0}})

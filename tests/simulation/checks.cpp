@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hippo/search/registry.hpp"
 #include "hippo/search/sampler/pbt_explore.hpp"
 #include "hippo/search/tuner.hpp"
 #include "hippo/sequence/family.hpp"
@@ -182,7 +183,9 @@ void world::check_study(state_reader& store, const stored_study& study) {
       return fail(label + std::to_string(x->trial) + " was told of step "
                   + std::to_string(x->at) + " twice");
   }
-  const auto when = tuner{spec, defaults_of(simulated_workloads()[0])}.when();
+  const auto when =
+    tuner{spec, read_search(spec), defaults_of(simulated_workloads()[0])}
+      .when();
   for (const auto& row : *rows) {
     const auto& trial = trials[row.trial];
     if (!has_ended(row.state) && has_ended(study.state))

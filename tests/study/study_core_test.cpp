@@ -11,6 +11,7 @@
 #include "hippo/model/front_text.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/search/pareto/dominance.hpp"
+#include "hippo/search/registry.hpp"
 #include "space/fixtures.hpp"
 
 namespace hippo {
@@ -35,13 +36,19 @@ study_options options_of(
   return result;
 }
 
+/// Reads the algorithm once the study is as a test wants it.
+study_options with_search(study_options x) {
+  x.search = read_search(x.spec);
+  return x;
+}
+
 /// A study with a journal that commits what it is given when it is told to, and
 /// a merger that trains what it is asked for.
 class world {
 public:
-  explicit world(const study_options& options)
-    : options_(options),
-      core_(std::make_unique<study_core>(options, now_)) {
+  explicit world(study_options options)
+    : options_(with_search(std::move(options))),
+      core_(std::make_unique<study_core>(options_, now_)) {
     core_->catch_up();
     take(core_->registered(now_));
   }

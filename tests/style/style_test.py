@@ -5,8 +5,9 @@
 
 Rules: columns (80 at most), length (of a source file), order (own header, or
 that of what is tested, first, then <...>, then "..."; each block sorted),
-upward (schemas -> libhippo -> actors -> apps, and what a library may not
-include at all), words (those of words.txt, which were given up), writers (files
+upward (schemas -> libhippo -> actors -> apps, what a library may not include at
+all, and the order of rooms in libhippo and of rows in search), circles (of files
+in search), words (those of words.txt, which were given up), writers (files
 that are to stay are written by `write_whole`, or `whole_file` in Python).
 
 exceptions.txt says which files a rule does not yet hold for: `RULE PATH`.
@@ -24,6 +25,10 @@ COLUMNS = 80
 # Lines of a source file, by the folder that it is in.
 LINES = {"actors": 600, "apps": 600, "libhippo": 750}
 LAYERS = ["schemas", "libhippo", "actors", "apps"]
+# The folders of libhippo, in the order of its CMakeLists.txt, and the rows of
+# files in search, in the order of its own: later ones include earlier ones.
+ROOMS = "libhippo/hippo/"
+SEARCH = "libhippo/hippo/search/"
 CPP = (".cpp", ".hpp", ".h", ".cu")
 SCRIPTS = (".py", ".cmake", ".capnp", "CMakeLists.txt")
 PAGE = (".js", ".css", ".html")
@@ -81,6 +86,26 @@ def tracked():
             yield name
 
 
+def rooms():
+    """The folders of libhippo, in order."""
+    with open(os.path.join(ROOT, "libhippo/CMakeLists.txt"),
+              encoding="utf-8") as text:
+        return re.search(r"foreach\(room ([^)]*)\)", text.read())[1].split()
+
+
+def search_rows():
+    """The row of each folder and file of search, from 0."""
+    with open(os.path.join(ROOT, SEARCH, "CMakeLists.txt"),
+              encoding="utf-8") as text:
+        rows = re.findall(r"(?m)^#   row: (.*)$", text.read())
+    return {name: i for i, row in enumerate(rows) for name in row.split()}
+
+
+def unit_of(name):
+    """A header and its source count as one."""
+    return os.path.splitext(name)[0]
+
+
 def layer_of(name):
     top = name.split("/")[0]
     return LAYERS.index(top) if top in LAYERS else len(LAYERS)
@@ -94,6 +119,9 @@ class Style:
                          for line in lines_of("exceptions.txt")}
         self.needed = set()
         self.found = []
+        self.rooms = rooms()
+        self.rows = search_rows()
+        self.search = {}  # the files of search that each one includes
         self.words = [re.compile(rf"\b(?:{line})\b", re.IGNORECASE)
                       for line in lines_of("words.txt")]
 
@@ -120,6 +148,7 @@ class Style:
             if is_code:
                 self.length(name, lines)
                 self.includes(name, lines)
+        self.circles()
 
     def columns(self, name, lines):
         for number, line in enumerate(lines, 1):
@@ -175,6 +204,46 @@ class Style:
         target = self.resolve(name, header) if bracket == '"' else None
         if target and layer_of(target) > layer_of(name):
             self.report("upward", name, number, f"includes {target}")
+        if target and target.startswith(ROOMS) and name.startswith(ROOMS):
+            self.within(name, number, target)
+
+    def within(self, name, number, target):
+        """An include within libhippo goes to this room or one before it, and
+        within search to this row or one before it."""
+        mine, other = (self.rooms.index(x.split("/")[2])
+                       for x in (name, target))
+        if other > mine:
+            self.report("upward", name, number, f"includes {target}")
+        if not (name.startswith(SEARCH) and target.startswith(SEARCH)):
+            return
+        places = []
+        for path in (name, target):
+            place = unit_of(path[len(SEARCH):]).split("/")[0]
+            if place not in self.rows:
+                self.report("upward", path, 1, f"{place} is in no row of "
+                                               f"{SEARCH}CMakeLists.txt")
+                return
+            places.append(self.rows[place])
+        if places[1] > places[0]:
+            self.report("upward", name, number, f"includes {target}")
+        if unit_of(name) != unit_of(target):
+            self.search.setdefault(unit_of(name), {})[unit_of(target)] = number
+
+    def circles(self):
+        """Files of search that include each other, by whatever way."""
+        left = {unit: set(others) for unit, others in self.search.items()}
+        ends = True
+        while ends:  # that include nothing, or that nothing includes
+            included = set().union(*left.values())
+            ends = [unit for unit, others in left.items()
+                    if not others & left.keys() or unit not in included]
+            for unit in ends:
+                del left[unit]
+        for unit, others in sorted(left.items()):
+            number = min(self.search[unit][x] for x in others & left.keys())
+            name = unit + (".hpp" if unit + ".hpp" in self.known else ".cpp")
+            self.report("circles", name, number,
+                        "includes a file that includes it")
 
     def resolve(self, name, header):
         """The tracked file that a quoted header is, if it is one."""

@@ -8,12 +8,12 @@ namespace {
 constexpr void (*all_verbs[])(verb_table&) = {
   // on this machine
   add_run, add_serve, add_open, add_gc, add_backup, add_restore, add_simulate,
-  add_preview, add_profile, add_check, add_sequence, add_keys, add_token,
-  add_deploy, add_completion,
+  add_preview, add_profile, add_check, add_sequence, add_algorithms, add_keys,
+  add_token, add_deploy, add_completion,
   // with a service
-  add_submit, add_ls, add_show, add_trials, add_best, add_importance,
-  add_watch, add_top, add_logs, add_pause, add_resume, add_retry, add_stop,
-  add_cancel, add_update, add_export, add_ask, add_train, add_tell, add_close};
+  add_submit, add_ls, add_show, add_trials, add_best, add_importance, add_watch,
+  add_top, add_logs, add_pause, add_resume, add_retry, add_stop, add_cancel,
+  add_update, add_export, add_ask, add_train, add_tell, add_close};
 
 } // namespace
 

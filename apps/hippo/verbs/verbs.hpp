@@ -21,6 +21,7 @@ void add_preview(verb_table& verbs);
 void add_profile(verb_table& verbs);
 void add_check(verb_table& verbs);
 void add_sequence(verb_table& verbs);
+void add_algorithms(verb_table& verbs);
 void add_keys(verb_table& verbs);
 void add_token(verb_table& verbs);
 void add_deploy(verb_table& verbs);

@@ -4,9 +4,8 @@
 #include <cassert>
 #include <utility>
 
-#include "hippo/search/algorithm/algorithm.hpp"
 #include "hippo/search/automatic.hpp"
-#include "hippo/search/settings.hpp"
+#include "hippo/search/registry.hpp"
 
 namespace hippo {
 
@@ -50,15 +49,15 @@ void check_budget(const study_spec& x, const admission& how,
 }
 
 /// Refuses a sampler that would think too long for each trial.
-void check_draws(const study_spec& x, std::vector<diagnostic>& errors) {
-  const auto settings = read_settings(x);
+void check_draws(const study_spec& x, const search_settings& search,
+                 std::vector<diagnostic>& errors) {
   const auto leaves = x.space.leaves();
-  const auto draws = draws_per_trial(settings, leaves);
+  const auto draws = draws_per_trial(search, leaves);
   if (draws <= draws_per_trial_max)
     return;
   errors.push_back(locate(
     x, "algorithm." + x.algorithm.name + ".candidates",
-    std::to_string(settings.candidates) + " candidates of "
+    std::to_string(search.sampling->candidates()) + " candidates of "
       + std::to_string(leaves) + " choices and ranges are "
       + std::to_string(draws) + " draws for each trial, and at most "
       + std::to_string(draws_per_trial_max) + " may be: say candidates: "
@@ -89,7 +88,7 @@ admission as_before(std::string chosen, bool typed) {
 std::uint64_t accepted_study::first_bytes() const {
   auto trials = std::min(spec_.trials_ahead,
                          spec_.budget.trials.value_or(spec_.trials_ahead));
-  if (spec_.algorithm.name == "client")
+  if (search_.algorithm->by_clients)
     trials = 1;
   else if (spec_.algorithm.name == "grid")
     trials = std::min(trials, spec_.space.size().value_or(trials));
@@ -101,7 +100,14 @@ std::optional<error> accepted_study::restore(const std::string& chosen,
                                              std::uint64_t trials_ahead) {
   assert(trials_ahead > 0);
   spec_.trials_ahead = trials_ahead;
-  return restore_algorithm(chosen);
+  if (chosen == chosen_)
+    return std::nullopt;
+  if (auto why = restore_algorithm(chosen))
+    return why;
+  const auto found = check_algorithm(spec_, true, &search_);
+  if (!found.errors.empty())
+    return error{errc::invalid_argument, found.errors.front().message};
+  return std::nullopt;
 }
 
 std::optional<error>
@@ -153,13 +159,13 @@ study_admission admit_study(const std::string& text, const std::string& name,
   }
   check_budget(spec, how, result.errors);
   const bool is_new = !how.chosen;
-  const auto found = check_algorithm(spec, how.has_clients);
+  const auto found = check_algorithm(spec, how.has_clients, &study.search_);
   for (const auto& x : found.errors)
     result.errors.push_back(locate(spec, x.path, x.message));
   for (const auto& x : found.warnings)
     result.warnings.push_back(locate(spec, x.path, x.message));
   if (is_new && found.errors.empty())
-    check_draws(spec, result.errors);
+    check_draws(spec, study.search_, result.errors);
   if (result.errors.empty())
     result.study = std::move(study);
   return result;

@@ -7,6 +7,7 @@
 
 #include "hippo/base/error.hpp"
 #include "hippo/base/name.hpp"
+#include "hippo/search/search_settings.hpp"
 #include "hippo/search/trial_cost.hpp"
 #include "hippo/sequence/sequence.hpp"
 #include "hippo/space/study.hpp"
@@ -51,6 +52,11 @@ public:
   /// The algorithm that was chosen for it, in JSON; empty: the text says which.
   [[nodiscard]] const std::string& chosen() const noexcept { return chosen_; }
 
+  /// Its algorithm and its sampler, with their options read.
+  [[nodiscard]] const search_settings& search() const noexcept {
+    return search_;
+  }
+
   /// What one of its trials takes.
   [[nodiscard]] const trial_cost& cost() const noexcept { return cost_; }
 
@@ -87,6 +93,7 @@ private:
   study_spec spec_;
   std::string text_;
   std::string chosen_;
+  search_settings search_;
   trial_cost cost_;
 };
 

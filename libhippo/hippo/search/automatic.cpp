@@ -11,7 +11,7 @@
 #include "hippo/base/number.hpp"
 #include "hippo/search/algorithm/dehb.hpp"
 #include "hippo/search/algorithm/rungs.hpp"
-#include "hippo/search/settings.hpp"
+#include "hippo/search/sampler/gp_sampler.hpp"
 #include "hippo/sequence/configuration.hpp"
 
 namespace hippo {

@@ -5,7 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/base/ids.hpp"
+#include "hippo/base/types.hpp"
 
 namespace hippo {
 

@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <set>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/base/ids.hpp"
+#include "hippo/base/types.hpp"
 
 namespace hippo {
 

@@ -8,8 +8,9 @@
 
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/search/algorithm/client_algorithm.hpp"
+#include "hippo/search/registry.hpp"
+#include "hippo/search/sampler/client_sampler.hpp"
 #include "hippo/search/sampler/pbt_explore.hpp"
-#include "hippo/search/settings.hpp"
 #include "hippo/search/think/work_meter.hpp"
 #include "hippo/search/trial_outcomes.hpp"
 #include "hippo/search/trial_states.hpp"
@@ -32,12 +33,6 @@ std::uint64_t bytes_of(const trial_parameters& x) {
   for (const auto& kvp : x.sequences)
     result += sequence_bytes + kvp.second.pieces().size() * sizeof(piece);
   return result;
-}
-
-/// Whether a study's decisions may depend on what is untrained: then it must be
-/// known, which takes as much memory again as the trials do in the plan.
-bool looks_at_work(const tune_settings& x) {
-  return x.prefer_shared != sharing_preference::off && learns(x.sampling);
 }
 
 /// Trials of which it is kept which states they are.
@@ -138,23 +133,22 @@ private:
 
 // -- the tuner ----------------------------------------------------------------
 
-tuner::tuner(const study_spec& study, std::map<std::string, sequence> defaults,
+tuner::tuner(const study_spec& study, const search_settings& search,
+             std::map<std::string, sequence> defaults,
              std::optional<std::uint64_t> ahead)
-  : algorithm_name_(study.algorithm.name),
-    space_(study.space),
-    seed_(study.seed),
-    max_steps_(study.max_steps),
-    typed_(study.typed),
-    better_(study.objective.direction),
-    defaults_(std::move(defaults)),
+  : algorithm_name_(study.algorithm.name), space_(study.space),
+    seed_(study.seed), max_steps_(study.max_steps), typed_(study.typed),
+    better_(study.objective.direction), defaults_(std::move(defaults)),
     metric_(study.objective.metric) {
-  if (looks_at_work(read_settings(study)))
+  // Takes as much memory again as the trials do in the plan.
+  if (looks_at_work(search))
     work_ = std::make_unique<own_work>(*this);
   states_ = std::make_unique<own_states>(*this);
   if (auto wanted = study.objective.all(); !wanted.is_one())
     outcomes_ = std::make_unique<trial_outcomes>(std::move(wanted));
-  algorithm_ = make_algorithm(study, states_.get(), outcomes_.get());
-  sampler_ = make_sampler(study, work_.get(), defaults_, outcomes_.get());
+  algorithm_ = make_algorithm(study, search, states_.get(), outcomes_.get());
+  sampler_ =
+    make_sampler(study, search, {work_.get(), defaults_, outcomes_.get()});
   const auto width = ahead.value_or(study.trials_ahead);
   window_ = {algorithm_->trials(), width};
   when_.every = study.objective.every;

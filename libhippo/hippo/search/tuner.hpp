@@ -13,6 +13,7 @@
 #include "hippo/model/measuring.hpp"
 #include "hippo/search/algorithm/algorithm.hpp"
 #include "hippo/search/sampler/sampler.hpp"
+#include "hippo/search/search_settings.hpp"
 #include "hippo/search/trial_window.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/sequence/family.hpp"
@@ -38,11 +39,13 @@ struct turn {
 /// order give the same turns.
 class tuner {
 public:
+  /// @param search of the study; not needed afterwards
   /// @param defaults what hyper-parameters are that the study does not mention
   /// @param ahead how many trials may be open that have not settled; nothing:
   ///              as many as the study says
-  /// REQUIRES: the study has been checked by `check_algorithm`.
-  tuner(const study_spec& study, std::map<std::string, sequence> defaults,
+  /// REQUIRES: `search` was read without an error.
+  tuner(const study_spec& study, const search_settings& search,
+        std::map<std::string, sequence> defaults,
         std::optional<std::uint64_t> ahead = {});
   ~tuner();
 

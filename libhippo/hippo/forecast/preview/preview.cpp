@@ -54,7 +54,7 @@ likely_trials(const accepted_study& study,
               std::uint64_t run, std::uint64_t& events,
               const std::function<bool()>& stops) {
   const auto& spec = study.spec();
-  tuner decisions{spec, defaults};
+  tuner decisions{spec, study.search(), defaults};
   if (decisions.trials() > events)
     return std::nullopt;
   events -= decisions.trials();

@@ -9,10 +9,9 @@
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/report/run_figures.hpp"
 #include "hippo/report/text.hpp"
-#include "hippo/search/algorithm/hyperband.hpp"
+#include "hippo/search/registry.hpp"
 #include "hippo/search/sampler/pbt_explore.hpp"
 #include "hippo/search/sampler/static_order.hpp"
-#include "hippo/search/settings.hpp"
 #include "hippo/space/own_workload.hpp"
 
 namespace hippo {
@@ -34,12 +33,9 @@ std::uint64_t state_at(const std::vector<segment>& x, step_t at) {
 class sample {
 public:
   sample(const study_spec& study, const workload_descriptor& workload,
-         const tune_settings& settings, std::uint64_t count)
-    : study_(study),
-      defaults_(defaults_of(workload)),
-      order_(study.space, study.seed,
-             settings.sampling != sampling_kind::grid),
-      count_(count) {
+         bool is_shuffled, std::uint64_t count)
+    : study_(study), defaults_(defaults_of(workload)),
+      order_(study.space, study.seed, is_shuffled), count_(count) {
     for (trial_no i = 0; i < count_; ++i)
       add(study.space.decide(order_(i)).sequences);
   }
@@ -148,32 +144,8 @@ std::uint64_t looked_at(const trial_cost& each, std::uint64_t trials) {
                    noted_forms_max / std::max<std::uint64_t>(forms, 1)});
 }
 
-/// The first rung at which trials are compared, and how many are at least; no
-/// trials: they are not.
-struct first_rung {
-  step_t at = 0;
-  std::uint64_t trials = 0;
-};
-
-first_rung first_rung_of(const tune_settings& x) {
-  switch (x.kind) {
-    case algorithm_kind::sha:
-    case algorithm_kind::asha:
-    case algorithm_kind::dehb:
-      return x.min < x.max ? first_rung{x.min, x.trials} : first_rung{};
-    case algorithm_kind::hyperband: {
-      const auto first = hyperband_brackets(x.min, x.max, x.eta).front();
-      return first.rungs.size() > 1
-               ? first_rung{first.rungs[0], std::min(first.trials, x.trials)}
-               : first_rung{};
-    }
-    default:
-      return {};
-  }
-}
-
 /// Of a rung at which half of the trials or more are no state of their own.
-std::string rung_note(const sample& trials, first_rung rung, step_t max) {
+std::string rung_note(const sample& trials, first_comparison rung, step_t max) {
   const auto count = std::min(rung.trials, trials.size());
   const auto states = trials.distinct(rung.at, count);
   if (states * 2 > count)
@@ -219,17 +191,17 @@ std::string sharing_note(const sample& trials, step_t max,
 std::vector<diagnostic> sharing_notes(const accepted_study& study,
                                       const workload_descriptor& workload) {
   const auto& spec = study.spec();
-  const auto settings = read_settings(spec);
+  const auto& search = study.search();
   std::vector<diagnostic> result;
   // Rates of trials of one length are what they speak of.
-  if (settings.kind == algorithm_kind::client || spec.space.empty()
+  if (search.algorithm->by_clients || spec.space.empty()
       || spec.space.has_lengths() || !may_share(spec.workload))
     return result;
-  const auto count = looked_at(study.cost(), settings.trials);
-  if (count < std::min(settings.trials, noted_trials_min))
+  const auto count = looked_at(study.cost(), search.options->trials);
+  if (count < std::min(search.options->trials, noted_trials_min))
     return result;
-  const sample trials{spec, workload, settings, count};
-  const auto rung = first_rung_of(settings);
+  const sample trials{spec, workload, search.sampling->is_shuffled(), count};
+  const auto rung = search.options->compares();
   const auto add = [&](const std::string& path, const std::string& text) {
     if (!text.empty())
       result.push_back(locate(spec, path, text));

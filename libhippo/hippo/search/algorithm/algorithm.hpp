@@ -1,76 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string>
-#include <variant>
 #include <vector>
 
 #include "hippo/base/ids.hpp"
 #include "hippo/base/types.hpp"
-#include "hippo/space/study.hpp"
+#include "hippo/search/action.hpp"
 
 namespace hippo {
-
-/// The algorithm wants trial `trial` trained up to state `to`; it is
-/// notified of every measurement on the way.
-struct advance {
-  trial_no trial = 0;
-  step_t to = 0;
-  friend bool operator==(const advance&, const advance&) = default;
-};
-
-/// Trial `trial`, a new one, is trial `from` up to state `at` and goes on from
-/// there with other values, which the study's sampler decides. Nothing is
-/// copied: the two have their first `at` steps in common.
-struct fork {
-  trial_no trial = 0;
-  trial_no from = 0;
-  step_t at = 0;
-  friend bool operator==(const fork&, const fork&) = default;
-};
-
-/// Trial `trial`, a new one, gets values that the study's sampler makes of
-/// others': those of `target`, some of them replaced by those of `parents[0]`,
-/// moved by what lies between `parents[2]` and `parents[1]`. It shares with
-/// others what their values happen to have in common, and nothing else.
-struct cross {
-  trial_no trial = 0;
-  trial_no target = 0;
-  std::vector<trial_no> parents; ///< three
-  friend bool operator==(const cross&, const cross&) = default;
-};
-
-/// The algorithm will not train this trial further; it keeps what it has. It
-/// may be on its way: then what it was asked for is no longer wanted, and what
-/// it still measures is not heeded.
-struct prune {
-  trial_no trial = 0;
-  friend bool operator==(const prune&, const prune&) = default;
-};
-
-using action = std::variant<advance, fork, cross, prune>;
-
-/// Steps that a study would still have to train, beyond what its trials have
-/// been asked to do already. Samplers may prefer the cheaper of choices that
-/// are equally good.
-///
-/// It counts the study's own trials only: a decision must not depend on what
-/// others happen to train at the same time.
-class untrained_work {
-public:
-  virtual ~untrained_work() = default;
-
-  /// Returns the steps on the way of `trial` to state `to`.
-  [[nodiscard]] virtual step_t of(trial_no trial, step_t to) const = 0;
-
-  /// Returns the steps on the way of a trial of these values to state `to`.
-  [[nodiscard]] virtual step_t of(const trial_parameters& values,
-                                  step_t to) const = 0;
-};
-
-class trial_states;
-class trial_outcomes;
 
 /// What an algorithm will likely ask for yet, beyond what it has.
 struct expected_work {
@@ -132,30 +69,5 @@ public:
   /// Estimates what is still to come if nothing fails.
   [[nodiscard]] virtual expected_work to_come() const { return {}; }
 };
-
-/// Makes the algorithm that a study names. The study has been checked by
-/// `check_algorithm`.
-/// @param states may be null: then equals go by their numbers; otherwise it
-///               outlives the algorithm
-/// @param outcomes what trials have measured, where the study has several
-///                 metrics or constraints: the values that it is told mean
-///                 nothing then; it outlives the algorithm
-std::unique_ptr<algorithm>
-make_algorithm(const study_spec& study, const trial_states* states = nullptr,
-               const trial_outcomes* outcomes = nullptr);
-
-/// Checks a study's algorithm and its options (name, types, ranges).
-/// @param has_clients whether clients can decide for a study (`client`)
-/// @returns what is wrong. Also says, as warnings, what is odd but harmless.
-struct algorithm_check {
-  struct finding {
-    std::string path; ///< as in `study_spec::marks`: `algorithm.asha.eta`
-    std::string message;
-  };
-  std::vector<finding> errors;
-  std::vector<finding> warnings;
-};
-algorithm_check check_algorithm(const study_spec& study,
-                                bool has_clients = false);
 
 } // namespace hippo

@@ -4,8 +4,11 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
+
+#include "hippo/search/algorithm/algorithm_reader.hpp"
 
 namespace hippo {
 
@@ -356,5 +359,76 @@ void asha_stopping::on_rung(trial_no trial, std::vector<action>& out) {
   else
     train(trial, rung + 1, out);
 }
+
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option asha_mode{
+  .name = "mode",
+  .type = option_type::word,
+  .words = {"promotion", "stopping"},
+  .fallback = "promotion",
+  .meaning = "`promotion`: trials pause on rungs, and the best continue;"
+             " `stopping`: bad trials end, and none continues later"};
+
+constexpr option asha_options[]{eta_option,          min_option,
+                                max_option,          sampler_option,
+                                asha_mode,           auto_concurrent_option,
+                                prefer_shared_option};
+
+/// ASHA promotes floor(n / eta) of a rung: of a few trials none gets to the
+/// last one but the best of those that got farthest, in the end.
+void warn_of_rungs_out_of_reach(algorithm_reader& from,
+                                const asha_settings& x) {
+  if (from.has_errors() || !x.may_resume)
+    return;
+  auto left = x.trials;
+  const auto rungs = x.rungs();
+  for (std::size_t i = 1; i < rungs.size(); ++i) {
+    left /= x.eta;
+    if (left == 0) {
+      from.warn("algorithm",
+                "with " + std::to_string(x.trials)
+                  + " trials only one will go beyond step "
+                  + std::to_string(rungs[i - 1])
+                  + ", after all others have ended: more trials, a greater"
+                    " `min` or a smaller `eta` would give more of them a"
+                    " chance");
+      return;
+    }
+  }
+}
+
+std::shared_ptr<algorithm_settings> read_asha(algorithm_reader& from) {
+  auto result = std::make_shared<asha_settings>();
+  from.read_rungs(*result);
+  result->may_resume = from.word(asha_mode) == "promotion";
+  result->concurrent = from.read_concurrent();
+  from.read_sampling();
+  result->trials = from.count_trials();
+  warn_of_rungs_out_of_reach(from, *result);
+  from.warn_of_blind_start(result->concurrent);
+  return result;
+}
+
+} // namespace
+
+std::unique_ptr<algorithm>
+asha_settings::make(const study_spec& study, const trial_states* states,
+                    const trial_outcomes* outcomes) const {
+  const auto better = study.objective.direction;
+  if (may_resume)
+    return std::make_unique<asha_promotion>(trials, rungs(), eta, better,
+                                            concurrent, states, outcomes);
+  return std::make_unique<asha_stopping>(trials, rungs(), eta, better,
+                                         concurrent, outcomes);
+}
+
+const algorithm_type asha_type{
+  .name = "asha",
+  .meaning = "like `sha`, but without waiting for a complete rung",
+  .options = asha_options,
+  .read = read_asha};
 
 } // namespace hippo

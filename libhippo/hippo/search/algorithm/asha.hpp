@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/split_ranking.hpp"
 #include "hippo/search/trial_outcomes.hpp"
@@ -194,5 +194,17 @@ private:
   std::vector<split_ranking> recorded_; ///< by rung; the last one has none
   const trial_outcomes* outcomes_;
 };
+
+/// The options of `asha`.
+class asha_settings final : public rung_settings {
+public:
+  bool may_resume = true; ///< by promotion; else by stopping
+
+  [[nodiscard]] std::unique_ptr<algorithm>
+  make(const study_spec& study, const trial_states* states,
+       const trial_outcomes* outcomes) const override;
+};
+
+extern const algorithm_type asha_type;
 
 } // namespace hippo

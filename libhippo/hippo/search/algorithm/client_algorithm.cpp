@@ -1,7 +1,13 @@
 #include "hippo/search/algorithm/client_algorithm.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <memory>
 #include <utility>
+
+#include "hippo/search/algorithm/algorithm_reader.hpp"
+#include "hippo/search/algorithm/interval_steps.hpp"
+#include "hippo/search/sampler/client_sampler.hpp"
 
 namespace hippo {
 
@@ -145,14 +151,65 @@ void client_algorithm::end(trial_state& x) {
   ++ended_;
 }
 
-trial_parameters client_sampler::draw(trial_no trial) {
-  const auto found = given_.find(trial);
-  return found == given_.end() ? others_->draw(trial)
-                               : std::move(given_.extract(found).mapped());
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option client_interval = [] {
+  auto result = interval_option;
+  result.fallback_text = "`max`";
+  return result;
+}();
+
+constexpr option client_concurrent{
+  .name = "concurrent",
+  .fallback = 0.0,
+  .meaning = "the largest number of trials in flight; 0: no limit"};
+
+constexpr option client_options[]{client_interval, max_option, sampler_option,
+                                  client_concurrent, prefer_shared_option};
+
+std::shared_ptr<algorithm_settings> read_client(algorithm_reader& from) {
+  auto result = std::make_shared<client_settings>();
+  result->max = from.read_max();
+  result->interval = read_interval(from, result->max, result->max);
+  result->first = std::min(result->interval, result->max);
+  from.read_lengths(*result);
+  result->concurrent = from.whole(client_concurrent);
+  from.read_sampling();
+  // A client may give values of its own, so the space is no limit.
+  if (from.check_space_is_finite())
+    result->trials =
+      std::min(from.study().budget.trials.value_or(max_trials), max_trials);
+  return result;
 }
 
-std::optional<trial_parameters> client_sampler::recall(trial_no trial) const {
-  return was_given_.contains(trial) ? std::nullopt : others_->recall(trial);
+} // namespace
+
+std::unique_ptr<algorithm> client_settings::make(const study_spec& study,
+                                                 const trial_states* states,
+                                                 const trial_outcomes*) const {
+  std::vector<step_t> rungs;
+  std::ranges::set_union(interval_steps(interval, max), lengths,
+                         std::back_inserter(rungs));
+  return std::make_unique<client_algorithm>(
+    trials, measuring{study.objective.every, std::move(rungs)}, concurrent,
+    states);
 }
+
+std::unique_ptr<sampler>
+client_settings::make_sampler(const study_spec& study,
+                              const sampler_settings& sampling,
+                              const sampler_context& context) const {
+  return std::make_unique<client_sampler>(
+    algorithm_settings::make_sampler(study, sampling, context));
+}
+
+const algorithm_type client_type{.name = "client",
+                                 .meaning = "a client of the service decides",
+                                 .options = client_options,
+                                 .takes_lengths = true,
+                                 .by_clients = true,
+                                 .read = read_client};
 
 } // namespace hippo

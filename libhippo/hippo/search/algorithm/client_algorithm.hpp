@@ -2,16 +2,13 @@
 
 #include <cstdint>
 #include <optional>
-#include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "hippo/base/error.hpp"
 #include "hippo/model/measuring.hpp"
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/concurrency_limit.hpp"
-#include "hippo/search/sampler/sampler.hpp"
 #include "hippo/search/trial_states.hpp"
 
 namespace hippo {
@@ -96,43 +93,21 @@ private:
   bool closed_ = false;
 };
 
-/// The values of a client's trials: given by the client, or else those of
-/// another sampler.
-class client_sampler final : public sampler {
+/// The options of `client`.
+class client_settings final : public algorithm_settings {
 public:
-  explicit client_sampler(std::unique_ptr<sampler> others)
-    : others_(std::move(others)) {}
+  step_t interval = 1; ///< steps between two rungs
 
-  /// Gives a trial its values, which have been checked. Call before `draw`.
-  void give(trial_no trial, trial_parameters values) {
-    given_[trial] = std::move(values);
-    was_given_.insert(was_given_.end(), trial);
-  }
-
-  trial_parameters draw(trial_no trial) override;
-  /// What was given it does not keep.
-  [[nodiscard]] std::optional<trial_parameters>
-  recall(trial_no trial) const override;
-  [[nodiscard]] std::optional<trial_choice>
-  choice_of(trial_no trial) const override {
-    return others_->choice_of(trial);
-  }
-  void restore(trial_no trial, trial_choice x) override {
-    others_->restore(trial, std::move(x));
-  }
-  trial_parameters branch(const fork& x) override {
-    return others_->branch(x);
-  }
-  void on_result(trial_no trial, step_t at, double value) override {
-    others_->on_result(trial, at, value);
-  }
-  void on_failure(trial_no trial) override { others_->on_failure(trial); }
-  void on_retry(trial_no trial) override { others_->on_retry(trial); }
-
-private:
-  std::unique_ptr<sampler> others_;
-  std::unordered_map<trial_no, trial_parameters> given_; ///< until drawn
-  std::set<trial_no> was_given_;
+  [[nodiscard]] std::unique_ptr<algorithm>
+  make(const study_spec& study, const trial_states* states,
+       const trial_outcomes* outcomes) const override;
+  /// Makes a sampler that takes values of clients, and else those of
+  /// `sampling`.
+  [[nodiscard]] std::unique_ptr<sampler>
+  make_sampler(const study_spec& study, const sampler_settings& sampling,
+               const sampler_context& context) const override;
 };
+
+extern const algorithm_type client_type;
 
 } // namespace hippo

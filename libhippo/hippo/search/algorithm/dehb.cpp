@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <memory>
 #include <utility>
 
+#include "hippo/search/algorithm/algorithm_reader.hpp"
+#include "hippo/search/sampler/differential_evolution.hpp"
 #include "hippo/search/surrogate/counter_rng.hpp"
 
 namespace hippo {
@@ -377,5 +380,77 @@ void dehb::check_invariants() const {
     assert(x.reported.size() + x.awaited <= x.started);
   }
 }
+
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option dehb_promote{
+  .name = "promote",
+  .type = option_type::word,
+  .words = {"always", "first-round"},
+  .fallback = "always",
+  .meaning = "the rounds in which trials continue on later rungs"};
+
+constexpr option dehb_options[]{eta_option, min_option, max_option,
+                                dehb_promote, auto_concurrent_option};
+
+void check_dehb_rungs(algorithm_reader& from, const dehb_settings& x) {
+  if (x.first < x.max)
+    return;
+  from.error(from.has(min_option) ? from.path_of(min_option) : "algorithm",
+             "dehb needs two rungs: `min`, " + std::to_string(x.first)
+               + ", must be below "
+               + (from.has(max_option) ? "`max`, " : "`steps.max`, ")
+               + std::to_string(x.max)
+               + "; to train each trial in full use tpe");
+}
+
+std::shared_ptr<algorithm_settings> read_dehb(algorithm_reader& from) {
+  auto result = std::make_shared<dehb_settings>();
+  from.read_rungs(*result);
+  result->concurrent = from.read_concurrent();
+  from.read_sampling();
+  result->promotes_always = from.word(dehb_promote) == "always";
+  check_dehb_rungs(from, *result);
+  const auto round = dehb_brackets(result->rungs().size(), result->eta);
+  std::optional<std::uint64_t> own;
+  if (!from.study().budget.trials) {
+    own = 0;
+    for (const auto& x : round)
+      *own += x.sizes[0];
+  }
+  result->trials = from.count_trials(
+    own, {round[0].sizes[0], "the first bracket",
+          "fewer go on from each of its rungs, and no other begins"});
+  if (result->concurrent == 0 && !from.has_errors())
+    from.warn(from.path_of(auto_concurrent_option),
+              "with 0 all trials start at once, before any could be made of"
+              " others: all will be random");
+  return result;
+}
+
+} // namespace
+
+std::unique_ptr<algorithm> dehb_settings::make(const study_spec& study,
+                                               const trial_states*,
+                                               const trial_outcomes*) const {
+  return std::make_unique<dehb>(trials, rungs(), eta, promotes_always,
+                                study.objective.direction, concurrent,
+                                study.seed);
+}
+
+std::unique_ptr<sampler>
+dehb_settings::make_sampler(const study_spec& study, const sampler_settings&,
+                            const sampler_context&) const {
+  return std::make_unique<differential_evolution>(study.space, study.seed);
+}
+
+const algorithm_type dehb_type{
+  .name = "dehb",
+  .meaning = "`hyperband`, with new trials made from good ones",
+  .options = dehb_options,
+  .for_several_goals = full_training_or_halving,
+  .read = read_dehb};
 
 } // namespace hippo

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/split_ranking.hpp"
 
@@ -156,5 +156,21 @@ private:
   trial_no next_ = 0; ///< the first that was not looked at for a start
   bool done_ = false;
 };
+
+/// The options of `dehb`.
+class dehb_settings final : public rung_settings {
+public:
+  bool promotes_always = true; ///< else in the first round of brackets only
+
+  [[nodiscard]] std::unique_ptr<algorithm>
+  make(const study_spec& study, const trial_states* states,
+       const trial_outcomes* outcomes) const override;
+  /// Makes crosses of trials: the algorithm has no other sampler.
+  [[nodiscard]] std::unique_ptr<sampler>
+  make_sampler(const study_spec& study, const sampler_settings& sampling,
+               const sampler_context& context) const override;
+};
+
+extern const algorithm_type dehb_type;
 
 } // namespace hippo

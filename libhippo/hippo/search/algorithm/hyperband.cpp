@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <memory>
 #include <set>
 #include <utility>
 
+#include "hippo/search/algorithm/algorithm_reader.hpp"
 #include "hippo/search/algorithm/rungs.hpp"
+#include "hippo/search/algorithm/sha.hpp"
+#include "hippo/search/algorithm/sub_sampling.hpp"
 
 namespace hippo {
 
@@ -154,5 +158,143 @@ void hyperband::proceed(std::vector<action>& out) {
   out.insert(out.end(), held_.begin(), first_held);
   held_.erase(held_.begin(), first_held);
 }
+
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option hyperband_count{
+  .name = "brackets",
+  .low = 1,
+  .high_text = "all",
+  .fallback_text = "all",
+  .meaning = "the number of brackets of a round, the longest first"};
+
+constexpr option hyperband_iterations{
+  .name = "iterations",
+  .low = 1,
+  .high = max_trials,
+  .fallback_text = "as many as `budget.trials` fills, else 1",
+  .meaning = "the largest number of rounds"};
+
+constexpr option hyperband_order{
+  .name = "order",
+  .type = option_type::word,
+  .words = {"together", "in-turn"},
+  .fallback_text = "`in-turn` with a sampler that learns, else `together`",
+  .meaning = "whether a bracket waits for the one before it"};
+
+constexpr option hyperband_rule{.name = "rule",
+                                .type = option_type::word,
+                                .words = {"halving", "sub-sampling"},
+                                .fallback = "halving",
+                                .meaning =
+                                  "the rule by which a bracket selects trials"};
+
+constexpr option hyperband_options[]{
+  eta_option,      min_option,           max_option,
+  hyperband_count, hyperband_iterations, sampler_option,
+  hyperband_order, hyperband_rule,       prefer_shared_option};
+
+constexpr option learning_hyperband_options[]{
+  eta_option,           min_option,      max_option,          hyperband_count,
+  hyperband_iterations, hyperband_order, prefer_shared_option};
+
+std::shared_ptr<algorithm_settings> read_hyperband(algorithm_reader& from,
+                                                   bracket_rule own_rule) {
+  auto result = std::make_shared<hyperband_settings>();
+  const auto& study = from.study();
+  const bool has_rule = from.declares(hyperband_rule);
+  if (has_rule && !study.objective.all().is_one()
+      && from.says(hyperband_rule, "sub-sampling"))
+    from.error(from.path_of(hyperband_rule),
+               "sub-sampling takes one metric, without constraints: use"
+               " halving");
+  from.read_rungs(*result);
+  from.read_sampling();
+  const auto round =
+    hyperband_brackets(result->first, result->max, result->eta);
+  result->brackets = from.whole(hyperband_count, 1, round.size(), round.size());
+  result->rule = own_rule;
+  if (has_rule && from.word(hyperband_rule) == "sub-sampling")
+    result->rule = bracket_rule::sub_sampling;
+  result->in_turn =
+    from.word(hyperband_order, from.sampler().learns ? "in-turn" : "together")
+    == "in-turn";
+  std::uint64_t round_trials = 0;
+  for (std::size_t i = 0; i < result->brackets; ++i)
+    round_trials += round[i].trials;
+  // A budget alone says how often the brackets are repeated.
+  const auto iterations = from.whole(hyperband_iterations, 1, max_trials,
+                                     study.budget.trials ? 0 : 1);
+  std::optional<std::uint64_t> own;
+  if (iterations > 0)
+    own = round_trials * iterations;
+  result->trials = from.count_trials(
+    own, {round_trials, "a round of the brackets", "the last ones stay empty"});
+  return result;
+}
+
+std::shared_ptr<algorithm_settings> read_halving(algorithm_reader& from) {
+  return read_hyperband(from, bracket_rule::halving);
+}
+
+std::shared_ptr<algorithm_settings> read_sub_sampling(algorithm_reader& from) {
+  return read_hyperband(from, bracket_rule::sub_sampling);
+}
+
+} // namespace
+
+first_comparison hyperband_settings::compares() const {
+  const auto bracket = hyperband_brackets(first, max, eta).front();
+  return bracket.rungs.size() > 1
+           ? first_comparison{bracket.rungs[0],
+                              std::min(bracket.trials, trials)}
+           : first_comparison{};
+}
+
+std::unique_ptr<algorithm>
+hyperband_settings::make(const study_spec& study, const trial_states* states,
+                         const trial_outcomes* outcomes) const {
+  auto round = hyperband_brackets(first, max, eta);
+  round.resize(brackets);
+  const auto better = study.objective.direction;
+  hyperband::make_rule make;
+  if (rule == bracket_rule::sub_sampling)
+    make = [better](std::uint64_t count, const std::vector<step_t>& steps,
+                    trial_no) {
+      return std::make_unique<sub_sampling>(count, steps, better);
+    };
+  else
+    make = [better, eta = eta, states,
+            outcomes](std::uint64_t count, const std::vector<step_t>& steps,
+                      trial_no begin) {
+      return std::make_unique<sha>(count, steps, eta, better, states, begin,
+                                   outcomes);
+    };
+  return std::make_unique<hyperband>(trials, std::move(round), in_turn,
+                                     std::move(make));
+}
+
+const algorithm_type hyperband_type{
+  .name = "hyperband",
+  .meaning = "several `sha`, from many short trials to few long ones",
+  .options = hyperband_options,
+  .read = read_halving};
+
+const algorithm_type bohb_type{.name = "bohb",
+                               .meaning = "`hyperband` with learned values",
+                               .options = learning_hyperband_options,
+                               .sampler = "tpe",
+                               .read = read_halving};
+
+const algorithm_type boss_type{
+  .name = "boss",
+  .meaning = "`bohb`, but a trial of a bracket continues as long as it is as"
+             " good as the leader was at its start",
+  .options = learning_hyperband_options,
+  .sampler = "tpe",
+  .for_several_goals = "bohb, asha or hyperband",
+  .read = read_sub_sampling};
 
 } // namespace hippo

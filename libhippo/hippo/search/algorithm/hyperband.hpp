@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/algorithm/algorithm_type.hpp"
 
 namespace hippo {
 
@@ -97,5 +97,25 @@ private:
   std::size_t turn_ = 0;      ///< the first bracket that has not ended
   std::size_t ended_ = 0;     ///< brackets
 };
+
+/// The rule by which trials continue within a bracket.
+enum class bracket_rule { halving, sub_sampling };
+
+/// The options of `hyperband`, `bohb` and `boss`.
+class hyperband_settings final : public rung_settings {
+public:
+  std::uint64_t brackets = 1; ///< of a round, from s_max down
+  bool in_turn = false;       ///< one bracket after the other
+  bracket_rule rule = bracket_rule::halving;
+
+  [[nodiscard]] first_comparison compares() const override;
+  [[nodiscard]] std::unique_ptr<algorithm>
+  make(const study_spec& study, const trial_states* states,
+       const trial_outcomes* outcomes) const override;
+};
+
+extern const algorithm_type hyperband_type;
+extern const algorithm_type bohb_type; ///< with a sampler that learns
+extern const algorithm_type boss_type; ///< and by sub-sampling
 
 } // namespace hippo

@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <memory>
+
+#include "hippo/search/algorithm/algorithm_reader.hpp"
+#include "hippo/search/algorithm/rungs.hpp"
 
 namespace hippo {
 
@@ -117,5 +121,60 @@ std::vector<action> median_stopping::fill() {
   }
   return actions;
 }
+
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option median_grace{.name = "grace",
+                              .low = 1,
+                              .high_text = "`max`",
+                              .fallback_text = "a tenth of `max`, rounded up",
+                              .meaning = "no trial is pruned before that step"};
+
+constexpr option median_min_others{
+  .name = "min_others",
+  .low = 1,
+  .high = max_trials,
+  .fallback = 3.0,
+  .meaning = "the number of other trials that must have reached the step"};
+
+constexpr option median_options[]{median_grace,      median_min_others,
+                                  max_option,        sampler_option,
+                                  concurrent_option, prefer_shared_option};
+
+std::shared_ptr<algorithm_settings> read_median(algorithm_reader& from) {
+  auto result = std::make_shared<median_settings>();
+  result->max = result->first = from.read_max();
+  from.read_lengths(*result);
+  result->concurrent = from.read_concurrent();
+  from.read_sampling();
+  result->grace =
+    from.whole(median_grace, 1, result->max, (result->max - 1) / 10 + 1);
+  result->min_others = from.whole(median_min_others);
+  result->trials = from.count_trials();
+  from.warn_of_blind_start(result->concurrent);
+  return result;
+}
+
+} // namespace
+
+std::unique_ptr<algorithm> median_settings::make(const study_spec& study,
+                                                 const trial_states*,
+                                                 const trial_outcomes*) const {
+  return std::make_unique<median_stopping>(
+    trials, max, grace, min_others, study.objective.direction, concurrent);
+}
+
+std::vector<step_t> median_settings::marks() const {
+  return rung_steps(grace, max, mark_eta);
+}
+
+const algorithm_type median_type{
+  .name = "median",
+  .meaning = "ends trials that are worse than the median of the others",
+  .options = median_options,
+  .for_several_goals = full_training_or_halving,
+  .read = read_median};
 
 } // namespace hippo

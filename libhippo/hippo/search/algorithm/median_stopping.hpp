@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/split_ranking.hpp"
 
@@ -91,5 +91,22 @@ private:
   step_t furthest_ = 0; ///< that any trial has measured at
   trial_no next_ = 0;   ///< the first that was not looked at for a start
 };
+
+/// The options of `median`.
+class median_settings final : public algorithm_settings {
+public:
+  step_t grace = 1;             ///< nothing is pruned before
+  std::uint64_t min_others = 3; ///< trials that the median is taken of
+
+  [[nodiscard]] bool stops_early() const override { return true; }
+  [[nodiscard]] std::unique_ptr<algorithm>
+  make(const study_spec& study, const trial_states* states,
+       const trial_outcomes* outcomes) const override;
+
+private:
+  [[nodiscard]] std::vector<step_t> marks() const override;
+};
+
+extern const algorithm_type median_type;
 
 } // namespace hippo

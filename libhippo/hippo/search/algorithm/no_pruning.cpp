@@ -1,6 +1,9 @@
 #include "hippo/search/algorithm/no_pruning.hpp"
 
 #include <algorithm>
+#include <memory>
+
+#include "hippo/search/algorithm/algorithm_reader.hpp"
 
 namespace hippo {
 
@@ -56,5 +59,72 @@ std::vector<action> no_pruning::fill() {
   }
   return actions;
 }
+
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option full_training_options[]{auto_concurrent_option,
+                                         prefer_shared_option};
+
+class no_pruning_settings final : public algorithm_settings {
+public:
+  [[nodiscard]] std::unique_ptr<algorithm>
+  make(const study_spec&, const trial_states* states,
+       const trial_outcomes*) const override {
+    return std::make_unique<no_pruning>(trials, lengths, concurrent, states);
+  }
+};
+
+std::shared_ptr<algorithm_settings> read_no_pruning(algorithm_reader& from) {
+  auto result = std::make_shared<no_pruning_settings>();
+  result->max = result->first = from.read_max();
+  from.read_lengths(*result);
+  if (from.declares(auto_concurrent_option))
+    result->concurrent = from.read_concurrent();
+  from.read_sampling();
+  result->trials = from.count_trials();
+  from.warn_of_blind_start(result->concurrent);
+  return result;
+}
+
+} // namespace
+
+const algorithm_type grid_type{
+  .name = "grid",
+  .meaning = "every combination once, in order, each to `steps.max`",
+  .sampler = "grid",
+  .takes_lengths = true,
+  .read = read_no_pruning};
+
+const algorithm_type random_type{
+  .name = "random",
+  .meaning = "combinations in random order, each to `steps.max`",
+  .sampler = "random",
+  .takes_lengths = true,
+  .read = read_no_pruning};
+
+const algorithm_type tpe_type{
+  .name = "tpe",
+  .meaning = "like `random`, with values learned from results",
+  .options = full_training_options,
+  .sampler = "tpe",
+  .takes_lengths = true,
+  .read = read_no_pruning};
+
+const algorithm_type gp_type{
+  .name = "gp",
+  .meaning = "like `tpe`, with a Gaussian process that understands schedules",
+  .options = full_training_options,
+  .sampler = "gp",
+  .takes_lengths = true,
+  .read = read_no_pruning};
+
+const algorithm_type nsga2_type{
+  .name = "nsga2",
+  .meaning = "like `random`, with new trials made from two good ones",
+  .options = full_training_options,
+  .sampler = "nsga2",
+  .read = read_no_pruning};
 
 } // namespace hippo

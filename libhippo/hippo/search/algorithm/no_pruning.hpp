@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/trial_states.hpp"
 
@@ -55,5 +55,12 @@ private:
   std::uint64_t ended_count_ = 0;
   trial_no next_ = 0; ///< the first that was not looked at for a start
 };
+
+/// Algorithms that differ in their samplers.
+extern const algorithm_type grid_type;
+extern const algorithm_type random_type;
+extern const algorithm_type tpe_type;
+extern const algorithm_type gp_type;
+extern const algorithm_type nsga2_type;
 
 } // namespace hippo

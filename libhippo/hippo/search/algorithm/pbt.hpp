@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/cohort.hpp"
 
 namespace hippo {
@@ -65,8 +65,23 @@ private:
   std::map<trial_no, step_t> failed_in_;
 };
 
-/// Returns `interval`, `2 * interval`, ... below `max`, then `max` itself.
-/// REQUIRES: `interval > 0`
-std::vector<step_t> interval_steps(step_t interval, step_t max);
+/// The options of `pbt`.
+class pbt_settings final : public algorithm_settings {
+public:
+  step_t interval = 1;        ///< steps between two rungs
+  std::uint64_t replaced = 0; ///< members at the end of a generation
+  /// The probability that a value is drawn anew.
+  double resample = resample_default;
+
+  [[nodiscard]] std::unique_ptr<algorithm>
+  make(const study_spec& study, const trial_states* states,
+       const trial_outcomes* outcomes) const override;
+  /// Makes the first trials as `sampling` does, and then perturbs values.
+  [[nodiscard]] std::unique_ptr<sampler>
+  make_sampler(const study_spec& study, const sampler_settings& sampling,
+               const sampler_context& context) const override;
+};
+
+extern const algorithm_type pbt_type;
 
 } // namespace hippo

@@ -1,7 +1,10 @@
 #include "hippo/search/algorithm/sha.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+
+#include "hippo/search/algorithm/algorithm_reader.hpp"
 
 namespace hippo {
 
@@ -107,5 +110,44 @@ expected_work sha::to_come() const {
   }
   return result;
 }
+
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option sha_options[]{eta_option, min_option, max_option,
+                               sampler_option, prefer_shared_option};
+
+class sha_settings final : public rung_settings {
+public:
+  [[nodiscard]] std::unique_ptr<algorithm>
+  make(const study_spec& study, const trial_states* states,
+       const trial_outcomes* outcomes) const override {
+    return std::make_unique<sha>(
+      trials, rungs(), eta, study.objective.direction, states, 0, outcomes);
+  }
+};
+
+std::shared_ptr<algorithm_settings> read_sha(algorithm_reader& from) {
+  auto result = std::make_shared<sha_settings>();
+  from.read_rungs(*result);
+  from.read_sampling();
+  result->trials = from.count_trials();
+  if (from.sampler().learns && !from.has_errors())
+    from.warn(from.path_of(sampler_option),
+              "sha starts all trials at once, before "
+                + std::string{from.sampler().name}
+                + " could learn: all will be random; use asha, hyperband or"
+                  " median with it");
+  return result;
+}
+
+} // namespace
+
+const algorithm_type sha_type{
+  .name = "sha",
+  .meaning = "the best 1/eta of each rung continue to the next",
+  .options = sha_options,
+  .read = read_sha};
 
 } // namespace hippo

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/cohort.hpp"
 #include "hippo/search/trial_outcomes.hpp"
 #include "hippo/search/trial_states.hpp"
@@ -62,5 +62,7 @@ private:
   trial_no first_;
   const trial_outcomes* outcomes_;
 };
+
+extern const algorithm_type sha_type;
 
 } // namespace hippo

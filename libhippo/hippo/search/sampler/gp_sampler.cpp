@@ -430,4 +430,66 @@ gp_sampler::best_of(std::vector<candidate> xs, const gp_posterior& posterior,
   return best;
 }
 
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option gp_startup{.name = "startup",
+                            .low = 1,
+                            .high = max_trials,
+                            .fallback = 10.0,
+                            .meaning =
+                              "trials with a result before the sampler learns"};
+
+constexpr option gp_own_options[]{gp_startup};
+
+std::string gp_space_refusal(const study_spec& study) {
+  const auto leaves = study.space.leaves();
+  if (leaves <= gp_leaves_max)
+    return {};
+  return "gp takes at most " + std::to_string(gp_leaves_max)
+         + " choices and ranges, and the space has " + std::to_string(leaves)
+         + ": use tpe";
+}
+
+std::string gp_goals_refusal(const study_spec& study) {
+  return study.objective.all().is_one()
+           ? std::string{}
+           : "gp takes one metric, without constraints: use tpe or nsga2";
+}
+
+} // namespace
+
+std::unique_ptr<sampler>
+gp_settings::make(const study_spec& study, const trial_course& course,
+                  const sampler_context& context) const {
+  gp_options options;
+  options.seed = study.seed;
+  options.startup = startup;
+  options.better = study.objective.direction;
+  options.marks = course.marks;
+  options.first = course.first;
+  options.trials = course.trials;
+  if (prefer_shared == sharing_preference::price)
+    options.price = course.stops_early ? step_price::full : step_price::falling;
+  return std::make_unique<gp_sampler>(study.space, context.defaults, options,
+                                      context.work);
+}
+
+const sampler_type gp_sampler_type{
+  .name = "gp",
+  .meaning = "values are learned from results by a Gaussian process over"
+             " schedules",
+  .learns = true,
+  .options = gp_own_options,
+  .has_price = true,
+  .is_slow = true,
+  .space_refusal = gp_space_refusal,
+  .goals_refusal = gp_goals_refusal,
+  .read = [](option_reader& from) -> std::shared_ptr<sampler_settings> {
+    auto result = std::make_shared<gp_settings>();
+    result->startup = from.whole(gp_startup);
+    return result;
+  }};
+
 } // namespace hippo

@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "hippo/search/sampler/learning_sampler.hpp"
+#include "hippo/search/sampler/sampler_type.hpp"
 #include "hippo/search/sampler/sequence_features.hpp"
 #include "hippo/search/surrogate/gaussian_process.hpp"
 
 namespace hippo {
+
+/// The most leaves of a space that `gp` takes.
+inline constexpr std::uint64_t gp_leaves_max = 200;
 
 /// What makes untrained steps count against a candidate of `gp_sampler`.
 enum class step_price {
@@ -154,5 +158,17 @@ private:
   std::size_t fitted_ = 0; ///< findings by which the kernel was fitted
   std::unordered_map<trial_no, std::vector<double>> known_features_;
 };
+
+/// The options of `gp`.
+class gp_settings final : public sampler_settings {
+public:
+  std::uint64_t startup = 10;
+
+  [[nodiscard]] std::unique_ptr<sampler>
+  make(const study_spec& study, const trial_course& course,
+       const sampler_context& context) const override;
+};
+
+extern const sampler_type gp_sampler_type;
 
 } // namespace hippo

@@ -12,6 +12,7 @@
 #include "hippo/search/sampler/sampler.hpp"
 #include "hippo/search/sampler/static_order.hpp"
 #include "hippo/search/surrogate/counter_rng.hpp"
+#include "hippo/search/untrained_work.hpp"
 
 namespace hippo {
 

@@ -147,4 +147,51 @@ nsga2_sampler::offspring(trial_no trial, std::uint64_t attempt,
   });
 }
 
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option nsga2_population{
+  .name = "population",
+  .low = 2,
+  .high = 10'000,
+  .fallback = 20.0,
+  .meaning = "the number of possible parents, and of results at one step"
+             " before the first children"};
+
+constexpr option nsga2_options[]{nsga2_population};
+
+std::string nsga2_goals_refusal(const study_spec& study) {
+  return study.objective.all().is_one()
+           ? "nsga2 is for several metrics, or constraints: use tpe or gp for"
+             " one metric"
+           : std::string{};
+}
+
+} // namespace
+
+std::unique_ptr<sampler>
+nsga2_settings::make(const study_spec& study, const trial_course& course,
+                     const sampler_context& context) const {
+  return std::make_unique<nsga2_sampler>(study.space, study.seed, population,
+                                         course.first, context.work,
+                                         *context.outcomes);
+}
+
+const sampler_type nsga2_sampler_type{
+  .name = "nsga2",
+  .meaning = "values are made from those of two good trials, for several"
+             " metrics or constraints",
+  .learns = true,
+  .options = nsga2_options,
+  .is_slow = true,
+  .lengths_refusal = "nsga2 takes trials of one length: use tpe, gp or random,"
+                     " or give steps.max one number",
+  .goals_refusal = nsga2_goals_refusal,
+  .read = [](option_reader& from) -> std::shared_ptr<sampler_settings> {
+    auto result = std::make_shared<nsga2_settings>();
+    result->population = from.whole(nsga2_population);
+    return result;
+  }};
+
 } // namespace hippo

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hippo/search/sampler/learning_sampler.hpp"
+#include "hippo/search/sampler/sampler_type.hpp"
 #include "hippo/search/trial_outcomes.hpp"
 
 namespace hippo {
@@ -51,5 +52,18 @@ private:
   std::map<step_t, std::set<trial_no>> boards_; ///< who has a result where
   step_t model_step_ = 0; ///< of the parents; 0: none yet
 };
+
+/// The options of `nsga2`.
+class nsga2_settings final : public sampler_settings {
+public:
+  std::uint64_t population = 20; ///< the best so far
+
+  /// REQUIRES: there are outcomes
+  [[nodiscard]] std::unique_ptr<sampler>
+  make(const study_spec& study, const trial_course& course,
+       const sampler_context& context) const override;
+};
+
+extern const sampler_type nsga2_sampler_type;
 
 } // namespace hippo

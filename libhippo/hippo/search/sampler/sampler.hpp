@@ -1,12 +1,13 @@
 #pragma once
 
-#include <map>
-#include <memory>
+#include <cassert>
 #include <optional>
-#include <string>
 
 #include "hippo/base/choice.hpp"
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/base/ids.hpp"
+#include "hippo/base/types.hpp"
+#include "hippo/search/action.hpp"
+#include "hippo/space/study.hpp"
 
 namespace hippo {
 
@@ -50,7 +51,10 @@ public:
   /// Decides the values of trial `x.trial`, made of those of others.
   /// REQUIRES: the study's algorithm crosses, and `x.target` and `x.parents`
   /// have been decided.
-  virtual trial_parameters cross(const hippo::cross& x);
+  virtual trial_parameters cross(const hippo::cross& /*x*/) {
+    assert(false && "no algorithm with this sampler crosses");
+    return {};
+  }
 
   /// Trial `trial` measured `value` at state `at`.
   virtual void on_result(trial_no /*trial*/, step_t /*at*/, double /*value*/) {
@@ -62,15 +66,5 @@ public:
   /// Trial `trial`, which has failed, is tried again.
   virtual void on_retry(trial_no /*trial*/) {}
 };
-
-/// Makes the sampler that a study names. The study has been checked by
-/// `check_algorithm`.
-/// @param work may be null; otherwise it outlives the sampler
-/// @param defaults what hyper-parameters are that a combination leaves out
-/// @param outcomes as of `make_algorithm`
-std::unique_ptr<sampler>
-make_sampler(const study_spec& study, const untrained_work* work = nullptr,
-             const std::map<std::string, sequence>& defaults = {},
-             const trial_outcomes* outcomes = nullptr);
 
 } // namespace hippo

@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <optional>
 
-#include "hippo/search/algorithm/algorithm.hpp"
+#include "hippo/base/ids.hpp"
+#include "hippo/base/types.hpp"
 #include "hippo/search/sampler/permutation.hpp"
 #include "hippo/space/study.hpp"
 

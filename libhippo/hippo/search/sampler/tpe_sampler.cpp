@@ -169,4 +169,49 @@ void tpe_sampler::split_model(std::vector<const combination*>& good,
       rest.push_back(taken(known[i]));
 }
 
+// -- options ------------------------------------------------------------------
+
+namespace {
+
+constexpr option tpe_startup{.name = "startup",
+                             .low = 1,
+                             .high = max_trials,
+                             .fallback = 10.0,
+                             .meaning =
+                               "results at one step before the sampler learns"};
+
+constexpr option tpe_candidates{
+  .name = "candidates",
+  .low = 1,
+  .high = 10'000,
+  .fallback = 24.0,
+  .meaning = "combinations drawn for each trial, of which the best is taken;"
+             " candidates times the choices and ranges of the space are at"
+             " most 100,000"};
+
+constexpr option tpe_options[]{tpe_startup, tpe_candidates};
+
+} // namespace
+
+std::unique_ptr<sampler>
+tpe_settings::make(const study_spec& study, const trial_course& course,
+                   const sampler_context& context) const {
+  return std::make_unique<tpe_sampler>(study.space, study.seed, startup, drawn,
+                                       study.objective.direction, course.first,
+                                       context.work, context.outcomes);
+}
+
+const sampler_type tpe_sampler_type{
+  .name = "tpe",
+  .meaning = "values are learned from results by the tree-structured Parzen"
+             " estimator",
+  .learns = true,
+  .options = tpe_options,
+  .read = [](option_reader& from) -> std::shared_ptr<sampler_settings> {
+    auto result = std::make_shared<tpe_settings>();
+    result->startup = from.whole(tpe_startup);
+    result->drawn = from.whole(tpe_candidates);
+    return result;
+  }};
+
 } // namespace hippo

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hippo/search/sampler/learning_sampler.hpp"
+#include "hippo/search/sampler/sampler_type.hpp"
 #include "hippo/search/split_ranking.hpp"
 #include "hippo/search/surrogate/parzen_estimator.hpp"
 #include "hippo/search/trial_outcomes.hpp"
@@ -105,5 +106,19 @@ private:
   step_t model_step_ = 0; ///< of the model; 0: none yet
   std::vector<trial_no> failed_;
 };
+
+/// The options of `tpe`.
+class tpe_settings final : public sampler_settings {
+public:
+  std::uint64_t startup = 10;
+  std::uint64_t drawn = 24; ///< candidates
+
+  [[nodiscard]] std::uint64_t candidates() const override { return drawn; }
+  [[nodiscard]] std::unique_ptr<sampler>
+  make(const study_spec& study, const trial_course& course,
+       const sampler_context& context) const override;
+};
+
+extern const sampler_type tpe_sampler_type;
 
 } // namespace hippo

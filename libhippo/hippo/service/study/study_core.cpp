@@ -48,10 +48,9 @@ bool is_of_merger(const study_input& x) {
 
 study_core::study_core(study_options options, moment now)
   : options_(std::move(options)),
-    tuner_(std::make_unique<tuner>(options_.spec,
+    tuner_(std::make_unique<tuner>(options_.spec, options_.search,
                                    defaults_of(options_.workload))),
-    trials_(options_.spec.objective),
-    last_rung_(tuner_->when().rungs.back()),
+    trials_(options_.spec.objective), last_rung_(tuner_->when().rungs.back()),
     // Who drives a study looks at each failure anyway.
     only_failed_(options_.spec.on_error != failure_policy::go_on
                  && options_.spec.algorithm.name != "client"),

@@ -26,6 +26,7 @@ namespace hippo {
 /// What a study runs with.
 struct study_options {
   study_spec spec;
+  search_settings search; ///< read of it
   workload_descriptor workload;
   /// Where it stands in the store; running from its begin if it is new.
   stored_study stored;
@@ -186,6 +187,9 @@ public:
   [[nodiscard]] study_record record() const;
   [[nodiscard]] const stored_study& stored() const { return options_.stored; }
   [[nodiscard]] const study_spec& spec() const { return options_.spec; }
+  [[nodiscard]] const search_settings& search() const {
+    return options_.search;
+  }
   [[nodiscard]] const study_trials& trials() const { return trials_; }
 
   /// Asserts what is said above. Does nothing in release builds.

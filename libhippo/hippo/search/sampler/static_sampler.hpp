@@ -1,0 +1,29 @@
+#pragma once
+
+#include "hippo/search/sampler/sampler.hpp"
+#include "hippo/search/sampler/sampler_type.hpp"
+#include "hippo/search/sampler/static_order.hpp"
+
+namespace hippo {
+
+/// The samplers `random` and `grid`: values follow from a trial's number.
+class static_sampler final : public sampler {
+public:
+  /// @param shuffled else it counts through; REQUIRES a finite space then
+  static_sampler(const study_spec& study, bool shuffled);
+
+  [[nodiscard]] bool is_static() const override { return true; }
+  trial_parameters draw(trial_no trial) override;
+  [[nodiscard]] std::optional<trial_parameters>
+  recall(trial_no trial) const override;
+  trial_parameters branch(const fork& x) override;
+
+private:
+  search_space space_;
+  static_order order_;
+};
+
+extern const sampler_type random_sampler_type;
+extern const sampler_type grid_sampler_type;
+
+} // namespace hippo
