@@ -31,9 +31,11 @@ struct pool_state {
   };
 
   std::optional<pool_core> core; ///< set when the actor starts
+  trainer_actor joining;         ///< the one that is being admitted
+  welcome answer;                ///< for that one
   std::map<trainer_id, trainer_actor> trainers; ///< connected, by number
-  std::map<std::uint64_t, merger_actor> mergers;   ///< by the core's numbers
-  std::uint64_t last_merger = 0;                   ///< number
+  std::map<merger_number, merger_actor> mergers; ///< by the core's numbers
+  merger_number last_merger = 0;
   /// For mergers that are not there, by the trainer that has sent them. They
   /// go with it.
   std::map<trainer_id, waiting_reports> reports;
