@@ -39,7 +39,9 @@ using study_self = study_actor::stateful_pointer<study_state>;
 
 /// Something that a study's decisions are told, or asked for.
 struct study_step {
-  std::function<study_core::effects(study_core&, moment)> run;
+  std::optional<any_study_event> event{}; ///< nothing: they are only looked at
+  /// Called after the event, where the study decides; may be null.
+  std::function<void(const study_core&)> look{};
   /// Called by the actor once the effects are on their way; may be null.
   std::function<void(study_self)> then{};
 };
@@ -69,6 +71,9 @@ struct study_mind {
 
   /// Goes on until it is done or its turn is over. Throws nothing.
   void work(const job_turn& turn) noexcept;
+
+  /// Tells the core of a step, or has it looked at.
+  study_core::effects take(study_step& x, moment at);
 
 private:
   bool catch_up(const job_turn& turn);
