@@ -94,7 +94,7 @@ private:
 void dispatch(pool_self self, any_pool_event event) {
   auto& st = self->state;
   const auto effects =
-    st.core->apply(std::move(event), self->clock().now());
+    st.trace.apply(*st.core, std::move(event), self->clock().now());
   for (const auto& x : effects)
     std::visit(effect_sender{self}, x);
 }
@@ -198,6 +198,8 @@ void note_down(pool_self self, const caf::down_msg& msg) {
 
 pool_actor::behavior_type pool(pool_self self, pool_options options) {
   const auto begun = self->clock().now();
+  self->state.trace = core_trace{options.trace, "pool"};
+  self->state.trace.begin(options, begun);
   self->state.core.emplace(options, begun);
   self->set_down_handler(
     [self](const caf::down_msg& msg) { note_down(self, msg); });

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hippo/service/pool/pool_core.hpp"
+#include "hippo/service/trace/core_trace.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -31,6 +32,7 @@ struct pool_state {
   };
 
   std::optional<pool_core> core; ///< set when the actor starts
+  core_trace trace;              ///< of the core
   trainer_actor joining;         ///< the one that is being admitted
   welcome answer;                ///< for that one
   std::map<trainer_id, trainer_actor> trainers; ///< connected, by number

@@ -285,7 +285,7 @@ void study_mind::work(const job_turn& turn) noexcept {
 study_core::effects study_mind::take(study_step& x, moment at) {
   study_core::effects result;
   if (x.event)
-    result = core->apply(std::move(*x.event), at);
+    result = trace.apply(*core, std::move(*x.event), at);
   if (x.look)
     x.look(*core);
   return result;
@@ -298,6 +298,7 @@ bool study_mind::catch_up(const job_turn& turn) {
   if (!core) {
     if (!read_history(turn))
       return false;
+    trace.begin(setup.options, begun);
     core = std::make_unique<study_core>(std::move(setup.options), begun);
     if (turn.is_over())
       return false;
@@ -352,6 +353,8 @@ study_actor::behavior_type study(study_self self, study_setup setup,
   state.told = first_status(setup.options);
   state.mind = std::make_shared<study_mind>();
   state.mind->begun = now(self);
+  state.mind->trace = core_trace{std::move(setup.trace),
+                                 "study " + to_string(setup.options.stored.id)};
   state.mind->setup = std::move(setup);
   return watched<study_actor::behavior_type>(
     "study",

@@ -12,6 +12,7 @@
 
 #include "hippo/search/think/thinking.hpp"
 #include "hippo/service/study/study_core.hpp"
+#include "hippo/service/trace/core_trace.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -32,6 +33,8 @@ struct study_setup {
   /// Where an event makes it draw no more values, it decides at once: to change
   /// threads would take longer.
   std::uint64_t draws_at_once_max = 0;
+  /// Where the events are written; null: nowhere.
+  std::shared_ptr<trace_log> trace{};
 };
 
 struct study_state;
@@ -52,6 +55,7 @@ struct study_mind {
   study_setup setup; ///< until there is a core
   moment begun;
   std::unique_ptr<study_core> core;
+  core_trace trace; ///< of the core
   bool has_caught_up = false;
   bool is_quick = false; ///< whether it decides at once
   study_registration registration; ///< once it has

@@ -12,6 +12,8 @@
 
 namespace hippo {
 
+class trace_log;
+
 /// The most trainers that are gone and remembered, the last ones.
 inline constexpr std::size_t gone_trainers_max = 1000;
 
@@ -36,6 +38,8 @@ struct pool_options {
   /// Books reports that trainers send again for mergers that are not there yet.
   /// Not null.
   std::shared_ptr<byte_ledger> held = std::make_shared<byte_ledger>();
+  /// Where the events are written; null: nowhere. It is no matter of the core.
+  std::shared_ptr<trace_log> trace{};
 };
 
 } // namespace hippo
