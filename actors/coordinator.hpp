@@ -20,6 +20,8 @@
 
 namespace hippo {
 
+class trace_log;
+
 /// How a service runs its studies.
 struct coordinator_options {
   std::vector<workload_descriptor> workloads; ///< that studies may name
@@ -54,6 +56,8 @@ struct coordinator_options {
   /// Whether every study of before that has not ended is submitted again, or
   /// said to have failed.
   bool restores = false;
+  /// Where studies and mergers write their events; null: nowhere.
+  std::shared_ptr<trace_log> trace{};
   /// A merger without studies is kept for so long.
   std::chrono::seconds idle_merger_max{600};
 };

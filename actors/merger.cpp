@@ -158,7 +158,7 @@ void dispatch(merger_self self, any_merge_event event) {
     cold->let_go();
     st.cold_since = now;
   }
-  auto effects = st.core->apply(std::move(event), now);
+  auto effects = st.trace.apply(*st.core, std::move(event), now);
   effect_performer performer{self};
   for (auto& x : effects)
     std::visit(performer, x);
@@ -258,8 +258,10 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
   const workload_need need{key_of(options.workload), options.workload.name,
                            options.workload_version,
                            numerics_of(options.workload)};
-  state.core
-    = std::make_unique<merge_core>(std::move(options), self->clock().now());
+  const auto now = self->clock().now();
+  state.trace = core_trace{options.trace, "merger " + need.key};
+  state.trace.begin(options, now);
+  state.core = std::make_unique<merge_core>(std::move(options), now);
   self->send(state.pool, introduce_atom::value,
              caf::actor_cast<merger_actor>(self), need);
   return watched<merger_actor::behavior_type>("merger", {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hippo/service/merge/merge_core.hpp"
+#include "hippo/service/trace/core_trace.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -17,6 +18,7 @@ struct merger_state {
   static inline const char* name = "hippo.merger";
 
   std::unique_ptr<merge_core> core;
+  core_trace trace; ///< of the core
   pool_actor pool;
   journal_actor journal;
   by_id<study_no, trial_owner_actor> studies;

@@ -18,55 +18,62 @@ using pool_self = pool_actor::stateful_pointer<pool_state>;
 struct effect_sender {
   pool_self self;
 
-  void operator()(const pool_core::grant& x) const {
-    self->send(merger(x.merger), grant_atom::value, trainer(x.trainer),
-               trainer_grant{x.trainer, x.kind, x.seconds_between_interruptions,
-                             x.price, x.name, x.at_once, x.code_at_once});
+  void operator()(const pool_effect::answer_hello& x) const {
+    auto& st = self->state;
+    if (!x.what.refusal)
+      st.trainers.emplace(x.what.trainer, std::move(st.joining));
+    st.answer = x.what;
   }
 
-  void operator()(const pool_core::ask_to_yield& x) const {
-    self->send(merger(x.merger), yield_atom::value, x.trainer);
-  }
-
-  void operator()(const pool_core::notify_lost& x) const {
-    self->send(merger(x.merger), lost_atom::value, x.trainer, x.why);
-  }
-
-  void operator()(const pool_core::notify_back& x) const {
-    self->send(merger(x.merger), back_atom::value, x.name);
-  }
-
-  void operator()(const pool_core::tell_able& x) const {
-    self->send(merger(x.merger), able_atom::value, x.trainers);
-  }
-
-  void operator()(const pool_core::forward_heartbeat& x) const {
-    self->send(merger(x.merger), heartbeat_atom::value,
-               x.what.trainer, x.what.lease, x.what.at);
-  }
-
-  void operator()(const pool_core::dismiss& x) const {
+  void operator()(const pool_effect::dismiss& x) const {
     self->send(trainer(x.trainer), lost_atom::value);
   }
 
-  void operator()(const pool_core::watch& x) const {
+  void operator()(const pool_effect::watch& x) const {
     self->monitor(trainer(x.trainer));
   }
 
-  void operator()(const pool_core::unwatch& x) const {
+  void operator()(const pool_effect::unwatch& x) const {
     self->demonitor(trainer(x.trainer).address());
     self->state.trainers.erase(x.trainer);
     self->state.reports.erase(x.trainer);
   }
 
-  void operator()(const pool_core::review_after& x) const {
+  void operator()(const pool_effect::grant& x) const {
+    self->send(merger(x.merger), grant_atom::value, trainer(x.trainer),
+               trainer_grant{x.trainer, x.kind, x.seconds_between_interruptions,
+                             x.price, x.name, x.at_once, x.code_at_once});
+  }
+
+  void operator()(const pool_effect::ask_to_yield& x) const {
+    self->send(merger(x.merger), yield_atom::value, x.trainer);
+  }
+
+  void operator()(const pool_effect::notify_lost& x) const {
+    self->send(merger(x.merger), lost_atom::value, x.trainer, x.why);
+  }
+
+  void operator()(const pool_effect::notify_back& x) const {
+    self->send(merger(x.merger), back_atom::value, x.name);
+  }
+
+  void operator()(const pool_effect::tell_able& x) const {
+    self->send(merger(x.merger), able_atom::value, x.trainers);
+  }
+
+  void operator()(const pool_effect::forward_heartbeat& x) const {
+    self->send(merger(x.merger), heartbeat_atom::value,
+               x.what.trainer, x.what.lease, x.what.at);
+  }
+
+  void operator()(const pool_effect::review_after& x) const {
     if (x.ends_cool_down)
       self->delayed_send(self, x.span, cooldown_atom::value);
     else
       self->delayed_send(self, x.span, yield_atom::value);
   }
 
-  void operator()(const pool_core::log_line& x) const {
+  void operator()(const pool_effect::log_line& x) const {
     if (x.is_warning)
       spdlog::warn("pool: {}", x.text);
     else
@@ -74,8 +81,8 @@ struct effect_sender {
   }
 
 private:
-  [[nodiscard]] const merger_actor& merger(std::uint64_t id) const {
-    return self->state.mergers.at(id);
+  [[nodiscard]] const merger_actor& merger(merger_number number) const {
+    return self->state.mergers.at(number);
   }
 
   [[nodiscard]] const trainer_actor& trainer(trainer_id number) const {
@@ -83,13 +90,17 @@ private:
   }
 };
 
-void apply_effects(pool_self self, const pool_core::effects& xs) {
-  for (const auto& x : xs)
+/// Tells the core what has happened, and does what it has decided.
+void dispatch(pool_self self, any_pool_event event) {
+  auto& st = self->state;
+  const auto effects =
+    st.trace.apply(*st.core, std::move(event), self->clock().now());
+  for (const auto& x : effects)
     std::visit(effect_sender{self}, x);
 }
 
 /// The core's number of a merger, a new one if it is not known yet.
-std::uint64_t id_of(pool_state& st, const merger_actor& x) {
+merger_number id_of(pool_state& st, const merger_actor& x) {
   for (const auto& [id, known] : st.mergers)
     if (known == x)
       return id;
@@ -155,129 +166,118 @@ void take_resent(pool_self self, const resent_wire& msg,
                  to_string(*number), booked.failure().message);
 }
 
-welcome admit(pool_self self, const hello& x, const trainer_actor& handle) {
+welcome admit(pool_self self, hello&& x, const trainer_actor& handle) {
   auto& st = self->state;
-  pool_core::effects effects;
-  auto result = st.core->admit(x, registered_as(st, handle), self->clock().now(),
-                               effects);
-  if (!result.refusal)
-    st.trainers.emplace(result.trainer, handle);
-  apply_effects(self, effects);
-  return result;
+  st.joining = handle;
+  dispatch(self,
+           pool_event::registered{std::move(x), registered_as(st, handle)});
+  st.joining = trainer_actor{};
+  return std::exchange(st.answer, {});
 }
 
 /// A merger or a trainer has ended.
 void note_down(pool_self self, const caf::down_msg& msg) {
   auto& st = self->state;
-  const auto now = self->clock().now();
   const auto is_source
     = [&](const auto& kvp) { return kvp.second.address() == msg.source; };
   if (const auto i
       = std::find_if(st.mergers.begin(), st.mergers.end(), is_source);
       i != st.mergers.end()) {
-    apply_effects(self, st.core->forget_merger(i->first, now));
+    dispatch(self, pool_event::merger_ended{i->first});
     st.mergers.erase(i);
     return;
   }
   if (const auto i
       = std::find_if(st.trainers.begin(), st.trainers.end(), is_source);
       i != st.trainers.end())
-    apply_effects(self,
-                  st.core->disconnect(i->first, !msg.reason,
-                                      self->system().render(msg.reason), now));
+    dispatch(self, pool_event::disconnected{i->first, !msg.reason,
+                                            self->system().render(msg.reason)});
 }
 
 } // namespace
 
 pool_actor::behavior_type pool(pool_self self, pool_options options) {
-  self->state.core.emplace(options, self->clock().now());
+  const auto begun = self->clock().now();
+  self->state.trace = core_trace{options.trace, "pool"};
+  self->state.trace.begin(options, begun);
+  self->state.core.emplace(options, begun);
   self->set_down_handler(
     [self](const caf::down_msg& msg) { note_down(self, msg); });
   self->delayed_send(self, options.heartbeat_interval, tick_atom::value);
-  return watched<pool_actor::behavior_type>("pool", {
-    [self](register_atom, const hello_wire& msg,
-           const trainer_actor& handle) -> caf::result<welcome_wire> {
-      auto x = decode(msg);
-      if (!x)
-        return caf::make_error(x.failure().code);
-      return encode(admit(self, *x, handle));
-    },
-    [self](heartbeat_atom, const heartbeat_wire& msg) {
-      if (auto x = decode(msg))
-        apply_effects(self,
-                      self->state.core->note_heartbeat(*x, self->clock().now()));
-    },
-    [self](resent_atom, const resent_wire& msg, const trainer_actor& from) {
-      take_resent(self, msg, from);
-    },
-    [self](leave_atom, const goodbye_wire& msg) {
-      if (auto x = decode(msg))
-        apply_effects(self,
-                      self->state.core->leave(x->trainer, self->clock().now()));
-    },
-    [self](introduce_atom, const merger_actor& who, const workload_need& need) {
-      auto& st = self->state;
-      self->monitor(who);
-      st.core->introduce(id_of(st, who), need);
-      forward_reports(self, need.key, who);
-    },
-    [self](demand_atom, const merger_actor& who, double weight,
-           std::uint64_t wanted, const device_names& kinds,
-           const placement_facts& facts) {
-      auto& st = self->state;
-      apply_effects(self, st.core->demand(id_of(st, who), weight, wanted,
-                                          kinds, self->clock().now(), facts));
-    },
-    [self](release_atom, trainer_id number) {
-      apply_effects(self,
-                    self->state.core->release(number, self->clock().now()));
-    },
-    [self](cooldown_atom, trainer_id number, std::uint64_t ms,
-           const std::string& unable) {
-      apply_effects(self, self->state.core->cool_down(
-                    number, std::chrono::milliseconds(ms), unable,
-                    self->clock().now()));
-    },
-    [self](blame_atom, trainer_id number, const std::string& why) {
-      apply_effects(self,
-                    self->state.core->blame(number, why, self->clock().now()));
-    },
-    [self](failed_atom, trainer_id number, const std::string& why) {
-      self->state.core->note_failure(number, why);
-    },
-    [self](cooldown_atom) {
-      apply_effects(self, self->state.core->review(true, self->clock().now()));
-    },
-    [self](stalled_atom, trainer_id number, const std::string& why) {
-      apply_effects(self,
-                    self->state.core->stall(number, why, self->clock().now()));
-    },
-    [self](alive_atom, trainer_id number) {
-      apply_effects(self,
-                    self->state.core->note_alive(number, self->clock().now()));
-    },
-    [self](tick_atom) {
-      auto& core = *self->state.core;
-      apply_effects(self, core.tick(self->clock().now()));
-      self->delayed_send(self, core.options().heartbeat_interval, tick_atom::value);
-    },
-    [self](yield_atom) {
-      apply_effects(self, self->state.core->review(false, self->clock().now()));
-    },
-    [self](status_atom) {
-      const auto& core = *self->state.core;
-      pool_status result;
-      const auto now = self->clock().now();
-      result.trainers = core.trainers(now);
-      if (core.options().machines)
-        result.costs = core.costs(now);
-      result.idle = core.idle();
-      result.waiting_leases = core.waiting_leases();
-      for (auto& x : core.stuck())
-        result.stuck.push_back({std::move(x.key), std::move(x.why)});
-      return result;
-    },
-  });
+  return watched<pool_actor::behavior_type>(
+    "pool",
+    {
+      [self](register_atom, const hello_wire& msg,
+             const trainer_actor& handle) -> caf::result<welcome_wire> {
+        auto x = decode(msg);
+        if (!x)
+          return caf::make_error(x.failure().code);
+        return encode(admit(self, std::move(*x), handle));
+      },
+      [self](heartbeat_atom, const heartbeat_wire& msg) {
+        if (auto x = decode(msg))
+          dispatch(self, pool_event::heard{*x});
+      },
+      [self](resent_atom, const resent_wire& msg, const trainer_actor& from) {
+        take_resent(self, msg, from);
+      },
+      [self](leave_atom, const goodbye_wire& msg) {
+        if (auto x = decode(msg))
+          dispatch(self, pool_event::leaving{x->trainer});
+      },
+      [self](introduce_atom, const merger_actor& who,
+             const workload_need& need) {
+        self->monitor(who);
+        dispatch(self, pool_event::introduced{id_of(self->state, who), need});
+        forward_reports(self, need.key, who);
+      },
+      [self](demand_atom, const merger_actor& who, double weight,
+             std::uint64_t wanted, const device_names& kinds,
+             const placement_facts& facts) {
+        dispatch(self, pool_event::demanded{id_of(self->state, who), weight,
+                                            wanted, kinds, facts});
+      },
+      [self](release_atom, trainer_id trainer) {
+        dispatch(self, pool_event::released{trainer});
+      },
+      [self](cooldown_atom, trainer_id trainer, std::uint64_t ms,
+             const std::string& unable) {
+        dispatch(self, pool_event::cooled_down{
+                         trainer, std::chrono::milliseconds(ms), unable});
+      },
+      [self](blame_atom, trainer_id trainer, const std::string& why) {
+        dispatch(self, pool_event::blamed{trainer, why});
+      },
+      [self](failed_atom, trainer_id trainer, const std::string& why) {
+        dispatch(self, pool_event::lease_failed{trainer, why});
+      },
+      [self](cooldown_atom) { dispatch(self, pool_event::review_due{true}); },
+      [self](stalled_atom, trainer_id trainer, const std::string& why) {
+        dispatch(self, pool_event::stalled{trainer, why});
+      },
+      [self](alive_atom, trainer_id trainer) {
+        dispatch(self, pool_event::alive{trainer});
+      },
+      [self](tick_atom) {
+        dispatch(self, pool_event::ticked{});
+        self->delayed_send(self, self->state.core->options().heartbeat_interval,
+                           tick_atom::value);
+      },
+      [self](yield_atom) { dispatch(self, pool_event::review_due{false}); },
+      [self](status_atom) {
+        const auto& core = *self->state.core;
+        pool_status result;
+        const auto now = self->clock().now();
+        result.trainers = core.trainers(now);
+        if (core.options().machines)
+          result.costs = core.costs(now);
+        result.idle = core.idle();
+        result.waiting_leases = core.waiting_leases();
+        for (auto& x : core.stuck())
+          result.stuck.push_back({std::move(x.key), std::move(x.why)});
+        return result;
+      },
+    });
 }
 
 } // namespace hippo

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "hippo/service/pool/pool_core.hpp"
+#include "hippo/service/trace/core_trace.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -31,9 +32,12 @@ struct pool_state {
   };
 
   std::optional<pool_core> core; ///< set when the actor starts
+  core_trace trace;              ///< of the core
+  trainer_actor joining;         ///< the one that is being admitted
+  welcome answer;                ///< for that one
   std::map<trainer_id, trainer_actor> trainers; ///< connected, by number
-  std::map<std::uint64_t, merger_actor> mergers;   ///< by the core's numbers
-  std::uint64_t last_merger = 0;                   ///< number
+  std::map<merger_number, merger_actor> mergers; ///< by the core's numbers
+  merger_number last_merger = 0;
   /// For mergers that are not there, by the trainer that has sent them. They
   /// go with it.
   std::map<trainer_id, waiting_reports> reports;

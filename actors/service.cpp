@@ -21,6 +21,7 @@ expected<service_actors> spawn_service(caf::actor_system& system,
     coordinating.known = std::move(*known);
     coordinating.checkpoints = options.store->checkpoints();
   }
+  coordinating.trace = options.pool.trace = options.trace;
   if (!coordinating.where)
     coordinating.where = std::make_shared<thinking_at_once>();
   const auto spawn = [&](auto actor, auto&&... xs) {

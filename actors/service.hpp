@@ -26,6 +26,8 @@ struct service_options {
   std::chrono::milliseconds store_retry{0};
   /// Deletes checkpoints that lie in an object store; see `journal`.
   file_remover remove_elsewhere;
+  /// Where the cores of its actors write their events; null: nowhere.
+  std::shared_ptr<trace_log> trace{};
   /// Whether actors that wait for the disk have threads of their own.
   bool detached = true;
 };

@@ -150,7 +150,7 @@ void think(study_self self, study_step x, std::size_t items = 1) {
   auto& st = self->state;
   if (st.number && !st.is_thinking && st.inbox.empty()
       && st.mind->is_quick && items <= quick_items_max) {
-    perform(self, x.run(*st.mind->core, now(self)));
+    perform(self, st.mind->take(x, now(self)));
     if (x.then)
       x.then(self);
     return;
@@ -170,8 +170,7 @@ void register_study(study_self self) {
         auto& st = self->state;
         st.number = number;
         st.inbox.push_front(
-          {[](study_core& core, moment at) { return core.registered(at); },
-           [number](study_self me) {
+          {study_core_event::registered{}, {}, [number](study_self me) {
              if (auto promise = std::exchange(me->state.starting, {}))
                promise->deliver(number);
            }});
@@ -226,8 +225,8 @@ void answer_retire(study_self self, caf::typed_response_promise<bool> promise) {
   const bool goes = has_ended(st.mind->core->stored().state)
               && st.unstored_ends == 0;
   if (goes && !st.inbox.empty()) {
-    think(self, {[](study_core&, moment) { return study_core::effects{}; },
-                 [promise](study_self me) { answer_retire(me, promise); }});
+    think(self,
+          {{}, {}, [promise](study_self me) { answer_retire(me, promise); }});
     return;
   }
   if (goes)
@@ -268,7 +267,7 @@ void study_mind::work(const job_turn& turn) noexcept {
     while (!steps.empty()) {
       auto step = std::move(steps.front());
       steps.pop_front();
-      auto more = step.run(*core, now);
+      auto more = take(step, now);
       effects.insert(effects.end(), std::make_move_iterator(more.begin()),
                      std::make_move_iterator(more.end()));
       if (step.then)
@@ -283,6 +282,15 @@ void study_mind::work(const job_turn& turn) noexcept {
   }
 }
 
+study_core::effects study_mind::take(study_step& x, moment at) {
+  study_core::effects result;
+  if (x.event)
+    result = trace.apply(*core, std::move(*x.event), at);
+  if (x.look)
+    x.look(*core);
+  return result;
+}
+
 /// @returns whether it stands where it stood
 bool study_mind::catch_up(const job_turn& turn) {
   if (has_caught_up)
@@ -290,6 +298,7 @@ bool study_mind::catch_up(const job_turn& turn) {
   if (!core) {
     if (!read_history(turn))
       return false;
+    trace.begin(setup.options, begun);
     core = std::make_unique<study_core>(std::move(setup.options), begun);
     if (turn.is_over())
       return false;
@@ -345,91 +354,74 @@ study_actor::behavior_type study(study_self self, study_setup setup,
   state.told = first_status(setup.options);
   state.mind = std::make_shared<study_mind>();
   state.mind->begun = now(self);
+  state.mind->trace = core_trace{std::move(setup.trace),
+                                 "study " + to_string(setup.options.stored.id)};
   state.mind->setup = std::move(setup);
-  return watched<study_actor::behavior_type>("study", {
-    [self](outcome_atom, study_news& news) {
-      const auto items = news.size();
-      think(self,
-            {[news = std::move(news)](study_core& core, moment at) mutable {
-              return core.receive(std::move(news), at);
-            }},
-            items);
-    },
-    [self](capacity_atom, std::uint64_t trials) {
-      think(self, {[trials](study_core& core, moment at) {
-              return core.offered_capacity(trials, at);
-            }});
-    },
-    [self](quiesced_atom) {
-      think(self,
-            {[](study_core& core, moment at) { return core.quiesced(at); }});
-    },
-    [self](spent_atom, study_limit what) {
-      think(self, {[what](study_core& core, moment at) {
-              return core.spent(what, at);
-            }});
-    },
-    [self](start_atom) -> caf::result<study_no> {
-      auto promise = self->make_response_promise<study_no>();
-      self->state.starting = promise;
-      go_on(self);
-      return promise;
-    },
-    [self](command_atom,
-           const study_command& x) -> caf::result<command_answer> {
-      auto [token, promise] = await<command_answer>(self);
-      think(self, {[x, token = token](study_core& core, moment at) {
-              return core.command(x, token, at);
-            }});
-      return promise;
-    },
-    [self](train_atom, trial_no no,
-           step_t to) -> caf::result<trained_answer> {
-      auto [token, promise] = await<trained_answer>(self);
-      think(self, {[no, to, token = token](study_core& core, moment at) {
-              return core.train(no, to, token, at);
-            }});
-      return promise;
-    },
-    [self](memory_atom, std::string& why) {
-      think(self, {[why = std::move(why)](study_core& core, moment at) mutable {
-              return core.set_full(std::move(why), at);
-            }});
-    },
-    [self](tick_atom) {
-      think(self,
-            {[](study_core& core, moment at) { return core.time_passed(at); }});
-    },
-    [self](thought_atom) { take_thought(self); },
-    [self](retire_atom) -> caf::result<bool> {
-      auto promise = self->make_response_promise<bool>();
-      think(self, {[](study_core&, moment) { return study_core::effects{}; },
-                   [promise](study_self me) { answer_retire(me, promise); }});
-      return promise;
-    },
-    [self](status_atom) {
-      auto& st = self->state;
-      if (st.is_thinking || !st.mind->has_caught_up)
-        st.wants_status = true;
-      else
-        st.told = st.mind->core->status(now(self));
-      return st.told;
-    },
-    [self](overview_atom) -> caf::result<study_record> {
-      auto promise = self->make_response_promise<study_record>();
-      const auto record = std::make_shared<study_record>();
-      think(self,
-            {[record](study_core& core, moment) {
-               *record = core.record();
-               return study_core::effects{};
-             },
-             [record, promise](study_self) mutable {
-               promise.deliver(std::move(*record));
-             }},
-            many_items);
-      return promise;
-    },
-  });
+  return watched<study_actor::behavior_type>(
+    "study",
+    {
+      [self](outcome_atom, study_news& news) {
+        const auto items = news.size();
+        think(self, {study_core_event::received{std::move(news)}}, items);
+      },
+      [self](capacity_atom, std::uint64_t trials) {
+        think(self, {study_core_event::capacity_offered{trials}});
+      },
+      [self](quiesced_atom) { think(self, {study_core_event::quiesced{}}); },
+      [self](spent_atom, study_limit what) {
+        think(self, {study_core_event::spent{what}});
+      },
+      [self](start_atom) -> caf::result<study_no> {
+        auto promise = self->make_response_promise<study_no>();
+        self->state.starting = promise;
+        go_on(self);
+        return promise;
+      },
+      [self](command_atom,
+             const study_command& x) -> caf::result<command_answer> {
+        auto [token, promise] = await<command_answer>(self);
+        think(self, {study_core_event::commanded{x, token}});
+        return promise;
+      },
+      [self](train_atom, trial_no no,
+             step_t to) -> caf::result<trained_answer> {
+        auto [token, promise] = await<trained_answer>(self);
+        think(self, {study_core_event::train_wanted{no, to, token}});
+        return promise;
+      },
+      [self](memory_atom, std::string& why) {
+        think(self, {study_core_event::filled{std::move(why)}});
+      },
+      [self](tick_atom) { think(self, {study_core_event::time_passed{}}); },
+      [self](thought_atom) { take_thought(self); },
+      [self](retire_atom) -> caf::result<bool> {
+        auto promise = self->make_response_promise<bool>();
+        think(self, {{}, {}, [promise](study_self me) {
+                       answer_retire(me, promise);
+                     }});
+        return promise;
+      },
+      [self](status_atom) {
+        auto& st = self->state;
+        if (st.is_thinking || !st.mind->has_caught_up)
+          st.wants_status = true;
+        else
+          st.told = st.mind->core->status(now(self));
+        return st.told;
+      },
+      [self](overview_atom) -> caf::result<study_record> {
+        auto promise = self->make_response_promise<study_record>();
+        const auto record = std::make_shared<study_record>();
+        think(self,
+              {{},
+               [record](const study_core& core) { *record = core.record(); },
+               [record, promise](study_self) mutable {
+                 promise.deliver(std::move(*record));
+               }},
+              many_items);
+        return promise;
+      },
+    });
 }
 
 } // namespace hippo

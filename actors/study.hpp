@@ -12,6 +12,7 @@
 
 #include "hippo/search/think/thinking.hpp"
 #include "hippo/service/study/study_core.hpp"
+#include "hippo/service/trace/core_trace.hpp"
 #include "messages.hpp"
 
 namespace hippo {
@@ -32,6 +33,8 @@ struct study_setup {
   /// Where an event makes it draw no more values, it decides at once: to change
   /// threads would take longer.
   std::uint64_t draws_at_once_max = 0;
+  /// Where the events are written; null: nowhere.
+  std::shared_ptr<trace_log> trace{};
 };
 
 struct study_state;
@@ -39,7 +42,9 @@ using study_self = study_actor::stateful_pointer<study_state>;
 
 /// Something that a study's decisions are told, or asked for.
 struct study_step {
-  std::function<study_core::effects(study_core&, moment)> run;
+  std::optional<any_study_event> event{}; ///< nothing: they are only looked at
+  /// Called after the event, where the study decides; may be null.
+  std::function<void(const study_core&)> look{};
   /// Called by the actor once the effects are on their way; may be null.
   std::function<void(study_self)> then{};
 };
@@ -50,6 +55,7 @@ struct study_mind {
   study_setup setup; ///< until there is a core
   moment begun;
   std::unique_ptr<study_core> core;
+  core_trace trace; ///< of the core
   bool has_caught_up = false;
   bool is_quick = false; ///< whether it decides at once
   study_registration registration; ///< once it has
@@ -69,6 +75,9 @@ struct study_mind {
 
   /// Goes on until it is done or its turn is over. Throws nothing.
   void work(const job_turn& turn) noexcept;
+
+  /// Tells the core of a step, or has it looked at.
+  study_core::effects take(study_step& x, moment at);
 
 private:
   bool catch_up(const job_turn& turn);

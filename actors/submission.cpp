@@ -80,6 +80,7 @@ expected<merger_options> options_for(coordinator_state& st,
     result.metrics.push_back(x.name);
   result.speed_names = speed_names_of(known);
   result.first_lease = lease_id{++st.last_lease_epoch * leases_per_epoch};
+  result.trace = st.options.trace;
   result.folder_token = st.options.folder_token;
   result.depot_port = st.options.depot_port;
   std::shared_ptr<file_memory> cold;
@@ -329,13 +330,12 @@ std::optional<error> make_study(coordinator_self self, study_submission& x,
   auto& known = st.studies[id] = std::move(made);
   st.awaited.erase(id);
   ++(*entry)->live_studies;
-  const auto handle
-    = self->spawn(study,
-                  study_setup{std::move(options), st.options.where,
-                              history_of(st.options.known.get(), id),
-                              st.options.draws_at_once_max},
-                  (*entry)->handle, st.journal,
-                  caf::actor_cast<observer_actor>(self));
+  const auto handle = self->spawn(
+    study,
+    study_setup{std::move(options), st.options.where,
+                history_of(st.options.known.get(), id),
+                st.options.draws_at_once_max, st.options.trace},
+    (*entry)->handle, st.journal, caf::actor_cast<observer_actor>(self));
   known.handle = handle;
   self->monitor(handle);
   answer_early(st);

@@ -65,7 +65,7 @@ public:
     study_ = std::make_unique<study_core>(std::move(options), now_);
     study_->catch_up();
     to_merger(merge_event::study_added{study_->registration()});
-    from_study(study_->registered(now_));
+    to_study(study_core_event::registered{});
     run_all();
     const auto with_study = allocated();
     const auto status = study_->status(now_);
@@ -101,7 +101,7 @@ private:
       else if (auto* commit = std::get_if<merge_effect::commit>(&x))
         commits_.push_back(std::move(commit->what));
       else if (auto* offer = std::get_if<merge_effect::offer_capacity>(&x))
-        from_study(study_->offered_capacity(offer->trials, now_));
+        to_study(study_core_event::capacity_offered{offer->trials});
       else if (auto* demand = std::get_if<merge_effect::announce_demand>(&x)) {
         wanted_ = demand->trainers;
         ++unanswered_;
@@ -110,8 +110,8 @@ private:
     }
   }
 
-  void from_study(study_core::effects effects) {
-    for (auto& x : effects)
+  void to_study(any_study_event event) {
+    for (auto& x : study_->apply(std::move(event), now_))
       if (auto* commit = std::get_if<study_effect::commit>(&x)) {
         if (!commit->news.empty())
           news_.push_back(std::move(commit->news));
@@ -161,12 +161,12 @@ private:
         commits_.pop_front();
         for (auto& [study, news] : x.news)
           if (number_of(study) + 1 == studies_)
-            from_study(study_->receive(std::move(news), now_));
+            to_study(study_core_event::received{std::move(news)});
         to_merger(merge_event::committed{x.number});
       } else if (!news_.empty()) {
         auto x = std::move(news_.front());
         news_.pop_front();
-        from_study(study_->receive(std::move(x), now_));
+        to_study(study_core_event::received{std::move(x)});
       } else if (wanted_ > 0 && held_ < 2) {
         --wanted_;
         ++held_;

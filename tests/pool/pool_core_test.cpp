@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "pool/admitting.hpp"
+
 namespace hippo {
 namespace {
 
@@ -12,8 +14,8 @@ using namespace std::chrono_literals;
 using core = pool_core;
 
 struct PoolCoreTest : testing::Test {
-  core::time_point now{};
-  core pool{pool_options{1s, 15s}, core::time_point{}};
+  moment now{};
+  core pool{pool_options{1s, 15s}, moment{}};
 
   /// The effects of one kind, in order.
   template <class T>
@@ -38,11 +40,11 @@ struct PoolCoreTest : testing::Test {
 
   trainer_id admit(const hello& x = named()) {
     core::effects out;
-    return pool.admit(x, std::nullopt, now, out).trainer;
+    return test::admitted(pool, x, std::nullopt, now, out).trainer;
   }
 
   core::effects heartbeat_of(trainer_id trainer, lease_id lease = {}) {
-    return pool.note_heartbeat(heartbeat{trainer, lease, 0, 0}, now);
+    return pool.apply(pool_event::heard{heartbeat{trainer, lease, 0, 0}}, now);
   }
 
   /// A trainer that is idle. Its effects are left in `last`.
@@ -54,7 +56,7 @@ struct PoolCoreTest : testing::Test {
 
   core::effects demand(std::uint64_t merger, std::uint64_t wanted,
                        double weight = 1) {
-    return pool.demand(merger, weight, wanted, {}, now);
+    return pool.apply(pool_event::demanded{merger, weight, wanted, {}}, now);
   }
 
   std::size_t held_by(std::uint64_t merger) const {
@@ -67,21 +69,21 @@ struct PoolCoreTest : testing::Test {
   core::effects last;
 };
 
-using grants = std::vector<core::grant>;
+using grants = std::vector<pool_effect::grant>;
 
 TEST_F(PoolCoreTest, AGrantSaysHowManyLeasesATrainerTrainsAtOnce) {
   auto self = named();
   self.at_once = 16;
   self.code_at_once = 3;
   const auto x = join(self);
-  EXPECT_EQ(all<core::grant>(demand(1, 1)),
+  EXPECT_EQ(all<pool_effect::grant>(demand(1, 1)),
             (grants{{1, x, "test", 0, 0, "node:7", 16, 3}}));
   EXPECT_EQ(pool.trainers().front().at_once, 16u);
 }
 
 /// A trainer of `named` is a merger's.
-core::grant granted(core::merger_id merger, trainer_id x,
-                    const std::string& kind = "test") {
+pool_effect::grant granted(merger_number merger, trainer_id x,
+                           const std::string& kind = "test") {
   return {merger, x, kind, 0, 0, "node:7"};
 }
 
@@ -97,7 +99,7 @@ TEST_F(PoolCoreTest, TrainerThatSaidNothingIsGivenNoWork) {
 TEST_F(PoolCoreTest, FirstIdleHeartbeatIsAnsweredWithAGrant) {
   demand(1, 1);
   const auto x = admit();
-  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{granted(1, x)}));
+  EXPECT_EQ(all<pool_effect::grant>(heartbeat_of(x)), (grants{granted(1, x)}));
   EXPECT_EQ(pool.holder_of(x), 1u);
   EXPECT_EQ(pool.idle(), 0u);
 }
@@ -105,14 +107,14 @@ TEST_F(PoolCoreTest, FirstIdleHeartbeatIsAnsweredWithAGrant) {
 TEST_F(PoolCoreTest, DemandIsAnsweredWithWhatIsIdle) {
   const auto x = join();
   const auto y = join();
-  EXPECT_EQ(all<core::grant>(demand(4, 5)),
+  EXPECT_EQ(all<pool_effect::grant>(demand(4, 5)),
             (grants{granted(4, x), granted(4, y)}));
 }
 
 TEST_F(PoolCoreTest, NoMoreThanIsWantedIsGranted) {
   join();
   join();
-  EXPECT_EQ(all<core::grant>(demand(1, 1)).size(), 1u);
+  EXPECT_EQ(all<pool_effect::grant>(demand(1, 1)).size(), 1u);
   EXPECT_EQ(pool.idle(), 1u);
 }
 
@@ -139,19 +141,20 @@ TEST_F(PoolCoreTest, OtherProtocolIsRefused) {
   auto x = named();
   x.protocol = protocol_version + 1;
   core::effects out;
-  const auto answer = pool.admit(x, std::nullopt, now, out);
+  const auto answer = test::admitted(pool, x, std::nullopt, now, out);
   ASSERT_TRUE(answer.refusal);
   EXPECT_EQ(answer.refusal->code, errc::incompatible_version);
   EXPECT_TRUE(pool.trainers().empty());
-  EXPECT_TRUE(all<core::watch>(out).empty());
+  EXPECT_TRUE(all<pool_effect::watch>(out).empty());
 }
 
 TEST_F(PoolCoreTest, AdmittedTrainerIsWatchedAndRecorded) {
   core::effects out;
-  const auto answer = pool.admit(named(), std::nullopt, now, out);
+  const auto answer = test::admitted(pool, named(), std::nullopt, now, out);
   EXPECT_EQ(answer.trainer, trainer_id{1});
   EXPECT_EQ(answer.heartbeat_interval_ms, 1000u);
-  EXPECT_EQ(all<core::watch>(out), (std::vector<core::watch>{{trainer_id{1}}}));
+  EXPECT_EQ(all<pool_effect::watch>(out),
+            (std::vector<pool_effect::watch>{{trainer_id{1}}}));
   ASSERT_EQ(pool.trainers().size(), 1u);
   EXPECT_EQ(pool.trainers()[0].name, "node:7");
   EXPECT_EQ(pool.trainers()[0].device, "test");
@@ -161,27 +164,28 @@ TEST_F(PoolCoreTest, TrainerThatRegistersAnewIsParted) {
   demand(3, 1);
   const auto x = join();
   core::effects out;
-  const auto y = pool.admit(named(), x, now, out).trainer;
+  const auto y = test::admitted(pool, named(), x, now, out).trainer;
   EXPECT_EQ(number_of(y), number_of(x) + 1);
   EXPECT_EQ(pool.trainers()[0].lost, "registered anew");
-  EXPECT_EQ(all<core::notify_lost>(out),
-            (std::vector<core::notify_lost>{{3, x}}));
+  EXPECT_EQ(all<pool_effect::notify_lost>(out),
+            (std::vector<pool_effect::notify_lost>{{3, x}}));
   // The same handle: it must be watched after it was unwatched.
   ASSERT_EQ(out.size(), 4u);
-  EXPECT_TRUE(std::holds_alternative<core::unwatch>(out[1]));
-  EXPECT_TRUE(std::holds_alternative<core::watch>(out[2]));
-  EXPECT_TRUE(all<core::dismiss>(out).empty());
+  EXPECT_TRUE(std::holds_alternative<pool_effect::unwatch>(out[1]));
+  EXPECT_TRUE(std::holds_alternative<pool_effect::watch>(out[2]));
+  EXPECT_TRUE(all<pool_effect::dismiss>(out).empty());
 }
 
 TEST_F(PoolCoreTest, ReleasedTrainerGoesToTheNextMerger) {
   demand(1, 1);
   const auto x = join();
   demand(2, 1);
-  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{granted(2, x)}));
+  EXPECT_EQ(all<pool_effect::grant>(pool.apply(pool_event::released{x}, now)),
+            (grants{granted(2, x)}));
 }
 
 TEST_F(PoolCoreTest, ReleaseOfAnUnknownTrainerDoesNothing) {
-  EXPECT_TRUE(pool.release(trainer_id{9}, now).empty());
+  EXPECT_TRUE(pool.apply(pool_event::released{trainer_id{9}}, now).empty());
 }
 
 TEST_F(PoolCoreTest, SilentTrainerIsLost) {
@@ -189,14 +193,16 @@ TEST_F(PoolCoreTest, SilentTrainerIsLost) {
   const auto x = join();
   for (int i = 0; i < 15; ++i) {
     now += 1s;
-    EXPECT_TRUE(pool.tick(now).empty());
+    EXPECT_TRUE(pool.apply(pool_event::ticked{}, now).empty());
   }
   now += 1s;
-  const auto out = pool.tick(now);
-  EXPECT_EQ(all<core::notify_lost>(out),
-            (std::vector<core::notify_lost>{{1, x, "silent for 15 s"}}));
-  EXPECT_EQ(all<core::dismiss>(out), (std::vector<core::dismiss>{{x}}));
-  EXPECT_EQ(all<core::unwatch>(out), (std::vector<core::unwatch>{{x}}));
+  const auto out = pool.apply(pool_event::ticked{}, now);
+  EXPECT_EQ(all<pool_effect::notify_lost>(out),
+            (std::vector<pool_effect::notify_lost>{{1, x, "silent for 15 s"}}));
+  EXPECT_EQ(all<pool_effect::dismiss>(out),
+            (std::vector<pool_effect::dismiss>{{x}}));
+  EXPECT_EQ(all<pool_effect::unwatch>(out),
+            (std::vector<pool_effect::unwatch>{{x}}));
   EXPECT_EQ(pool.trainers()[0].lost, "silent for 15 s");
   EXPECT_EQ(pool.holder_of(x), std::nullopt);
 }
@@ -206,7 +212,7 @@ TEST_F(PoolCoreTest, HeartbeatsKeepATrainer) {
   for (int i = 0; i < 60; ++i) {
     now += 1s;
     heartbeat_of(x);
-    EXPECT_TRUE(pool.tick(now).empty());
+    EXPECT_TRUE(pool.apply(pool_event::ticked{}, now).empty());
   }
 }
 
@@ -214,15 +220,15 @@ TEST_F(PoolCoreTest, ReportsToMergersKeepATrainer) {
   const auto x = join();
   for (int i = 0; i < 60; ++i) {
     now += 1s;
-    pool.note_alive(x, now);
-    EXPECT_TRUE(pool.tick(now).empty());
+    pool.apply(pool_event::alive{x}, now);
+    EXPECT_TRUE(pool.apply(pool_event::ticked{}, now).empty());
   }
 }
 
 TEST_F(PoolCoreTest, LateTickCountsForNoTrainer) {
   join();
   now += 100s; // the pool itself has not run
-  EXPECT_TRUE(pool.tick(now).empty());
+  EXPECT_TRUE(pool.apply(pool_event::ticked{}, now).empty());
 }
 
 TEST_F(PoolCoreTest, HeartbeatOfALeaseIsForwardedToTheHolder) {
@@ -230,17 +236,18 @@ TEST_F(PoolCoreTest, HeartbeatOfALeaseIsForwardedToTheHolder) {
   const auto x = join();
   const auto out = heartbeat_of(x, lease_id{8});
   EXPECT_EQ(
-    all<core::forward_heartbeat>(out),
-    (std::vector<core::forward_heartbeat>{{5, {x, lease_id{8}, 0, 0}}}));
+    all<pool_effect::forward_heartbeat>(out),
+    (std::vector<pool_effect::forward_heartbeat>{{5, {x, lease_id{8}, 0, 0}}}));
 }
 
 TEST_F(PoolCoreTest, IdleHeartbeatOfAHeldTrainerIsForwarded) {
   demand(5, 1);
   const auto x = join();
-  EXPECT_EQ(all<core::forward_heartbeat>(heartbeat_of(x)),
-            (std::vector<core::forward_heartbeat>{{5, {x, lease_id{}, 0, 0}}}));
-  pool.release(x, now);
-  EXPECT_TRUE(all<core::forward_heartbeat>(heartbeat_of(x)).empty());
+  EXPECT_EQ(
+    all<pool_effect::forward_heartbeat>(heartbeat_of(x)),
+    (std::vector<pool_effect::forward_heartbeat>{{5, {x, lease_id{}, 0, 0}}}));
+  pool.apply(pool_event::released{x}, now);
+  EXPECT_TRUE(all<pool_effect::forward_heartbeat>(heartbeat_of(x)).empty());
 }
 
 TEST_F(PoolCoreTest, HeartbeatOfALeaseWithoutHolderIsNotForwarded) {
@@ -250,36 +257,41 @@ TEST_F(PoolCoreTest, HeartbeatOfALeaseWithoutHolderIsNotForwarded) {
 
 TEST_F(PoolCoreTest, HeartbeatOfALostTrainerDoesNothing) {
   const auto x = join();
-  pool.disconnect(x, false, "killed", now);
+  pool.apply(pool_event::disconnected{x, false, "killed"}, now);
   EXPECT_TRUE(heartbeat_of(x).empty());
 }
 
 TEST_F(PoolCoreTest, CoolingTrainerIsGrantedOnlyAfterTheSpan) {
   demand(1, 1);
   const auto x = join();
-  EXPECT_EQ(pool.cool_down(x, 500ms, "", now),
-            (core::effects{core::review_after{500ms, true}}));
-  EXPECT_TRUE(all<core::grant>(pool.release(x, now)).empty());
-  EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
+  const auto out = pool.apply(pool_event::cooled_down{x, 500ms, ""}, now);
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_EQ(all<pool_effect::review_after>(out),
+            (std::vector<pool_effect::review_after>{{500ms, true}}));
+  EXPECT_TRUE(
+    all<pool_effect::grant>(pool.apply(pool_event::released{x}, now)).empty());
+  EXPECT_TRUE(all<pool_effect::grant>(demand(1, 1)).empty());
   now += 500ms;
-  EXPECT_EQ(all<core::grant>(pool.review(true, now)), (grants{granted(1, x)}));
+  EXPECT_EQ(
+    all<pool_effect::grant>(pool.apply(pool_event::review_due{true}, now)),
+    (grants{granted(1, x)}));
 }
 
 TEST_F(PoolCoreTest, TrainerThatRestsForOneMergerIsGrantedToOthers) {
   demand(1, 1);
   const auto x = join();
-  pool.cool_down(x, 60s, "", now);
-  pool.release(x, now);
+  pool.apply(pool_event::cooled_down{x, 60s, ""}, now);
+  pool.apply(pool_event::released{x}, now);
   demand(1, 1);
   EXPECT_EQ(pool.holder_of(x), std::nullopt);
-  EXPECT_EQ(all<core::grant>(demand(2, 1)), (grants{granted(2, x)}));
+  EXPECT_EQ(all<pool_effect::grant>(demand(2, 1)), (grants{granted(2, x)}));
 }
 
 /// One merger's leases end at once, and so use no time; another's take five
 /// seconds each. It gets nearly all of the time.
 TEST_F(PoolCoreTest, MergerThatFailsAtOnceTakesNobodysShare) {
-  pool.introduce(1, {"bad", "mlp", ""});
-  pool.introduce(2, {"good", "mlp", ""});
+  pool.apply(pool_event::introduced{1, {"bad", "mlp", ""}}, now);
+  pool.apply(pool_event::introduced{2, {"good", "mlp", ""}}, now);
   const auto x = join(named({"mlp"}));
   auto span = 1000ms;
   auto failures = 0, good = 0;
@@ -288,14 +300,14 @@ TEST_F(PoolCoreTest, MergerThatFailsAtOnceTakesNobodysShare) {
   for (const auto end = now + 600s; now < end;) {
     if (pool.holder_of(x) == 1u) {
       ++failures;
-      pool.cool_down(x, span, "", now);
+      pool.apply(pool_event::cooled_down{x, span, ""}, now);
       span = std::min(2 * span, 60'000ms);
     } else {
       ASSERT_EQ(pool.holder_of(x), 2u);
       ++good;
       now += 5s;
     }
-    pool.release(x, now);
+    pool.apply(pool_event::released{x}, now);
     demand(1, 1000);
     demand(2, 1000);
   }
@@ -308,24 +320,26 @@ TEST_F(PoolCoreTest, SickTrainerRestsForAllLongerEachTime) {
   const auto x = join();
   auto span = 1000ms;
   for (int i = 0; i < 12; ++i) {
-    EXPECT_EQ(all<core::review_after>(pool.blame(x, "broke", now)),
-              (std::vector<core::review_after>{{span, true}}));
+    EXPECT_EQ(all<pool_effect::review_after>(
+                pool.apply(pool_event::blamed{x, "broke"}, now)),
+              (std::vector<pool_effect::review_after>{{span, true}}));
     EXPECT_EQ(pool.trainers()[0].sick, "broke");
-    pool.release(x, now);
+    pool.apply(pool_event::released{x}, now);
     demand(1, 1);
     demand(2, 1);
     EXPECT_EQ(pool.holder_of(x), std::nullopt);
     now += span;
-    pool.review(true, now);
+    pool.apply(pool_event::review_due{true}, now);
     EXPECT_TRUE(pool.holder_of(x)) << "it is tried again";
     EXPECT_EQ(pool.trainers()[0].sick, "broke") << "until it trains";
-    span = std::min<std::chrono::milliseconds>(2 * span, core::sick_last);
+    span = std::min<std::chrono::milliseconds>(2 * span, sick_rest_max);
   }
-  pool.note_alive(x, now);
+  pool.apply(pool_event::alive{x}, now);
   EXPECT_EQ(pool.trainers()[0].sick, "");
   now += 601s;
-  EXPECT_EQ(all<core::review_after>(pool.blame(x, "broke", now)),
-            (std::vector<core::review_after>{{1000ms, true}}));
+  EXPECT_EQ(all<pool_effect::review_after>(
+              pool.apply(pool_event::blamed{x, "broke"}, now)),
+            (std::vector<pool_effect::review_after>{{1000ms, true}}));
 }
 
 TEST_F(PoolCoreTest, WhoRegistersAnewRestsOn) {
@@ -333,16 +347,17 @@ TEST_F(PoolCoreTest, WhoRegistersAnewRestsOn) {
   auto x = join();
   auto span = 1000ms;
   for (int i = 0; i < 6; ++i) {
-    pool.blame(x, "broke", now);
-    pool.disconnect(x, false, "it closed the connection", now);
+    pool.apply(pool_event::blamed{x, "broke"}, now);
+    pool.apply(pool_event::disconnected{x, false, "it closed the connection"},
+               now);
     x = join();
     demand(1, 1);
     EXPECT_EQ(pool.holder_of(x), std::nullopt) << i;
     now += span - 1ms;
-    pool.review(true, now);
+    pool.apply(pool_event::review_due{true}, now);
     EXPECT_EQ(pool.holder_of(x), std::nullopt) << i;
     now += 1ms;
-    pool.review(true, now);
+    pool.apply(pool_event::review_due{true}, now);
     EXPECT_TRUE(pool.holder_of(x)) << i;
     span *= 2;
   }
@@ -356,58 +371,62 @@ TEST_F(PoolCoreTest, WhoRegistersAnewRestsOn) {
 TEST_F(PoolCoreTest, FailuresAreCountedWhoeverIsToBlame) {
   const auto x = join();
   EXPECT_EQ(pool.trainers()[0].failures, 0u);
-  pool.note_failure(x, "no such file");
-  pool.note_failure(x, "no room");
-  pool.note_failure(trainer_id{99}, "nobody");
+  pool.apply(pool_event::lease_failed{x, "no such file"}, now);
+  pool.apply(pool_event::lease_failed{x, "no room"}, now);
+  pool.apply(pool_event::lease_failed{trainer_id{99}, "nobody"}, now);
   EXPECT_EQ(pool.trainers()[0].failures, 2u);
   EXPECT_EQ(pool.trainers()[0].failed, "no room");
   EXPECT_EQ(pool.trainers()[0].sick, "") << "it may be nobody's fault";
 }
 
 TEST_F(PoolCoreTest, MergersAreToldWhoCanTrainForThem) {
-  using told = std::vector<core::tell_able>;
-  pool.introduce(1, {"key", "mlp", ""});
+  using told = std::vector<pool_effect::tell_able>;
+  pool.apply(pool_event::introduced{1, {"key", "mlp", ""}}, now);
   demand(1, 1);
   const auto x = admit(named({"mlp"}));
   core::effects out;
   const trainer_id y{
-    pool.admit(named({"mlp"}), std::nullopt, now, out).trainer};
-  EXPECT_EQ(all<core::tell_able>(out), (told{{1, {{x, "test"}, {y, "test"}}}}));
-  admit(named({"cnn"}));
-  EXPECT_EQ(all<core::tell_able>(pool.blame(x, "broke", now)),
-            (told{{1, {{y, "test"}}}}));
-  EXPECT_EQ(all<core::tell_able>(pool.note_alive(x, now)),
+    test::admitted(pool, named({"mlp"}), std::nullopt, now, out).trainer};
+  EXPECT_EQ(all<pool_effect::tell_able>(out),
             (told{{1, {{x, "test"}, {y, "test"}}}}));
-  EXPECT_EQ(all<core::tell_able>(pool.leave(y, now)),
-            (told{{1, {{x, "test"}}}}));
+  admit(named({"cnn"}));
+  EXPECT_EQ(all<pool_effect::tell_able>(
+              pool.apply(pool_event::blamed{x, "broke"}, now)),
+            (told{{1, {{y, "test"}}}}));
+  EXPECT_EQ(all<pool_effect::tell_able>(pool.apply(pool_event::alive{x}, now)),
+            (told{{1, {{x, "test"}, {y, "test"}}}}));
+  EXPECT_EQ(
+    all<pool_effect::tell_able>(pool.apply(pool_event::leaving{y}, now)),
+    (told{{1, {{x, "test"}}}}));
 }
 
 TEST_F(PoolCoreTest, MergerWhoseWorkloadStartsNowhereWaitsAndSaysWhy) {
-  pool.introduce(1, {"key", "python", ""});
+  pool.apply(pool_event::introduced{1, {"key", "python", ""}}, now);
   demand(1, 1);
   const auto x = join(named({"python"}));
   ASSERT_EQ(pool.holder_of(x), 1u);
   EXPECT_TRUE(pool.stuck().empty());
-  pool.cool_down(x, 1s, "no module 'data'\nmore", now);
-  pool.release(x, now);
+  pool.apply(pool_event::cooled_down{x, 1s, "no module 'data'\nmore"}, now);
+  pool.apply(pool_event::released{x}, now);
   demand(1, 1);
   ASSERT_EQ(pool.stuck().size(), 1u);
   EXPECT_NE(pool.stuck()[0].why.find("says: no module 'data';"),
             std::string::npos)
     << pool.stuck()[0].why;
   now += 1s;
-  pool.review(true, now);
+  pool.apply(pool_event::review_due{true}, now);
   ASSERT_EQ(pool.holder_of(x), 1u) << "it is tried again";
   EXPECT_EQ(pool.stuck().size(), 1u) << "it has not started yet";
-  pool.note_alive(x, now);
+  pool.apply(pool_event::alive{x}, now);
   EXPECT_TRUE(pool.stuck().empty());
 }
 
 TEST_F(PoolCoreTest, MergerThatWaitsForAKindGetsNoOtherAndSaysWhy) {
-  pool.introduce(1, {"key", "mlp", ""});
+  pool.apply(pool_event::introduced{1, {"key", "mlp", ""}}, now);
   const auto other = join(named({"mlp"}));
-  EXPECT_TRUE(
-    all<core::grant>(pool.demand(1, 1, 2, {"gpu"}, now)).empty());
+  EXPECT_TRUE(all<pool_effect::grant>(
+                pool.apply(pool_event::demanded{1, 1, 2, {"gpu"}}, now))
+                .empty());
   ASSERT_EQ(pool.stuck().size(), 1u);
   EXPECT_EQ(pool.stuck()[0].why,
             "what it has begun was trained on 'gpu', and none of the 1 trainers"
@@ -415,10 +434,11 @@ TEST_F(PoolCoreTest, MergerThatWaitsForAKindGetsNoOtherAndSaysWhy) {
   auto gpu = named({"mlp"});
   gpu.device = "gpu";
   const auto x = join(gpu);
-  EXPECT_EQ(all<core::grant>(last), (grants{granted(1, x, "gpu")}));
+  EXPECT_EQ(all<pool_effect::grant>(last), (grants{granted(1, x, "gpu")}));
   EXPECT_TRUE(pool.stuck().empty());
-  EXPECT_EQ(all<core::grant>(pool.demand(1, 1, 2, {}, now)),
-            (grants{granted(1, other)}));
+  EXPECT_EQ(
+    all<pool_effect::grant>(pool.apply(pool_event::demanded{1, 1, 2, {}}, now)),
+    (grants{granted(1, other)}));
 }
 
 TEST_F(PoolCoreTest, NobodyIsAskedForATrainerOfAKindThatIsOfNoUse) {
@@ -427,11 +447,12 @@ TEST_F(PoolCoreTest, NobodyIsAskedForATrainerOfAKindThatIsOfNoUse) {
   EXPECT_EQ(pool.holder_of(x), 1u);
   join(); // of two trainers one may be asked for
   const auto is_asked_for = [&](const std::string& kind) {
-    auto asked
-      = all<core::ask_to_yield>(pool.demand(2, 1, 1, {kind}, now));
+    auto asked = all<pool_effect::ask_to_yield>(
+      pool.apply(pool_event::demanded{2, 1, 1, {kind}}, now));
     for (int i = 0; i < 100 && asked.empty(); ++i) {
       now += 3s;
-      asked = all<core::ask_to_yield>(pool.review(false, now));
+      asked = all<pool_effect::ask_to_yield>(
+        pool.apply(pool_event::review_due{false}, now));
     }
     return !asked.empty();
   };
@@ -442,27 +463,33 @@ TEST_F(PoolCoreTest, NobodyIsAskedForATrainerOfAKindThatIsOfNoUse) {
 TEST_F(PoolCoreTest, StalledTrainerIsGrantedOnceItIsIdle) {
   demand(1, 1);
   const auto x = join();
-  pool.stall(x, "no progress", now);
+  pool.apply(pool_event::stalled{x, "no progress"}, now);
   EXPECT_EQ(pool.trainers()[0].stalled, "no progress");
-  EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
-  EXPECT_TRUE(all<core::grant>(heartbeat_of(x, lease_id{3})).empty());
-  EXPECT_EQ(all<core::grant>(heartbeat_of(x)), (grants{granted(1, x)}));
+  EXPECT_TRUE(all<pool_effect::grant>(demand(1, 1)).empty());
+  EXPECT_TRUE(all<pool_effect::grant>(heartbeat_of(x, lease_id{3})).empty());
+  EXPECT_EQ(all<pool_effect::grant>(heartbeat_of(x)), (grants{granted(1, x)}));
   EXPECT_EQ(pool.trainers()[0].stalled, "");
 }
 
 TEST_F(PoolCoreTest, StalledTrainerIsExpectedBackForAWhile) {
-  pool.introduce(1, {"key", "mlp", ""});
+  pool.apply(pool_event::introduced{1, {"key", "mlp", ""}}, now);
   const auto x = join(named({"mlp"}));
   demand(1, 1);
-  EXPECT_TRUE(all<core::tell_able>(pool.stall(x, "no progress", now)).empty());
+  EXPECT_TRUE(all<pool_effect::tell_able>(
+                pool.apply(pool_event::stalled{x, "no progress"}, now))
+                .empty());
   now += stalled_awaited - 1s;
-  pool.note_heartbeat(heartbeat{x, lease_id{3}, 0, 0}, now);
-  EXPECT_TRUE(all<core::tell_able>(pool.tick(now)).empty());
+  pool.apply(pool_event::heard{heartbeat{x, lease_id{3}, 0, 0}}, now);
+  EXPECT_TRUE(
+    all<pool_effect::tell_able>(pool.apply(pool_event::ticked{}, now)).empty());
   now += 1s;
-  using told = std::vector<core::tell_able>;
-  EXPECT_EQ(all<core::tell_able>(pool.tick(now)), (told{{1, {}}}));
-  EXPECT_TRUE(all<core::tell_able>(pool.tick(now)).empty()) << "once";
-  EXPECT_EQ(all<core::tell_able>(heartbeat_of(x)),
+  using told = std::vector<pool_effect::tell_able>;
+  EXPECT_EQ(all<pool_effect::tell_able>(pool.apply(pool_event::ticked{}, now)),
+            (told{{1, {}}}));
+  EXPECT_TRUE(
+    all<pool_effect::tell_able>(pool.apply(pool_event::ticked{}, now)).empty())
+    << "once";
+  EXPECT_EQ(all<pool_effect::tell_able>(heartbeat_of(x)),
             (told{{1, {{x, "test"}}}}));
 }
 
@@ -471,7 +498,8 @@ TEST_F(PoolCoreTest, OneThatDoesNotReturnIsHeldUpAndNotIdle) {
   const auto x = join();
   const auto held_up = [&] { return pool.trainers(now)[0].held_up; };
   const auto beat = [&](lease_id lease, std::uint64_t overdue_ms) {
-    return pool.note_heartbeat(heartbeat{x, lease, 0, 1, overdue_ms}, now);
+    return pool.apply(pool_event::heard{heartbeat{x, lease, 0, 1, overdue_ms}},
+                      now);
   };
   beat(lease_id{3}, 0);
   EXPECT_EQ(held_up(), "") << "it trains";
@@ -483,13 +511,13 @@ TEST_F(PoolCoreTest, OneThatDoesNotReturnIsHeldUpAndNotIdle) {
                        "was to end");
   now += 2s;
   EXPECT_NE(held_up().find("since 7 s"), std::string::npos) << held_up();
-  pool.stall(x, "no step for 9 s", now);
+  pool.apply(pool_event::stalled{x, "no step for 9 s"}, now);
   EXPECT_EQ(pool.idle(), 0u) << "it is given nothing yet";
   EXPECT_NE(held_up().find("since 7 s"), std::string::npos);
   EXPECT_NE(held_up().find("no step for 9 s"), std::string::npos);
   beat(lease_id{3}, 7000);
-  EXPECT_TRUE(all<core::grant>(demand(1, 1)).empty());
-  EXPECT_EQ(all<core::grant>(beat({}, 0)), (grants{granted(1, x)}));
+  EXPECT_TRUE(all<pool_effect::grant>(demand(1, 1)).empty());
+  EXPECT_EQ(all<pool_effect::grant>(beat({}, 0)), (grants{granted(1, x)}));
   EXPECT_EQ(held_up(), "");
 }
 
@@ -497,7 +525,8 @@ TEST_F(PoolCoreTest, OneThatHasGoneOnWithAnotherLeaseIsNotHeldUp) {
   demand(1, 1);
   const auto x = join();
   const auto beat = [&](std::uint64_t lease, std::uint64_t overdue_ms) {
-    pool.note_heartbeat(heartbeat{x, lease_id{lease}, 0, 1, overdue_ms}, now);
+    pool.apply(
+      pool_event::heard{heartbeat{x, lease_id{lease}, 0, 1, overdue_ms}}, now);
   };
   beat(3, 9000);
   beat(4, 0); // of another lane
@@ -515,7 +544,7 @@ TEST_F(PoolCoreTest, OneThatHasGoneOnWithAnotherLeaseIsNotHeldUp) {
 
 TEST_F(PoolCoreTest, OneThatEndsWhatItWasGivenBeforeIsHeldUp) {
   const auto x = admit();
-  pool.note_heartbeat(heartbeat{x, lease_id{3}, 0, 1}, now);
+  pool.apply(pool_event::heard{heartbeat{x, lease_id{3}, 0, 1}}, now);
   EXPECT_EQ(pool.trainers()[0].held_up,
             "ends what it was leased before it registered");
   EXPECT_EQ(pool.idle(), 0u);
@@ -526,8 +555,9 @@ TEST_F(PoolCoreTest, OneThatEndsWhatItWasGivenBeforeIsHeldUp) {
 
 TEST_F(PoolCoreTest, IdleTrainerLeavesAtOnce) {
   const auto x = join();
-  const auto out = pool.leave(x, now);
-  EXPECT_EQ(all<core::unwatch>(out), (std::vector<core::unwatch>{{x}}));
+  const auto out = pool.apply(pool_event::leaving{x}, now);
+  EXPECT_EQ(all<pool_effect::unwatch>(out),
+            (std::vector<pool_effect::unwatch>{{x}}));
   EXPECT_TRUE(pool.trainers()[0].left);
   EXPECT_EQ(pool.trainers()[0].lost, "");
 }
@@ -535,52 +565,53 @@ TEST_F(PoolCoreTest, IdleTrainerLeavesAtOnce) {
 TEST_F(PoolCoreTest, HeldTrainerLeavesOnceItIsReleased) {
   demand(1, 1);
   const auto x = join();
-  EXPECT_TRUE(pool.leave(x, now).empty());
+  EXPECT_TRUE(pool.apply(pool_event::leaving{x}, now).empty());
   EXPECT_FALSE(pool.trainers()[0].left);
   demand(2, 1);
-  EXPECT_TRUE(all<core::grant>(pool.release(x, now)).empty());
+  EXPECT_TRUE(
+    all<pool_effect::grant>(pool.apply(pool_event::released{x}, now)).empty());
   EXPECT_TRUE(pool.trainers()[0].left);
 }
 
 TEST_F(PoolCoreTest, TrainerThatEndsInOrderAfterItsLeaveIsNotLost) {
   demand(1, 1);
   const auto x = join();
-  pool.leave(x, now);
-  const auto out = pool.disconnect(x, true, "none", now);
+  pool.apply(pool_event::leaving{x}, now);
+  const auto out = pool.apply(pool_event::disconnected{x, true, "none"}, now);
   EXPECT_TRUE(pool.trainers()[0].left);
-  EXPECT_EQ(all<core::notify_lost>(out),
-            (std::vector<core::notify_lost>{{1, x}}))
+  EXPECT_EQ(all<pool_effect::notify_lost>(out),
+            (std::vector<pool_effect::notify_lost>{{1, x}}))
     << "it has not died";
 }
 
 /// The process is known by its heartbeats, which count on.
 TEST_F(PoolCoreTest, TrainerThatComesAgainWasOnlyCutOff) {
-  using backs = std::vector<core::notify_back>;
+  using backs = std::vector<pool_effect::notify_back>;
   demand(1, 1);
   const auto first = join();
-  EXPECT_EQ(
-    all<core::notify_lost>(pool.disconnect(first, false, "cut", now)),
-    (std::vector<core::notify_lost>{{1, first, "cut"}}));
-  pool.introduce(1, {});
+  EXPECT_EQ(all<pool_effect::notify_lost>(
+              pool.apply(pool_event::disconnected{first, false, "cut"}, now)),
+            (std::vector<pool_effect::notify_lost>{{1, first, "cut"}}));
+  pool.apply(pool_event::introduced{1, {}}, now);
   const auto started_anew = admit();
-  EXPECT_TRUE(all<core::notify_back>(
-                pool.note_heartbeat({started_anew, {}, 0, 0}, now))
+  EXPECT_TRUE(all<pool_effect::notify_back>(
+                pool.apply(pool_event::heard{{started_anew, {}, 0, 0}}, now))
                 .empty());
   const auto back = admit();
-  EXPECT_EQ(all<core::notify_back>(
-              pool.note_heartbeat({back, {}, 0, 4}, now)),
+  EXPECT_EQ(all<pool_effect::notify_back>(
+              pool.apply(pool_event::heard{{back, {}, 0, 4}}, now)),
             (backs{{1, "node:7"}}));
   auto other = named();
   other.process_id = 8;
-  EXPECT_TRUE(all<core::notify_back>(
-                pool.note_heartbeat({admit(other), {}, 0, 4}, now))
+  EXPECT_TRUE(all<pool_effect::notify_back>(
+                pool.apply(pool_event::heard{{admit(other), {}, 0, 4}}, now))
                 .empty())
     << "nobody has missed it";
 }
 
 TEST_F(PoolCoreTest, TrainerThatEndsWithoutLeaveIsLost) {
   const auto x = join();
-  pool.disconnect(x, true, "normal", now);
+  pool.apply(pool_event::disconnected{x, true, "normal"}, now);
   EXPECT_FALSE(pool.trainers()[0].left);
   EXPECT_EQ(pool.trainers()[0].lost, "normal");
 }
@@ -589,12 +620,13 @@ TEST_F(PoolCoreTest, TrainersOfAMergerThatEndsGoToOthers) {
   demand(1, 1);
   const auto x = join();
   demand(2, 1);
-  EXPECT_EQ(all<core::grant>(pool.forget_merger(1, now)),
-            (grants{granted(2, x)}));
+  EXPECT_EQ(
+    all<pool_effect::grant>(pool.apply(pool_event::merger_ended{1}, now)),
+    (grants{granted(2, x)}));
 }
 
 TEST_F(PoolCoreTest, TrainerOfNoUseIsNotGranted) {
-  pool.introduce(1, {"key", "cnn", ""});
+  pool.apply(pool_event::introduced{1, {"key", "cnn", ""}}, now);
   demand(1, 1);
   const auto x = join(named({"mlp"}));
   EXPECT_EQ(pool.holder_of(x), std::nullopt);
@@ -603,10 +635,10 @@ TEST_F(PoolCoreTest, TrainerOfNoUseIsNotGranted) {
 }
 
 TEST_F(PoolCoreTest, MergerWithoutATrainerIsStuckAndLoggedOnce) {
-  pool.introduce(1, {"key", "cnn", ""});
+  pool.apply(pool_event::introduced{1, {"key", "cnn", ""}}, now);
   auto out = demand(1, 1);
-  EXPECT_EQ(all<core::log_line>(out),
-            (std::vector<core::log_line>{
+  EXPECT_EQ(all<pool_effect::log_line>(out),
+            (std::vector<pool_effect::log_line>{
               {true, "key has to wait: no trainer is connected"}}));
   EXPECT_TRUE(demand(1, 2).empty());
   join(named({"mlp"}));
@@ -618,7 +650,7 @@ TEST_F(PoolCoreTest, MergerWithoutATrainerIsStuckAndLoggedOnce) {
 }
 
 TEST_F(PoolCoreTest, OtherVersionIsNamedInTheReason) {
-  pool.introduce(1, {"key", "cnn", "2"});
+  pool.apply(pool_event::introduced{1, {"key", "cnn", "2"}}, now);
   demand(1, 1);
   join(named({"cnn"}, "1"));
   ASSERT_EQ(pool.stuck().size(), 1u);
@@ -629,11 +661,11 @@ TEST_F(PoolCoreTest, OtherVersionIsNamedInTheReason) {
 }
 
 TEST_F(PoolCoreTest, LaterMergerOfAKeyReplacesTheFirst) {
-  pool.introduce(1, {"key", "cnn", ""});
+  pool.apply(pool_event::introduced{1, {"key", "cnn", ""}}, now);
   EXPECT_EQ(pool.merger_of("key"), 1u);
-  pool.introduce(2, {"key", "cnn", ""});
+  pool.apply(pool_event::introduced{2, {"key", "cnn", ""}}, now);
   EXPECT_EQ(pool.merger_of("key"), 2u);
-  pool.forget_merger(2, now);
+  pool.apply(pool_event::merger_ended{2}, now);
   EXPECT_EQ(pool.merger_of("key"), std::nullopt);
 }
 
@@ -642,21 +674,26 @@ TEST_F(PoolCoreTest, WhoHasHadNothingWaitsSecondsForTheOnlyTrainer) {
   const auto x = join();
   now += 1h;
   last = demand(2, 1);
-  auto asked = all<core::ask_to_yield>(last);
+  auto asked = all<pool_effect::ask_to_yield>(last);
   int reviews = 0;
   for (; asked.empty(); ++reviews) {
     now += 3s;
-    asked = all<core::ask_to_yield>(pool.review(false, now));
+    asked = all<pool_effect::ask_to_yield>(
+      pool.apply(pool_event::review_due{false}, now));
     ASSERT_LT(reviews, 10);
   }
   EXPECT_LE(reviews, 2);
-  EXPECT_EQ(asked, (std::vector<core::ask_to_yield>{{1, x}}));
-  pool.release(x, now);
+  EXPECT_EQ(asked, (std::vector<pool_effect::ask_to_yield>{{1, x}}));
+  pool.apply(pool_event::released{x}, now);
   ASSERT_EQ(pool.holder_of(x), 2u);
   // From then on turns are long: it has had one.
   now += 3s;
-  EXPECT_TRUE(all<core::ask_to_yield>(pool.demand(1, 10, 3, {}, now)).empty());
-  EXPECT_TRUE(all<core::ask_to_yield>(pool.review(false, now)).empty());
+  EXPECT_TRUE(all<pool_effect::ask_to_yield>(
+                pool.apply(pool_event::demanded{1, 10, 3, {}}, now))
+                .empty());
+  EXPECT_TRUE(all<pool_effect::ask_to_yield>(
+                pool.apply(pool_event::review_due{false}, now))
+                .empty());
 }
 
 TEST_F(PoolCoreTest, MergerFarBehindHasATrainerAskedBack) {
@@ -665,32 +702,38 @@ TEST_F(PoolCoreTest, MergerFarBehindHasATrainerAskedBack) {
   const auto y = join();
   EXPECT_EQ(held_by(1), 2u);
   last = demand(2, 10);
-  EXPECT_EQ(all<core::review_after>(last),
-            (std::vector<core::review_after>{{3s, false}}));
-  std::vector<core::ask_to_yield> asked = all<core::ask_to_yield>(last);
+  EXPECT_EQ(all<pool_effect::review_after>(last),
+            (std::vector<pool_effect::review_after>{{3s, false}}));
+  std::vector<pool_effect::ask_to_yield> asked =
+    all<pool_effect::ask_to_yield>(last);
   for (int i = 0; i < 100 && asked.empty(); ++i) {
     now += 3s;
-    asked = all<core::ask_to_yield>(pool.review(false, now));
+    asked = all<pool_effect::ask_to_yield>(
+      pool.apply(pool_event::review_due{false}, now));
   }
-  EXPECT_EQ(asked, (std::vector<core::ask_to_yield>{{1, x}}));
+  EXPECT_EQ(asked, (std::vector<pool_effect::ask_to_yield>{{1, x}}));
   EXPECT_EQ(pool.reserved_for(x), 2u);
   EXPECT_EQ(pool.reserved_for(y), std::nullopt);
-  EXPECT_EQ(all<core::grant>(pool.release(x, now)), (grants{granted(2, x)}));
+  EXPECT_EQ(all<pool_effect::grant>(pool.apply(pool_event::released{x}, now)),
+            (grants{granted(2, x)}));
   EXPECT_EQ(pool.reserved_for(x), std::nullopt);
 }
 
 TEST_F(PoolCoreTest, ReviewIsDueOnceAtATime) {
   demand(1, 10);
   join();
-  EXPECT_EQ(all<core::review_after>(demand(2, 10)).size(), 1u);
-  EXPECT_TRUE(all<core::review_after>(demand(3, 10)).empty());
+  EXPECT_EQ(all<pool_effect::review_after>(demand(2, 10)).size(), 1u);
+  EXPECT_TRUE(all<pool_effect::review_after>(demand(3, 10)).empty());
   now += 3s;
-  EXPECT_EQ(all<core::review_after>(pool.review(false, now)).size(), 1u);
+  EXPECT_EQ(all<pool_effect::review_after>(
+              pool.apply(pool_event::review_due{false}, now))
+              .size(),
+            1u);
 }
 
 TEST_F(PoolCoreTest, OldestOfThoseThatAreGoneAreForgotten) {
   for (std::size_t i = 0; i < gone_trainers_max + 3; ++i)
-    pool.leave(join(), now);
+    pool.apply(pool_event::leaving{join()}, now);
   EXPECT_EQ(pool.trainers().size(), gone_trainers_max);
   EXPECT_EQ(pool.trainers().front().number, 4u);
 }
@@ -703,11 +746,11 @@ TEST_F(PoolCoreTest, CountsWhoGoes) {
   const auto y = join();
   EXPECT_EQ(pool.seconds_between_interruptions("test"), 0);
   now += 90s;
-  pool.leave(x, now);
-  pool.release(x, now);
+  pool.apply(pool_event::leaving{x}, now);
+  pool.apply(pool_event::released{x}, now);
   EXPECT_EQ(pool.seconds_between_interruptions("test"), 180);
   now += 20s;
-  pool.disconnect(y, false, "gone", now);
+  pool.apply(pool_event::disconnected{y, false, "gone"}, now);
   EXPECT_EQ(pool.seconds_between_interruptions("test"), 100);
   EXPECT_EQ(pool.seconds_between_interruptions("other"), 0);
 }
@@ -716,7 +759,7 @@ TEST_F(PoolCoreTest, WhoRegistersAnewHasNotGone) {
   const auto x = join();
   now += 90s;
   core::effects out;
-  pool.admit(named(), x, now, out);
+  test::admitted(pool, named(), x, now, out);
   EXPECT_EQ(pool.seconds_between_interruptions("test"), 0);
 }
 
@@ -730,7 +773,10 @@ struct PoolPlacementTest : PoolCoreTest {
 
   void want(std::uint64_t merger, std::uint64_t wanted, kind_speeds speeds,
             double complexity = 1) {
-    pool.demand(merger, 1, wanted, {}, now, {std::move(speeds), complexity});
+    pool.apply(
+      pool_event::demanded{
+        merger, 1, wanted, {}, {std::move(speeds), complexity}},
+      now);
   }
 
   /// Who gets a trainer of a device that comes now.
@@ -810,51 +856,72 @@ TEST_P(PoolCoreSeeds, InvariantsHold) {
     const trainer_id trainer{below(pool.trainers().size() + 2) + 1};
     const auto merger = below(4) + 1;
     core::effects out;
+    pool_event::demanded demanded;
     switch (below(14)) {
       case 0: {
         auto x = named({names[below(2)]});
         x.device = devices[below(1 + GetParam() % 4) % 3];
-        pool.admit(x, below(4) == 0 ? std::optional{trainer} : std::nullopt,
-                   now, out);
+        test::admitted(pool, x,
+                       below(4) == 0 ? std::optional{trainer} : std::nullopt,
+                       now, out);
         break;
       }
       case 1:
       case 2:
       case 3:
-        out = pool.note_heartbeat({trainer, lease_id{below(2)}, 0, 0}, now);
+        out = pool.apply(pool_event::heard{{trainer, lease_id{below(2)}, 0, 0}},
+                         now);
         break;
       case 4:
-        out = pool.leave(trainer, now);
+        out = pool.apply(pool_event::leaving{trainer}, now);
         break;
-      case 5: out = pool.disconnect(trainer, below(2) == 0, "gone", now); break;
+      case 5:
+        out = pool.apply(
+          pool_event::disconnected{trainer, below(2) == 0, "gone"}, now);
+        break;
       case 6:
-        pool.introduce(merger, {names[below(2)], names[below(2)], ""});
+        pool.apply(
+          pool_event::introduced{merger,
+                                 {names[below(2)], names[below(2)], ""}},
+          now);
         break;
       case 7:
-        out = pool.demand(merger, 1 + static_cast<double>(below(3)), below(5),
-                          below(3) == 0 ? kinds{"test"}
-                          : below(4) == 0 ? kinds{"other"}
-                                          : kinds{},
-                          now,
-                          {any_speeds(), 1 + static_cast<double>(below(9))});
+        demanded.merger = merger;
+        demanded.facts = {any_speeds(), 1 + static_cast<double>(below(9))};
+        demanded.kinds = below(3) == 0   ? kinds{"test"}
+                         : below(4) == 0 ? kinds{"other"}
+                                         : kinds{};
+        demanded.trainers = below(5);
+        demanded.weight = 1 + static_cast<double>(below(3));
+        out = pool.apply(std::move(demanded), now);
         break;
       case 8:
-        out = below(6) == 0 ? pool.forget_merger(merger, now)
-                            : pool.tick(now);
+        out = below(6) == 0 ? pool.apply(pool_event::merger_ended{merger}, now)
+                            : pool.apply(pool_event::ticked{}, now);
         break;
-      case 9: out = pool.release(trainer, now); break;
+      case 9:
+        out = pool.apply(pool_event::released{trainer}, now);
+        break;
       case 10:
-        out = below(2) == 0 ? pool.stall(trainer, "stalls", now)
-                            : pool.cool_down(trainer, 3s,
-                                             below(2) == 0 ? "no" : "", now);
+        out = below(2) == 0
+                ? pool.apply(pool_event::stalled{trainer, "stalls"}, now)
+                : pool.apply(pool_event::cooled_down{trainer, 3s,
+                                                     below(2) == 0 ? "no" : ""},
+                             now);
         break;
-      case 11: out = pool.blame(trainer, "failed", now); break;
-      case 12: out = pool.note_alive(trainer, now); break;
-      default: out = pool.review(below(2) == 0, now); break;
+      case 11:
+        out = pool.apply(pool_event::blamed{trainer, "failed"}, now);
+        break;
+      case 12:
+        out = pool.apply(pool_event::alive{trainer}, now);
+        break;
+      default:
+        out = pool.apply(pool_event::review_due{below(2) == 0}, now);
+        break;
     }
     pool.check_invariants();
-    const auto asked = all<core::ask_to_yield>(out);
-    for (const auto& x : all<core::grant>(out)) {
+    const auto asked = all<pool_effect::ask_to_yield>(out);
+    for (const auto& x : all<pool_effect::grant>(out)) {
       EXPECT_EQ(pool.holder_of(x.trainer), x.merger);
       // Else it could go to and fro for ever.
       EXPECT_TRUE(std::ranges::none_of(asked, [&](const auto& y) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "hippo/service/pool/pool_core.hpp"
+#include "pool/admitting.hpp"
 
 namespace hippo {
 namespace {
@@ -12,8 +13,8 @@ using core = pool_core;
 
 /// A pool with a list of machines.
 struct PoolMachinesTest : testing::Test {
-  core::time_point now{};
-  core pool{options(), core::time_point{}};
+  moment now{};
+  core pool{options(), moment{}};
 
   static pool_options options() {
     pool_options result{1s, 15s};
@@ -39,29 +40,29 @@ struct PoolMachinesTest : testing::Test {
 
   trainer_id admit(const hello& x) {
     last.clear();
-    return pool.admit(x, std::nullopt, now, last).trainer;
+    return test::admitted(pool, x, std::nullopt, now, last).trainer;
   }
 
   /// A trainer that is idle, or is given work at once. Its grants are in
   /// `last`.
   trainer_id join(const hello& x) {
     const auto result = admit(x);
-    last = pool.note_heartbeat(heartbeat{result, {}, 0, 0}, now);
+    last = pool.apply(pool_event::heard{heartbeat{result, {}, 0, 0}}, now);
     return result;
   }
 
   [[nodiscard]] std::vector<std::string> warnings() const {
     std::vector<std::string> result;
     for (const auto& x : last)
-      if (const auto* line = std::get_if<core::log_line>(&x);
+      if (const auto* line = std::get_if<pool_effect::log_line>(&x);
           line != nullptr && line->is_warning)
         result.push_back(line->text);
     return result;
   }
 
-  [[nodiscard]] core::grant granted() const {
+  [[nodiscard]] pool_effect::grant granted() const {
     for (const auto& x : last)
-      if (const auto* y = std::get_if<core::grant>(&x))
+      if (const auto* y = std::get_if<pool_effect::grant>(&x))
         return *y;
     ADD_FAILURE() << "nothing was granted";
     return {};
@@ -76,7 +77,7 @@ struct PoolMachinesTest : testing::Test {
   }
 
   void want(std::uint64_t trainers) {
-    last = pool.demand(1, 1, trainers, {}, now);
+    last = pool.apply(pool_event::demanded{1, 1, trainers, {}}, now);
   }
 
   core::effects last;
@@ -85,12 +86,13 @@ struct PoolMachinesTest : testing::Test {
 /// Of spot machines that are interrupted twice an hour one that goes says
 /// nothing of what it trained, unless it goes at once.
 TEST_F(PoolMachinesTest, AnInterruptionThatIsToBeExpectedSaysNothing) {
-  pool.demand(1, 1, 100, {}, now);
+  pool.apply(pool_event::demanded{1, 1, 100, {}}, now);
   const auto why_lost = [&](const std::string& machine, auto after) {
     const auto x = join(on("A100", machine));
     now += after;
-    for (const auto& effect : pool.disconnect(x, false, "gone", now))
-      if (const auto* lost = std::get_if<core::notify_lost>(&effect))
+    for (const auto& effect :
+         pool.apply(pool_event::disconnected{x, false, "gone"}, now))
+      if (const auto* lost = std::get_if<pool_effect::notify_lost>(&effect))
         return lost->why;
     return std::string{"nobody was told"};
   };
@@ -134,7 +136,7 @@ TEST_F(PoolMachinesTest, ATrainerOfAnUnknownMachineTrainsAllTheSame) {
     EXPECT_EQ(warnings(),
               std::vector{"what trainer " + to_string(x)
                           + " (node:7) costs is not known: " + why});
-    last = pool.note_heartbeat(heartbeat{x, {}, 0, 0}, now);
+    last = pool.apply(pool_event::heard{heartbeat{x, {}, 0, 0}}, now);
     EXPECT_EQ(granted().trainer, x);
     EXPECT_EQ(granted().price, 0);
   }
@@ -146,14 +148,14 @@ TEST_F(PoolMachinesTest, GrantsSayHowOftenMachinesAreInterrupted) {
   want(10);
   const auto counted = join(on("H100"));
   now += 100s;
-  pool.disconnect(counted, false, "gone", now);
+  pool.apply(pool_event::disconnected{counted, false, "gone"}, now);
   join(on("A100", "spot"));
   EXPECT_EQ(granted().seconds_between_interruptions, 1800);
   EXPECT_EQ(granted().price, 1.8);
   const auto gone = join(on("A100", "a100"));
   EXPECT_EQ(granted().seconds_between_interruptions, 0);
   now += 10s;
-  pool.disconnect(gone, false, "gone", now);
+  pool.apply(pool_event::disconnected{gone, false, "gone"}, now);
   join(on("A100", "a100"));
   EXPECT_EQ(granted().seconds_between_interruptions, 0)
     << "the list says that it stays";
@@ -164,15 +166,16 @@ TEST_F(PoolMachinesTest, GrantsSayHowOftenMachinesAreInterrupted) {
 
 TEST_F(PoolMachinesTest, SaysOnceWhichListedDevicesNobodyReports) {
   now += 100s;
-  EXPECT_TRUE(pool.tick(now).empty()) << "there is nobody yet";
+  EXPECT_TRUE(pool.apply(pool_event::ticked{}, now).empty())
+    << "there is nobody yet";
   admit(on("A100", "spot"));
   admit(on("H100"));
-  const auto at_tick = [this](core::time_point::duration span) {
+  const auto at_tick = [this](moment::duration span) {
     for (const auto end = now + span; now < end;) {
       now += 1s;
-      last = pool.tick(now);
+      last = pool.apply(pool_event::ticked{}, now);
       for (std::uint64_t i = 1; i <= 2; ++i)
-        pool.note_alive(trainer_id{i}, now);
+        pool.apply(pool_event::alive{trainer_id{i}}, now);
     }
     return warnings();
   };
@@ -190,7 +193,7 @@ TEST_F(PoolMachinesTest, WithoutAListNothingIsKnownOrSaid) {
   EXPECT_EQ(record(x).machine, "");
   EXPECT_EQ(record(x).unpriced, "");
   now += 100s;
-  last = pool.tick(now);
+  last = pool.apply(pool_event::ticked{}, now);
   for (const auto& text : warnings())
     EXPECT_EQ(text.find("machines"), std::string::npos) << text;
 }
@@ -213,7 +216,7 @@ TEST_F(PoolMachinesTest, WorkAndIdlingAreWhatTheyWere) {
     std::uint64_t wanted = 0;
     const auto apply = [&](const core::effects& xs) {
       for (const auto& x : xs)
-        if (const auto* y = std::get_if<core::grant>(&x))
+        if (const auto* y = std::get_if<pool_effect::grant>(&x))
           lives.at(y->trainer).works = true;
     };
     const auto some = [&] {
@@ -234,19 +237,19 @@ TEST_F(PoolMachinesTest, WorkAndIdlingAreWhatTheyWere) {
           lives[x] = is_spot ? life{"spot", 1.8} : life{"cpu16", 1};
           there.insert(x);
           if (rng() % 4 > 0) // else it is not ready yet
-            apply(pool.note_heartbeat(heartbeat{x, {}, 0, 0}, now));
+            apply(pool.apply(pool_event::heard{heartbeat{x, {}, 0, 0}}, now));
           break;
         }
         case 1:
           wanted = rng() % 4;
-          apply(pool.demand(1, 1, wanted, {}, now));
+          apply(pool.apply(pool_event::demanded{1, 1, wanted, {}}, now));
           break;
         case 2:
           if (!there.empty()) {
             const auto x = some();
             if (lives.at(x).works) {
               lives.at(x).works = false;
-              apply(pool.release(x, now));
+              apply(pool.apply(pool_event::released{x}, now));
             }
           }
           break;
@@ -254,11 +257,11 @@ TEST_F(PoolMachinesTest, WorkAndIdlingAreWhatTheyWere) {
           if (!there.empty()) {
             const auto x = some();
             there.erase(x);
-            apply(pool.disconnect(x, false, "gone", now));
+            apply(pool.apply(pool_event::disconnected{x, false, "gone"}, now));
           }
           break;
         default:
-          apply(pool.review(false, now));
+          apply(pool.apply(pool_event::review_due{false}, now));
       }
       double work = 0, idle = 0;
       std::map<std::string, std::uint64_t> trainers;
@@ -284,7 +287,7 @@ TEST_F(PoolMachinesTest, WhoIsForgottenHasCostWhatHeDid) {
   for (std::size_t i = 0; i < gone_trainers_max + 3; ++i) {
     const auto x = join(on("A100", "spot"));
     now += 2s;
-    pool.leave(x, now);
+    pool.apply(pool_event::leaving{x}, now);
   }
   const auto costs = pool.costs(now);
   ASSERT_EQ(costs.size(), 1u);

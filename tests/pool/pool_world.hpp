@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hippo/service/pool/pool_core.hpp"
+#include "pool/admitting.hpp"
 
 namespace hippo::test {
 
@@ -50,10 +51,11 @@ public:
         x.host = kind;
         x.device = kind;
         pool_core::effects out;
-        const auto number
-          = core_->admit(x, std::nullopt, now(), out).trainer;
+        const auto number =
+          admitted(*core_, x, std::nullopt, now(), out).trainer;
         kinds_[number] = kind;
-        take(core_->note_heartbeat(heartbeat{number, {}, 0, 0}, now()));
+        take(
+          core_->apply(pool_event::heard{heartbeat{number, {}, 0, 0}}, now()));
       }
     for (std::size_t i = 0; i < workloads_.size(); ++i)
       announce(i);
@@ -97,8 +99,8 @@ private:
     double end = 0;
   };
 
-  [[nodiscard]] pool_core::time_point now() const {
-    return pool_core::time_point{} // on a grid: time does not go back
+  [[nodiscard]] moment now() const {
+    return moment{} // on a grid: time does not go back
            + std::chrono::nanoseconds(std::llround(now_ * 1e9));
   }
 
@@ -111,11 +113,11 @@ private:
 
   void take(const pool_core::effects& xs) {
     for (const auto& x : xs)
-      if (const auto* grant = std::get_if<pool_core::grant>(&x))
+      if (const auto* grant = std::get_if<pool_effect::grant>(&x))
         begin_lease(grant->trainer, grant->merger - 1);
-      else if (const auto* ask = std::get_if<pool_core::ask_to_yield>(&x))
+      else if (const auto* ask = std::get_if<pool_effect::ask_to_yield>(&x))
         yield(ask->trainer);
-      else if (const auto* later = std::get_if<pool_core::review_after>(&x))
+      else if (const auto* later = std::get_if<pool_effect::review_after>(&x))
         review(*later);
   }
 
@@ -144,7 +146,7 @@ private:
   }
 
   /// The pool is asked to look at its shares again.
-  void review(const pool_core::review_after& x) {
+  void review(const pool_effect::review_after& x) {
     const auto when = now_ + std::chrono::duration<double>(x.span).count();
     reviews_[next_review_] = x.ends_cool_down;
     // Trainers are numbered from 1: what is beyond is a review.
@@ -164,13 +166,13 @@ private:
   void end_lease(trainer_id trainer) {
     ends_.erase(ends_.begin());
     if (const auto i = reviews_.extract(number_of(trainer))) {
-      take(core_->review(i.mapped(), now()));
+      take(core_->apply(pool_event::review_due{i.mapped()}, now()));
       return;
     }
     book(trainer);
     const auto workload = leases_.extract(trainer).mapped().workload;
     announce(workload);
-    take(core_->release(trainer, now()));
+    take(core_->apply(pool_event::released{trainer}, now()));
   }
 
   void announce(std::size_t workload) {
@@ -182,8 +184,10 @@ private:
     if (differ(speeds, facts_[workload].speeds))
       facts_[workload].speeds = std::move(speeds);
     facts_[workload].complexity = workloads_[workload].complexity;
-    take(core_->demand(workload + 1, workloads_[workload].weight, 1000, {},
-                       now(), facts_[workload]));
+    take(core_->apply(
+      pool_event::demanded{
+        workload + 1, workloads_[workload].weight, 1000, {}, facts_[workload]},
+      now()));
   }
 
   std::vector<pool_workload> workloads_;

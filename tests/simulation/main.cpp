@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include "hippo/service/trace/replay.hpp"
 #include "simulation/world.hpp"
 
 namespace hippo::simulation {
@@ -28,8 +30,11 @@ struct arguments {
   std::uint64_t last = 0; ///< 0: only the first
   std::uint64_t jobs = 1;
   std::vector<std::string> settings;
+  std::string record; ///< file for the events of cores; empty: none
+  std::string replay; ///< likewise, that are done again
   bool trace = false;
   bool shrink = true;
+  bool check_replay = false; ///< whether each seed's events are done again
 };
 
 /// What the processes that work on the seeds say of themselves.
@@ -40,6 +45,7 @@ struct progress {
   std::atomic<std::uint64_t> messages;
   std::atomic<std::uint64_t> results;
   std::atomic<std::uint64_t> lives;
+  std::atomic<std::uint64_t> replayed; ///< events
 };
 
 std::string scratch() {
@@ -56,12 +62,49 @@ scenario scenario_of(std::uint64_t seed, const arguments& x) {
   return result;
 }
 
-outcome simulate(const scenario& x, memory_disk& disk, bool trace) {
+/// @param record where the cores' events are written; empty: nowhere
+outcome simulate(const scenario& x, memory_disk& disk, bool trace,
+                 const std::string& record = {}) {
   std::function<void(const std::string&)> out;
   if (trace)
     out = [](const std::string& text) { std::cout << text << '\n'; };
   world simulated{x, disk, scratch(), out};
+  if (record.empty())
+    return simulated.run();
+  auto log = trace_log::open(record);
+  if (!log)
+    return {.violation = log.failure().message};
+  simulated.record_to(std::move(*log));
   return simulated.run();
+}
+
+/// Replays a trace. @returns the first difference, or why it cannot be read;
+/// empty: none
+std::string replay(const std::string& path, trace_replay& came) {
+  std::ifstream in{path, std::ios::binary};
+  if (!in)
+    return "cannot read " + path;
+  auto done = replay_trace(in);
+  if (!done)
+    return path + ", " + done.failure().message;
+  came = std::move(*done);
+  return came.difference.empty() ? std::string{}
+                                 : path + ", " + came.difference;
+}
+
+int replay_one(const std::string& path) {
+  trace_replay came;
+  const auto why = replay(path, came);
+  std::printf("%llu lines, %llu cores, %llu events with equal effects, %llu "
+              "left out\n",
+              static_cast<unsigned long long>(came.lines),
+              static_cast<unsigned long long>(came.cores),
+              static_cast<unsigned long long>(came.events),
+              static_cast<unsigned long long>(came.left_out));
+  if (why.empty())
+    return 0;
+  std::cout << why << '\n';
+  return 1;
 }
 
 /// Whether a scenario fails, or takes its process along. One that was made so
@@ -94,7 +137,14 @@ int work(const arguments& x, std::uint64_t first, progress& told) {
   for (auto seed = first; seed <= x.last; seed += x.jobs) {
     told.now = seed;
     const auto what = scenario_of(seed, x);
-    const auto came = simulate(what, disk, false);
+    const auto record = x.check_replay ? scratch() + ".trace" : std::string{};
+    auto came = simulate(what, disk, false, record);
+    if (trace_replay again; x.check_replay) {
+      if (came.violation.empty())
+        came.violation = replay(record, again);
+      told.replayed += again.events;
+      std::filesystem::remove(record);
+    }
     ++told.done;
     told.messages += came.messages;
     told.results += came.results;
@@ -142,12 +192,14 @@ int run_many(const arguments& x) {
     start(i, told.now + x.jobs);
   }
   std::uint64_t done = 0, failed = 0, messages = 0, results = 0, lives = 0;
+  std::uint64_t replayed = 0;
   for (std::uint64_t i = 0; i < x.jobs; ++i) {
     done += shared[i].done;
     failed += shared[i].failed;
     messages += shared[i].messages;
     results += shared[i].results;
     lives += shared[i].lives;
+    replayed += shared[i].replayed;
   }
   const std::chrono::duration<double> took
     = std::chrono::steady_clock::now() - begin;
@@ -159,6 +211,9 @@ int run_many(const arguments& x) {
               static_cast<unsigned long long>(results),
               static_cast<unsigned long long>(lives), took.count(),
               static_cast<double>(done) / took.count());
+  if (x.check_replay)
+    std::printf("%llu events done again with equal effects\n",
+                static_cast<unsigned long long>(replayed));
   return failed == 0 ? 0 : 1;
 }
 
@@ -175,7 +230,7 @@ int run_one(const arguments& x) {
       if (what.*field.value != 0)
         std::cout << field.name << '=' << what.*field.value << ' ';
   std::cout << std::endl;
-  const auto came = simulate(what, disk, x.trace);
+  const auto came = simulate(what, disk, x.trace, x.record);
   std::printf("%llu messages, %llu studies, %llu results, %llu lives, %.1f "
               "virtual seconds\n",
               static_cast<unsigned long long>(came.messages),
@@ -194,6 +249,10 @@ constexpr auto help = R"(hippo-simulation: whole services in virtual time
   --trace           shows what happens, in order (with --seed)
   --seeds A..B      many
   --jobs N          by so many processes (1)
+  --record FILE     writes the events of the cores (with --seed)
+  --check-replay    does the events of each seed again (with --seeds)
+  --replay FILE     does the events of a file again, one of --record or of
+                    HIPPO_TRACE, and names the first line that differs
   --set NAME=VALUE  a number of the scenario that is not drawn, see below
   --no-shrink       leaves seeds that fail as large as they are
 
@@ -221,6 +280,10 @@ int run(int argc, char** argv) {
       x.trace = true;
       continue;
     }
+    if (option == "--check-replay") {
+      x.check_replay = true;
+      continue;
+    }
     if (option == "--no-shrink") {
       x.shrink = false;
       continue;
@@ -238,6 +301,10 @@ int run(int argc, char** argv) {
       x.last = std::stoull(value.substr(dots + 2));
     } else if (option == "--jobs") {
       x.jobs = std::max<std::uint64_t>(1, std::stoull(value));
+    } else if (option == "--record") {
+      x.record = value;
+    } else if (option == "--replay") {
+      x.replay = value;
     } else if (option == "--set") {
       if (auto why = scenario{}.set(value))
         return usage(*why);
@@ -247,6 +314,8 @@ int run(int argc, char** argv) {
     }
   }
   spdlog::set_level(x.trace ? spdlog::level::info : spdlog::level::off);
+  if (!x.replay.empty())
+    return replay_one(x.replay);
   return x.last == 0 ? run_one(x) : run_many(x);
 }
 

@@ -27,6 +27,7 @@ void world::boot() {
     return;
   service_options options;
   options.store = store_;
+  options.trace = record_;
   options.store_retry = 1s;
   options.detached = false;
   options.coordinator.workloads = simulated_workloads();

@@ -16,6 +16,7 @@
 #include "caf/scheduler/test_coordinator.hpp"
 
 #include "hippo/forecast/simulate/virtual_timeline.hpp"
+#include "hippo/service/trace/trace_log.hpp"
 #include "hippo/store/state_writer.hpp"
 #include "service.hpp"
 #include "simulation/connection.hpp"
@@ -66,6 +67,9 @@ public:
   ~world();
   world(const world&) = delete;
   world& operator=(const world&) = delete;
+
+  /// Has the cores of the service write their events. Before `run`.
+  void record_to(std::shared_ptr<trace_log> x) { record_ = std::move(x); }
 
   outcome run();
 
@@ -160,6 +164,7 @@ private:
   memory_disk& disk_;
   std::string folder_;
   std::function<void(const std::string&)> trace_;
+  std::shared_ptr<trace_log> record_;
   std::mt19937_64 random_;  ///< of the order of messages and of delays
   std::mt19937_64 faults_;  ///< of what fails
   std::mt19937_64 studies_; ///< of what is submitted

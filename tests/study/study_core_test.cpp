@@ -50,13 +50,14 @@ public:
     : options_(with_search(std::move(options))),
       core_(std::make_unique<study_core>(options_, now_)) {
     core_->catch_up();
-    take(core_->registered(now_));
+    tell(study_core_event::registered{});
   }
 
   study_core& core() { return *core_; }
 
-  void take(study_core::effects effects) {
-    for (auto& x : effects) {
+  /// Tells the study what happens, and takes up what it does about it.
+  void tell(any_study_event event) {
+    for (auto& x : core_->apply(std::move(event), now_)) {
       if (auto* y = std::get_if<study_effect::answer>(&x))
         answers_.push_back(std::move(*y));
       else if (auto* z = std::get_if<study_effect::commit>(&x))
@@ -91,7 +92,7 @@ public:
     for (auto& y : x.answers)
       answers_.push_back(std::move(y));
     if (!x.news.empty())
-      take(core_->receive(std::move(x.news), now_));
+      tell(study_core_event::received{std::move(x.news)});
     return true;
   }
 
@@ -148,13 +149,14 @@ public:
   study_token command(verb what, trial_no trial = 0, step_t at = 0,
                       std::string text = {}) {
     const study_token token{++tokens_};
-    take(core_->command({what, trial, at, std::move(text), 0}, token, now_));
+    tell(study_core_event::commanded{{what, trial, at, std::move(text), 0},
+                                     token});
     return token;
   }
 
   study_token train(trial_no trial, step_t to) {
     const study_token token{++tokens_};
-    take(core_->train(trial, to, token, now_));
+    tell(study_core_event::train_wanted{trial, to, token});
     return token;
   }
 
@@ -378,25 +380,25 @@ TEST(StudyCore, WithoutMemoryItRestsAndGoesOnWhenThereIsSome) {
     EXPECT_EQ(x.core().stored().state, phase);
     x.expect_replayed();
   };
-  x.take(x.core().set_full("it takes too much", x.now_));
-  x.take(x.core().set_full("it takes too much", x.now_)); // before it is stored
+  x.tell(study_core_event::filled{"it takes too much"});
+  x.tell(study_core_event::filled{"it takes too much"}); // before it is stored
   EXPECT_EQ(x.journal_.size(), 1u);
   is(study_phase::paused);
   EXPECT_EQ(x.core().stored().reason, "memory is short: it takes too much");
-  x.take(x.core().set_full("it takes even more", x.now_));
+  x.tell(study_core_event::filled{"it takes even more"});
   EXPECT_TRUE(x.journal_.empty()) << "it rests already";
   // Whoever resumes it cannot make room.
   x.command(verb::resume);
   is(study_phase::running);
-  x.take(x.core().set_full("it takes too much", x.now_));
+  x.tell(study_core_event::filled{"it takes too much"});
   is(study_phase::paused);
-  x.take(x.core().set_full("", x.now_));
+  x.tell(study_core_event::filled{""});
   is(study_phase::running);
   EXPECT_EQ(x.paused_, (std::vector<bool>{true, false, true, false}));
   // A pause of somebody else's is not ended.
   x.command(verb::pause);
   is(study_phase::paused);
-  x.take(x.core().set_full("", x.now_));
+  x.tell(study_core_event::filled{""});
   EXPECT_TRUE(x.journal_.empty());
   x.command(verb::resume);
   x.commit_all();
@@ -406,7 +408,7 @@ TEST(StudyCore, WithoutMemoryItRestsAndGoesOnWhenThereIsSome) {
     x.commit_all();
   }
   is(study_phase::complete);
-  x.take(x.core().set_full("it takes too much", x.now_));
+  x.tell(study_core_event::filled{"it takes too much"});
   EXPECT_TRUE(x.journal_.empty());
 }
 
@@ -414,13 +416,13 @@ TEST(StudyCore, WithoutMemoryAClientIsRefusedNewTrialsAndNothingElse) {
   world x{options_of(client_study)};
   x.command(verb::ask);
   x.commit_all();
-  x.take(x.core().set_full("no new trial", x.now_));
+  x.tell(study_core_event::filled{"no new trial"});
   EXPECT_TRUE(x.journal_.empty());
   EXPECT_EQ(x.refusal(x.command(verb::ask)), "no new trial");
   x.train(0, 12);
   x.commit_all();
   EXPECT_EQ(x.waiting(), std::vector<trial_no>{0});
-  x.take(x.core().set_full("", x.now_));
+  x.tell(study_core_event::filled{""});
   EXPECT_EQ(x.refusal(x.command(verb::ask)), "");
 }
 
@@ -428,13 +430,13 @@ TEST(StudyCore, StopAfterPauseAsksTheMergerOnceMoreAndEnds) {
   world x{options_of("algorithm: grid\n")};
   x.command(verb::pause);
   x.commit_all();
-  x.take(x.core().quiesced(x.now_)); // of the pause: nothing follows
+  x.tell(study_core_event::quiesced{}); // of the pause: nothing follows
   EXPECT_EQ(x.core().stored().state, study_phase::paused);
   x.command(verb::stop);
   x.commit_all();
   EXPECT_EQ(x.paused_, (std::vector{true, true}));
-  x.take(x.core().quiesced(x.now_));
-  x.take(x.core().quiesced(x.now_)); // it is being stored
+  x.tell(study_core_event::quiesced{});
+  x.tell(study_core_event::quiesced{}); // it is being stored
   x.commit_all();
   EXPECT_EQ(std::ranges::count_if(x.history_, [](const stored_event& y) {
     const auto* command = std::get_if<study_command>(&y.what);
@@ -587,11 +589,11 @@ TEST(StudyCore, ASpentBudgetOfTimeEndsIt) {
   world x{options_of("algorithm: grid\nbudget: {seconds: 3}\n")};
   ASSERT_TRUE(x.wake_);
   x.pass(2s);
-  x.take(x.core().time_passed(x.now_));
+  x.tell(study_core_event::time_passed{});
   x.commit_all();
   EXPECT_FALSE(x.end_);
   x.pass(1s);
-  x.take(x.core().time_passed(x.now_));
+  x.tell(study_core_event::time_passed{});
   x.commit_all();
   ASSERT_TRUE(x.end_);
   EXPECT_EQ(x.end_->state, study_phase::complete);
@@ -610,13 +612,13 @@ TEST(StudyCore, ADeadlineEndsItAlsoWhileItIsPaused) {
   x.command(verb::pause);
   x.commit_all();
   x.pass(2s);
-  x.take(x.core().time_passed(x.now_));
+  x.tell(study_core_event::time_passed{});
   x.commit_all();
   EXPECT_FALSE(x.end_);
   EXPECT_EQ(*x.wake_, x.now_ + 1s);
   EXPECT_EQ(x.core().status(x.now_).deadline_left, 1);
   x.pass(1s);
-  x.take(x.core().time_passed(x.now_));
+  x.tell(study_core_event::time_passed{});
   x.commit_all();
   ASSERT_TRUE(x.end_);
   EXPECT_EQ(x.end_->state, study_phase::complete);
@@ -632,7 +634,7 @@ TEST(StudyCore, ADeadlineThatIsOverEndsItAtOnce) {
   world x{options};
   ASSERT_TRUE(x.wake_);
   EXPECT_EQ(*x.wake_, x.now_);
-  x.take(x.core().time_passed(x.now_));
+  x.tell(study_core_event::time_passed{});
   x.commit_all();
   ASSERT_TRUE(x.end_);
   EXPECT_EQ(x.core().stored().reason,
@@ -654,7 +656,7 @@ TEST(StudyCore, ASpentBudgetOfCostEndsIt) {
   world x{options};
   EXPECT_EQ(x.core().registration().cost, 2.5);
   EXPECT_FALSE(x.core().registration().device_seconds);
-  x.take(x.core().spent(study_limit::cost, x.now_));
+  x.tell(study_core_event::spent{study_limit::cost});
   x.commit_all();
   ASSERT_TRUE(x.end_);
   EXPECT_EQ(x.end_->state, study_phase::complete);
@@ -719,13 +721,13 @@ TEST(StudyCore, ASpentBudgetOfDeviceTimeEndsItOnce) {
   EXPECT_EQ(x.core().registration().device_seconds, 1800);
   x.train_one(x.waiting().front());
   x.commit_all();
-  x.take(x.core().spent(study_limit::device_time, x.now_));
+  x.tell(study_core_event::spent{study_limit::device_time});
   x.commit_all();
   ASSERT_TRUE(x.end_);
   EXPECT_EQ(x.end_->state, study_phase::complete);
   EXPECT_EQ(x.core().stored().reason, "its device time, 0.5 h, is spent");
   x.expect_replayed();
-  x.take(x.core().spent(study_limit::device_time, x.now_));
+  x.tell(study_core_event::spent{study_limit::device_time});
   EXPECT_TRUE(x.journal_.empty());
 }
 
@@ -744,7 +746,7 @@ TEST(StudyCore, DeviceTimeOfEarlierRunsCounts) {
 /// Returns the first trial that waits, if need be after an offer of capacity.
 std::optional<trial_no> next_of(world& x) {
   if (x.waiting().empty() && !x.end_) {
-    x.take(x.core().offered_capacity(1, x.now_));
+    x.tell(study_core_event::capacity_offered{1});
     x.commit_all();
   }
   if (x.waiting().empty())
@@ -942,7 +944,7 @@ TEST(StudyCore, ItsEndIsAnnouncedOnceAndAfterItIsStored) {
   ASSERT_TRUE(x.end_);
   EXPECT_EQ(x.end_->state, study_phase::complete);
   x.end_.reset();
-  x.take(x.core().quiesced(x.now_));
+  x.tell(study_core_event::quiesced{});
   x.commit_all();
   EXPECT_FALSE(x.end_);
 }
@@ -1118,7 +1120,7 @@ TEST(StudyCore, WhatAChoiceAsksForIsNotSentBeforeItIsGivenToTheJournal) {
   study_core core{options_of(learned_study), {}};
   core.catch_up();
   bool is_stored = false;
-  for (const auto& x : core.registered({})) {
+  for (const auto& x : core.apply(study_core_event::registered{}, {})) {
     if (const auto* y = std::get_if<study_effect::commit>(&x))
       for (const auto& record : y->records)
         if (const auto* event = std::get_if<event_added>(&record))
@@ -1254,9 +1256,9 @@ TEST_P(StudyCoreSeeds, ReplayIsAsLive) {
     if (chance(1))
       x.command(chance(50) ? verb::stop : verb::close);
     if (chance(10))
-      x.take(x.core().set_full(chance(50) ? "full" : "", x.now_));
+      x.tell(study_core_event::filled{chance(50) ? "full" : ""});
     if (x.core().stored().state == study_phase::stopping && chance(30))
-      x.take(x.core().quiesced(x.now_));
+      x.tell(study_core_event::quiesced{});
     x.pass(100ms);
     if (chance(50))
       x.commit_one();

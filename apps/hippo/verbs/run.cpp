@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common_options.hpp"
+#include "event_trace.hpp"
 #include "hippo/base/devices.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/report/report.hpp"
@@ -59,6 +60,7 @@ struct run_options {
   std::string report;                ///< folder; empty: in the state folder
   local_trainer_options trainers;
   std::optional<fleet> machines; ///< that trainers are on; nothing: not known
+  std::shared_ptr<trace_log> trace; ///< of the service's events; null: none
   std::string no_prices;         ///< as of `admission`
   hippo::policy policy = hippo::policy::critical_path;
   placement_rule placement = placement_rule::advantage;
@@ -119,6 +121,7 @@ private:
     if (objects)
       keep_in_objects(result, *objects, store->checkpoints());
     result.store = std::move(store);
+    result.trace = x.trace;
     return result;
   }
 
@@ -142,10 +145,9 @@ private:
 };
 
 /// Returns which numerics studies ask for, each once.
-std::vector<std::string>
-numerics_of(const std::vector<accepted_study>& studies) {
+std::vector<std::string> numerics_of(const std::vector<accepted_study>& all) {
   std::set<std::string> result;
-  for (const auto& x : studies)
+  for (const auto& x : all)
     if (auto word = numerics_of(x.spec().workload); !word.empty())
       result.insert(std::move(word));
   return {result.begin(), result.end()};
@@ -439,6 +441,8 @@ int run(run_options options) {
     return fail(store.failure(), exit_bad_input);
   log_to(make_log_files(options.state + "/hippo.log"), "hippo",
          log_format::text);
+  if (auto why = open_trace(options.trace))
+    return fail(*why, exit_bad_input);
   const interrupt_guard guard;
   auto objects = find_object_place(options.state, options.objects);
   if (!objects)

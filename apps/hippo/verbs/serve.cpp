@@ -14,6 +14,7 @@
 #include <spdlog/spdlog.h>
 
 #include "common_options.hpp"
+#include "event_trace.hpp"
 #include "gateway/gateway.hpp"
 #include "hippo/base/devices.hpp"
 #include "hippo/base/endpoint.hpp"
@@ -324,6 +325,9 @@ int serve(serve_options options,
   if (!store)
     return fail(store.failure(), exit_bad_input);
   start_log(options);
+  std::shared_ptr<trace_log> trace;
+  if (auto why = open_trace(trace))
+    return fail(*why, exit_bad_input);
   // A folder that was there may be meant to be read by trainers of other users.
   if (auto why = check_private_folder(options.state))
     spdlog::warn("serve: {}", why->message);
@@ -351,6 +355,7 @@ int serve(serve_options options,
   auto setup = options_of(options, folder, where);
   setup.pool.held = held;
   setup.coordinator.folder_token = *token;
+  setup.trace = trace;
   if (*objects) {
     keep_in_objects(setup, **objects, folder->checkpoints());
     say("checkpoints are in " + setup.coordinator.objects);

@@ -14,6 +14,8 @@
 
 namespace hippo {
 
+class trace_log;
+
 /// What a merger is made for and how it works.
 struct merger_options {
   workload_spec workload; ///< its settings are of no matter: studies have them
@@ -62,6 +64,8 @@ struct merger_options {
   std::vector<timing> timings; ///< likewise
   /// Files that earlier runs have evicted, the oldest first.
   std::vector<std::string> evicted;
+  /// Where the events are written; null: nowhere. It is no matter of the core.
+  std::shared_ptr<trace_log> trace{};
 };
 
 } // namespace hippo

@@ -1,0 +1,104 @@
+#include "hippo/service/pool/pool_trainer.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace hippo {
+
+pool_trainer pool_trainer::from(const hello& x, moment now) {
+  pool_trainer result;
+  result.record.name = x.host + ':' + std::to_string(x.process_id);
+  result.record.device = x.device;
+  result.record.memory_bytes = x.memory_bytes;
+  result.record.driver = x.driver;
+  result.record.compute_capability = x.compute_capability;
+  result.record.notice_seconds = x.notice_seconds;
+  result.record.at_once = x.at_once;
+  result.record.code_at_once = x.code_at_once;
+  result.workloads = x.workloads;
+  result.numerics = x.numerics;
+  result.last_message = result.since = now;
+  return result;
+}
+
+void pool_trainer::add_time(moment until, trainer_record& to) const {
+  assert(since <= until);
+  (holder ? to.work_seconds : to.idle_seconds) +=
+    std::chrono::duration<double>(until - since).count();
+}
+
+void pool_trainer::count_time(moment until) {
+  add_time(until, record);
+  since = until;
+}
+
+void pool_trainer::note_unreturned(const heartbeat& x, moment now,
+                                   std::chrono::milliseconds interval) {
+  constexpr std::uint64_t year_ms = 366ull * 86'400'000;
+  ends = holder ? lease_id{} : x.lease;
+  if (x.overdue_ms > 0) {
+    unreturned = x.lease;
+    unreturned_said = now;
+    unreturned_since =
+      now - std::chrono::milliseconds{std::min(x.overdue_ms, year_ms)};
+  } else if (x.lease == lease_id{} || x.lease == unreturned
+             || now - unreturned_said > 2 * interval) {
+    unreturned_since.reset(); // else this beat is of another lane
+  }
+}
+
+std::optional<std::chrono::milliseconds>
+pool_trainer::fall_sick(const std::string& why, moment now) {
+  record.sick = why;
+  if (blamed && now - *blamed > sick_rest_max)
+    sick_pauses.reset();
+  // What it has begun before it rests says nothing new.
+  if (sick_until > now)
+    return std::nullopt;
+  const auto span = sick_pauses.next();
+  sick_until = now + span;
+  blamed = now;
+  return span;
+}
+
+void pool_trainer::rest_on(const pool_trainer& before, moment now) {
+  blamed = before.blamed;
+  sick_pauses = before.sick_pauses;
+  sick_until = before.sick_until;
+  if (sick_until > now)
+    record.sick = before.record.sick;
+}
+
+std::string pool_trainer::held_up(moment now) const {
+  if (gone)
+    return {};
+  const auto& stalled = record.stalled;
+  if (unreturned_since && now - *unreturned_since >= unreturned_shown) {
+    const auto span =
+      std::chrono::duration_cast<std::chrono::seconds>(now - *unreturned_since);
+    return "does not return since " + std::to_string(span.count())
+           + " s from a call of training that was to end"
+           + (stalled.empty() ? stalled : ": it had made " + stalled);
+  }
+  if (!stalled.empty())
+    return "was given up, and has yet to end its call of training: it had made "
+           + stalled;
+  if (ends != lease_id{})
+    return "ends what it was leased before it registered";
+  return {};
+}
+
+bool pool_trainer::knows(const workload_need& need) const {
+  const auto i = workloads.find(need.name);
+  return i != workloads.end()
+         && (i->second.empty() || need.version.empty()
+             || i->second == need.version);
+}
+
+bool pool_trainer::can_train(const workload_need& need) const {
+  return knows(need)
+         && (numerics.empty() || need.numerics.empty()
+             || numerics == need.numerics);
+}
+
+} // namespace hippo

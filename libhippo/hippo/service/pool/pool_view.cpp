@@ -1,0 +1,43 @@
+#include "hippo/service/pool/pool_view.hpp"
+
+#include <algorithm>
+
+namespace hippo {
+
+bool pool_view::suits(const pool_trainer& x, merger_number merger) const {
+  const auto* const need = needs.find(merger);
+  return need == nullptr || x.can_train(*need);
+}
+
+bool pool_view::is_of_use(const pool_trainer& x, merger_number merger) const {
+  if (!suits(x, merger))
+    return false;
+  const auto place = demands.place_of(merger);
+  return !place || demands[*place].kinds.empty()
+         || demands[*place].kinds.count(x.record.device) > 0;
+}
+
+bool pool_view::could_use(const pool_trainer& x, std::size_t place) const {
+  const auto merger = demands[place].merger;
+  return is_of_use(x, merger) && !x.is_resting(merger, now);
+}
+
+bool pool_view::has_trainer_for(merger_number merger) const {
+  const auto& all = trainers.all();
+  return std::any_of(all.begin(), all.end(), [&](const auto& kvp) {
+    return kvp.second.is_there() && is_of_use(kvp.second, merger);
+  });
+}
+
+std::map<trainer_id, std::string>
+pool_view::able_for(merger_number merger) const {
+  std::map<trainer_id, std::string> result;
+  for (const auto& [number, x] : trainers.all())
+    if (x.is_there() && x.record.sick.empty()
+        && (x.record.stalled.empty() || x.awaited_until) && x.is_able(merger)
+        && suits(x, merger))
+      result.emplace(number, x.record.device);
+  return result;
+}
+
+} // namespace hippo

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "hippo/service/pool/demand_table.hpp"
+#include "hippo/service/pool/kind_table.hpp"
+#include "hippo/service/pool/need_table.hpp"
+#include "hippo/service/pool/trainer_table.hpp"
+
+namespace hippo {
+
+/// The books of a pool, and which of its trainers are of use to which merger.
+struct pool_view {
+  const trainer_table& trainers;
+  const demand_table& demands;
+  const need_table& needs;
+  const kind_table& kinds;
+  moment now; ///< up to which time is booked
+
+  /// Whether a trainer can train what a merger needs.
+  [[nodiscard]] bool suits(const pool_trainer& x, merger_number merger) const;
+  /// Whether it suits, and is of a kind that the merger could use now.
+  [[nodiscard]] bool is_of_use(const pool_trainer& x,
+                               merger_number merger) const;
+  /// Whether it is of use, and does not rest for the merger.
+  [[nodiscard]] bool could_use(const pool_trainer& x, std::size_t place) const;
+  /// Whether any trainer that is there is of use to a merger.
+  [[nodiscard]] bool has_trainer_for(merger_number merger) const;
+  /// As of `pool_effect::tell_able`.
+  [[nodiscard]] std::map<trainer_id, std::string>
+  able_for(merger_number merger) const;
+};
+
+} // namespace hippo

@@ -1,0 +1,161 @@
+#include "hippo/service/study/refusals.hpp"
+
+#include <initializer_list>
+#include <utility>
+#include <variant>
+
+#include "hippo/search/algorithm/client_algorithm.hpp"
+
+namespace hippo {
+
+using verb = study_command::verb;
+
+std::optional<error> refusal_of_state(const study_books& x, study_phase to) {
+  const auto& stored = x.stored();
+  if (stored.state == to || stored.state == study_phase::stopping)
+    return error{errc::invalid_argument, "study " + stored.name + " is "
+                                           + to_string(stored.state)
+                                           + " already"};
+  return std::nullopt;
+}
+
+std::optional<error> refusal_of_end(const study_books& x, verb what) {
+  const auto& stored = x.stored();
+  if (!x.has_ended() || what == verb::retry)
+    return std::nullopt;
+  return error{errc::invalid_argument, "study " + stored.name + " has ended: "
+                                         + to_string(stored.state)};
+}
+
+std::optional<error> refusal_of_training(const study_books& x, trial_no trial,
+                                         step_t to) {
+  if (trial >= x.trials.size())
+    return error{errc::invalid_argument, "study " + x.stored().name
+                                           + " has no trial "
+                                           + std::to_string(trial)};
+  // Of a step that it has passed as well: there is nothing to answer with.
+  if (auto why = client_algorithm::refusal_of_step(x.decisions.when(), to);
+      !why.empty())
+    return error{errc::invalid_argument, std::move(why)};
+  return std::nullopt;
+}
+
+std::optional<error> refusal_of(const study_command& x,
+                                const study_books& books,
+                                const refusal_facts& facts) {
+  if (auto why = refusal_of_end(books, x.what))
+    return why;
+  auto parsed = parse_command(x, books.spec().lengths(), books.options.workload,
+                              name_rules::today, books.spec().typed);
+  if (!parsed)
+    return parsed.failure();
+  if (x.what == verb::ask && !facts.full.empty())
+    return error{errc::resource_exhausted, facts.full};
+  // Of what is being stored, these may make possible what is not now.
+  const auto unless = [&facts](std::initializer_list<verb> xs,
+                               std::optional<error> why) {
+    return facts.requests.is_storing(xs) ? std::nullopt : std::move(why);
+  };
+  const auto& decisions = books.decisions;
+  switch (x.what) {
+    case verb::ask:
+      return decisions.refusal_of_ask();
+    case verb::train:
+      return unless({verb::ask, verb::tell, verb::retry},
+                    decisions.refusal_of_train(x.trial, x.at));
+    case verb::tell:
+      return unless(
+        {verb::ask, verb::retry},
+        decisions.refusal_of_end(
+          x.trial, std::get<command::tell>(*parsed).value.has_value()));
+    case verb::close:
+      return decisions.refusal_of_close();
+    case verb::pause:
+      return unless({verb::resume},
+                    refusal_of_state(books, study_phase::paused));
+    case verb::resume:
+      return unless({verb::pause},
+                    refusal_of_state(books, study_phase::running));
+    case verb::stop:
+      return refusal_of_state(books, study_phase::stopping);
+    case verb::retry:
+      if (auto what = retried_by(std::get<command::retry>(*parsed), books,
+                                 facts.was_given_up);
+          !what)
+        return what.failure();
+      return std::nullopt;
+    case verb::cancel:
+    case verb::weight:
+    case verb::widen:
+    case verb::finish:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// -- what has failed ----------------------------------------------------------
+
+namespace {
+
+std::optional<error> refusal_of_retry(const study_books& books, trial_no no,
+                                      bool all) {
+  const auto& study = books.stored().name;
+  const auto name = "trial " + std::to_string(no) + " of study " + study;
+  const auto refused = [](std::string why) {
+    return error{errc::invalid_argument, std::move(why)};
+  };
+  if (no >= books.trials.size())
+    return refused("study " + study + " has no trial " + std::to_string(no));
+  const auto& x = books.trials[no];
+  if (x.state != trial_state::failed)
+    return refused(name + " has not failed: it is " + to_string(x.state));
+  if (!x.cause)
+    return refused(name + " has failed, but not in training: " + x.failure);
+  if (!all && !may_pass(*x.cause))
+    return refused(name
+                   + " has failed for a reason that does not pass (--all "
+                     "tries it all the same): "
+                   + x.failure.substr(0, x.failure.find('\n')));
+  return std::nullopt;
+}
+
+} // namespace
+
+expected<std::vector<trial_no>> retried_by(const command::retry& x,
+                                           const study_books& books,
+                                           bool was_given_up) {
+  const auto& stored = books.stored();
+  if (books.has_ended() && !books.decisions.done())
+    return {errc::invalid_argument,
+            "study " + stored.name + " was ended before it was done ("
+              + to_string(stored.state)
+              + (stored.reason.empty() ? "" : ": " + stored.reason)
+              + "): submit it again to go on; what is known is not trained "
+                "again"};
+  std::vector<trial_no> result;
+  if (!x.trials.empty()) {
+    for (const auto no : x.trials)
+      if (auto why = refusal_of_retry(books, no, x.all))
+        return *why;
+    result.assign(x.trials.begin(), x.trials.end());
+    return result;
+  }
+  std::uint64_t failed = 0;
+  for (trial_no no = 0; no < books.trials.size(); ++no) {
+    failed += books.trials[no].state == trial_state::failed;
+    if (!refusal_of_retry(books, no, x.all))
+      result.push_back(no);
+  }
+  if (!result.empty() || was_given_up)
+    return result;
+  if (failed == 0)
+    return {errc::invalid_argument,
+            "no trial of study " + stored.name + " has failed"};
+  return {errc::invalid_argument,
+          "the " + std::to_string(failed) + " trials of study " + stored.name
+            + " that have failed did so for reasons that do not pass: they "
+              "diverged, or three trainers said the same, or a client did"
+            + (x.all ? "" : " (--all tries again what trainers said)")};
+}
+
+} // namespace hippo

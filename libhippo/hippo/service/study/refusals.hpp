@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/base/error.hpp"
+#include "hippo/service/study/commands.hpp"
+#include "hippo/service/study/requests.hpp"
+#include "hippo/service/study/study_books.hpp"
+
+// Reasons to refuse a command, as far as they are known before it is stored: so
+// that nobody can fill the store with commands that are refused.
+
+namespace hippo {
+
+/// Why a study cannot be brought to a state, if it cannot.
+std::optional<error> refusal_of_state(const study_books& x, study_phase to);
+
+/// A study that has ended stays as it is, unless it is tried again.
+std::optional<error> refusal_of_end(const study_books& x,
+                                    study_command::verb what);
+
+/// Why a trial cannot be trained up to a state, if it cannot, whatever it is
+/// doing.
+std::optional<error> refusal_of_training(const study_books& x, trial_no trial,
+                                         step_t to);
+
+/// Further facts that decide whether a command can be carried out.
+struct refusal_facts {
+  const study_requests& requests;
+  const std::string& full; ///< why no new trials may begin; empty: they may
+  /// Whether the study was ended by no decision of its own.
+  bool was_given_up = false;
+};
+
+/// Says why a command cannot be carried out now, if it cannot.
+std::optional<error> refusal_of(const study_command& x,
+                                const study_books& books,
+                                const refusal_facts& facts);
+
+/// The trials that a command tries again, or why it does nothing.
+/// @param was_given_up as of `refusal_facts`
+expected<std::vector<trial_no>> retried_by(const command::retry& x,
+                                           const study_books& books,
+                                           bool was_given_up);
+
+} // namespace hippo

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "hippo/service/merge/events.hpp"
+#include "hippo/service/merge/moment.hpp"
+#include "hippo/service/merge/options.hpp"
+#include "hippo/service/pool/events.hpp"
+#include "hippo/service/pool/options.hpp"
+#include "hippo/service/study/events.hpp"
+#include "hippo/service/study/options.hpp"
+#include "hippo/service/trace/trace_log.hpp"
+
+namespace hippo {
+
+namespace trace {
+
+/// An event as two fields of a line: its name and its own fields.
+std::string text_of(const any_pool_event& x);
+std::string text_of(const any_study_event& x);
+std::string text_of(const any_merge_event& x);
+
+/// Effects as JSON.
+std::string text_of(const std::vector<any_pool_effect>& xs);
+std::string text_of(const std::vector<any_study_effect>& xs);
+std::string text_of(const std::vector<any_merge_effect>& xs);
+
+} // namespace trace
+
+/// Writes down the events of a core, each with a digest of its effects, so that
+/// all of it can be done again (`replay_trace`). A line for each event, in
+/// JSON.
+class core_trace {
+public:
+  core_trace() = default; ///< writes nothing
+  /// @param log null: writes nothing
+  /// @param core tells it apart from others of the log
+  core_trace(std::shared_ptr<trace_log> log, std::string core)
+    : log_(std::move(log)), core_(std::move(core)) {}
+
+  /// A core begins with these options, in place of one of that name.
+  void begin(const pool_options& x, moment now);
+  void begin(const study_options& x, moment now);
+  void begin(const merger_options& x, moment now);
+
+  /// Tells the core what happens.
+  /// @param event as the core takes it: a variant
+  template <class Core, class Event>
+  typename Core::effects apply(Core& core, Event event, moment now) {
+    if (!log_)
+      return core.apply(std::move(event), now);
+    const auto what = trace::text_of(event);
+    try {
+      auto effects = core.apply(std::move(event), now);
+      write(what, trace::text_of(effects), now);
+      return effects;
+    } catch (...) {
+      write(what, {}, now);
+      throw;
+    }
+  }
+
+private:
+  void begin(const char* kind, const std::string& options, moment now);
+  /// @param effects empty: the core has thrown an exception
+  void write(const std::string& event, const std::string& effects, moment now);
+
+  std::shared_ptr<trace_log> log_;
+  std::string core_;
+};
+
+} // namespace hippo

@@ -1,0 +1,42 @@
+#include "hippo/service/trace/trace_log.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace hippo {
+
+expected<std::shared_ptr<trace_log>>
+trace_log::open(const std::string& path, std::uint64_t bytes_max,
+                std::function<void()> note_full) {
+  file made{std::fopen(path.c_str(), "wbe")};
+  if (!made)
+    return {errc::io_failed,
+            "cannot write the trace " + path + ": " + std::strerror(errno)};
+  return std::shared_ptr<trace_log>{
+    new trace_log{std::move(made), bytes_max, std::move(note_full)}};
+}
+
+trace_log::trace_log(file to, std::uint64_t bytes_max,
+                     std::function<void()> note_full)
+  : file_(std::move(to)), bytes_left_(bytes_max),
+    note_full_(std::move(note_full)) {}
+
+void trace_log::write(const std::string& line) {
+  const std::lock_guard lock{mutex_};
+  if (!file_)
+    return;
+  const auto size = line.size() + 1;
+  if (size <= bytes_left_
+      && std::fwrite(line.data(), 1, line.size(), file_.get()) == line.size()
+      && std::fputc('\n', file_.get()) != EOF
+      && std::fflush(file_.get()) == 0) {
+    bytes_left_ -= size;
+    return;
+  }
+  file_.reset();
+  if (note_full_)
+    note_full_();
+}
+
+} // namespace hippo

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "hippo/service/pool/pool_core.hpp"
+
+namespace hippo::test {
+
+/// Has a pool admit a trainer. @returns its answer; the other effects are
+/// added to `out`
+inline welcome admitted(pool_core& pool, const hello& x,
+                        std::optional<trainer_id> known, moment now,
+                        pool_core::effects& out) {
+  welcome result;
+  for (auto& y : pool.apply(pool_event::registered{x, known}, now))
+    if (auto* answer = std::get_if<pool_effect::answer_hello>(&y))
+      result = std::move(answer->what);
+    else
+      out.push_back(std::move(y));
+  return result;
+}
+
+} // namespace hippo::test
