@@ -332,15 +332,18 @@ progress_view local_service::view(double elapsed_seconds,
     if (!status)
       continue;
     study_progress y;
-    y.name = status->name;
-    y.done = status->finished;
-    y.trials = status->trials;
-    y.asked_steps = status->asked_steps;
-    y.metric = status->metric;
-    if (const auto& best = status->best)
-      y.best = best_so_far{best->trial, best->value};
+    y.study.name = status->name;
+    y.study.finished = status->finished;
+    y.study.trials = status->trials;
+    y.study.asked_steps = status->asked_steps;
+    y.study.metric = status->metric;
+    y.study.waiting = waits.shown(status->name);
+    if (const auto& best = status->best) {
+      auto& trial = y.study.best.emplace();
+      trial.trial = best->trial;
+      trial.best = best_measurement{best->value, best->step};
+    }
     y.front = status->front;
-    y.waiting = waits.shown(status->name);
     result.studies.push_back(std::move(y));
     auto& work = left.emplace_back(plans[x.workload_key]);
     work.waiting_steps = status->waiting_steps;
