@@ -70,6 +70,9 @@ foreach(header ${installed_headers})
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/${room})
 endforeach()
 
+install(FILES ${PROJECT_BINARY_DIR}/schemas/hippo/model/view/views.hpp
+  DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/hippo/model/view)
+
 # Names that headers had up to 0.1, for one release more.
 function(hippo_forward old new)
   file(WRITE ${PROJECT_BINARY_DIR}/forward/${old}
@@ -93,7 +96,7 @@ hippo_forward(train/file_descriptor.hpp base/file_descriptor.hpp)
 hippo_forward(client/client.hpp net/client/client.hpp)
 
 # In a file of its own, since who links these needs Cap'n Proto.
-install(TARGETS hippo_client hippo_keys hippo_schemas
+install(TARGETS hippo_client hippo_keys hippo_schemas hippo_views
   EXPORT hippo_client_targets ARCHIVE)
 
 set(package_install_dir ${CMAKE_INSTALL_LIBDIR}/cmake/hippo)

@@ -11,6 +11,7 @@
 
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hippo::schema");
+using Model = import "model.capnp";
 
 const serviceProtocolVersion :UInt32 = 1;
 # Grows whenever a client of before can no longer be served.
@@ -47,10 +48,10 @@ interface Service {
   study @1 (idOrName :Text) -> (study :Study, id :UInt64);
   # Of several studies of a name, the last one is meant.
 
-  list @2 () -> (studies :List(StudyInfo));
+  list @2 () -> (studies :List(Model.StudyView));
   # In the order of submission, those that have ended included.
 
-  trainers @3 () -> (trainers :List(TrainerInfo));
+  trainers @3 () -> (trainers :List(Model.TrainerView));
   # In order of their numbers; those that have left are there too.
 
   preview @4 (text :Text, name :Text) -> (json :Text);
@@ -76,16 +77,16 @@ interface Service {
 interface Study {
   # Stays usable while the service lives, whatever becomes of the study.
 
-  describe @0 () -> (info :StudyInfo, text :Text);
+  describe @0 () -> (info :Model.StudyView, text :Text);
   # `text` is the study file.
 
-  trials @1 (first :UInt64, most :UInt32) -> (trials :List(TrialInfo));
+  trials @1 (first :UInt64, most :UInt32) -> (trials :List(Model.TrialView));
   # By number, from `first` on; at most `most` (0: as many as may be) and never
   # more than 1000.
 
-  best @2 () -> (trial :TrialInfo);
+  best @2 () -> (trial :Model.TrialView);
   # Fails with invalid_argument if there is no result yet, or if the study has
-  # several metrics: `front` of its StudyInfo says which trials are best.
+  # several metrics: `front` of its StudyView says which trials are best.
 
   events @3 (after :UInt64, most :UInt32, waitMillis :UInt32)
     -> (events :List(Event), next :UInt64, ended :Bool);
@@ -96,7 +97,7 @@ interface Study {
   # ended, and nothing that it heeds comes after these. Results are a stream
   # like this: call it again and again.
 
-  wait @4 (waitMillis :UInt32) -> (info :StudyInfo);
+  wait @4 (waitMillis :UInt32) -> (info :Model.StudyView);
   # Answers once the study has ended, or after `waitMillis`, never later than
   # 60,000.
 
@@ -179,89 +180,6 @@ struct Metric {
   value @1 :Float64;  # may be NaN
 }
 
-struct StudyInfo {
-  id        @0 :UInt64;   # from 1, in the order of submission
-  name      @1 :Text;
-  state     @2 :Text;     # RUNNING, PAUSED, STOPPING, COMPLETE, FAILED or
-                          # CANCELLED
-  reason    @3 :Text;     # why it ended early, or paused by itself; else empty
-  metric    @4 :Text;     # of its objective
-  maximize  @5 :Bool;     # else minimize
-  weight    @6 :Float64;
-  algorithm @7 :Text;
-  workload  @8 :Text;     # its workload key: equal ones share
-  trials    @9 :UInt64;   # that there are by now
-  finished  @10 :UInt64;  # those of them that have ended
-  askedSteps  @11 :UInt64;  # by its trials, added up
-  sharedSteps @12 :UInt64;  # of deliveredSteps, those that another trial had
-                            # got before: they were not trained for it
-  best :union {
-    none  @13 :Void;
-    trial @14 :TrialInfo;
-  }
-  activeSeconds @15 :Float64;  # for how long it has been worked on
-  savedSeconds  @16 :Float64;  # device time that merging saved: shared steps by
-                               # the mean time of a step itself
-  deliveredSteps @17 :UInt64;  # how far its trials have been trained, added up
-  waiting @18 :Text;  # why nothing of it can be trained now, and what helps;
-                      # empty if something can, or it is not to be
-  costSeconds    @19 :Float64;  # device time that was spent on it, by the mean
-                                # of its workload
-  stoppedSeconds @20 :Float64;  # device time that trials which were given up
-                                # would have taken yet, by the same mean
-  left :union {  # how long it takes yet, an estimate
-    unknown @21 :Void;
-    seconds @22 :Float64;
-  }
-  cost    @24 :Float64;  # what trainers have cost for it, by the prices of the
-                         # time and as far as these were known
-  costMax @25 :Float64;  # what its budget lets it cost; 0 = any
-  deadline :union {  # when it ends, whatever is left
-    none    @26 :Void;
-    seconds @27 :Float64;  # from now; less than 0: it is over
-  }
-  needed @28 :Text;  # what would bring it to its end by then, an estimate, as
-                     # "3 more a100"; empty: nothing is needed, or would do
-  uid @29 :Text;  # what stands for it outside: a random number, made once, which
-                  # copies of the state keep; empty: only an older program has
-                  # written the state
-  failed @30 :UInt64;  # of `finished`, those that failed
-  front @23 :Text;  # JSON: what a study wants and has found that wants more than
-                    # one best value (docs/http.md); else empty. `best` is of
-                    # studies of one metric
-}
-
-struct TrialInfo {
-  trial  @0 :UInt64;
-  state  @1 :Text;    # PENDING, RUNNING, PAUSED, COMPLETE, PRUNED, FAILED or
-                      # CANCELLED
-  params @2 :Text;    # JSON
-  askedSteps  @3 :UInt64;  # how far it is to be trained
-  steps       @4 :UInt64;  # how far it has been
-  sharedSteps @5 :UInt64;  # of these, as in StudyInfo
-  best :union {
-    none  @6 :Void;
-    value @7 :BestValue;
-  }
-  failure @8 :Text;   # why it failed; empty if it did not
-  chosen  @9 :Text;   # how a sampler that learns came to its values: startup,
-                      # model, or cross of A, B, C; empty if none did
-  predicted :union {  # what the model expected of the objective in the end
-    none  @10 :Void;
-    value @11 :Float64;
-  }
-  untrained :union {  # of its steps to its first goal, those that no trial of
-                      # the study had been asked for when it was chosen
-    unknown @12 :Void;
-    steps   @13 :UInt64;
-  }
-}
-
-struct BestValue {
-  step  @0 :UInt64;
-  value @1 :Float64;
-}
-
 struct Event {
   id    @0 :UInt64;   # grows, with gaps
   time  @1 :Float64;  # when it was stored, in seconds since 1970
@@ -272,7 +190,7 @@ struct Event {
     failed   @5 :Text;          # why
     command  @6 :Command;       # somebody wanted something of the study
     chosen   @7 :Text;          # the study's sampler has decided the trial's
-                                # values: as of TrialInfo
+                                # values: as of TrialView
   }
 }
 
@@ -283,7 +201,7 @@ struct Command {
 }
 
 struct Progress {
-  state   @0 :Text;          # of the trial, as in TrialInfo
+  state   @0 :Text;          # of the trial, as in TrialView
   step    @1 :UInt64;        # `untilStep`, or the last one measured if it has
                              # ended before
   metrics @2 :List(Metric);  # measured there, sorted by name
@@ -298,44 +216,4 @@ struct Outcome {
                            # there are several metrics or constraints
   }
   step @3 :UInt64;  # at which; 0 = the study's last
-}
-
-struct TrainerInfo {
-  number @0 :UInt64;
-  name   @1 :Text;     # host and process
-  device @2 :Text;     # kind of device: decides the bits of results
-  lost   @3 :Text;     # why it is gone; empty if it is there
-  lease :union {
-    idle    @4 :Void;
-    running @5 :LeaseInfo;
-  }
-  memoryBytes @6 :UInt64;  # of its device; 0 = unknown
-  driver @7 :Text;     # of its GPU: the newest CUDA that it can run, as "13.0";
-                       # empty = unknown, or it is no GPU
-  computeCapability @8 :Text;  # of its GPU, as "9.0"; empty likewise
-  sick @9 :Text;       # what it failed at that others could do, for which it
-                       # rests; empty: nothing
-  machine @10 :Text;   # its kind in the service's list of machines; empty: there
-                       # is no list, or `unpriced` says why
-  unpriced @11 :Text;  # why it is not known what it costs; empty likewise
-  price    @12 :Float64;  # of the trainer and an hour; 0 = nothing or unknown
-  workCost @13 :Float64;  # of the time for which it was given work
-  idleCost @14 :Float64;  # of the rest, since it came
-  notice   @15 :Float64;  # seconds of warning before it goes; 0 = unknown, or
-                          # none
-  failures @16 :UInt64;   # how often training has failed on it
-  failed   @17 :Text;     # what was said the last time; empty if never
-  heldUp   @18 :Text;     # why it can be given no work, beside that it is sick:
-                          # "does not return since 40 s ..."; empty: it can
-}
-
-struct LeaseInfo {
-  what           @0 :Text;     # the values that it trains, of hyper-parameters
-                               # in which trials differ
-  at             @1 :UInt64;   # step
-  to             @2 :UInt64;   # step
-  stepsPerSecond @3 :Float64;  # of all its lanes; 0 until it has reported
-  lanes          @4 :UInt32;   # how many lanes train; the rest is told of the one
-                               # that is behind the others; 0 = unknown
-  studies        @5 :List(Text);  # names of those that it trains for
 }

@@ -57,6 +57,21 @@ std::size_t bytes_of(const stored_event& x) {
   return result;
 }
 
+/// A study as clients see it by its row alone.
+study_view view_of(const stored_study& x) {
+  study_view result;
+  result.id = number_of(x.id);
+  result.name = x.name;
+  result.state = to_string(x.state);
+  result.reason = x.reason;
+  result.metric = x.metric;
+  result.direction = x.direction;
+  result.weight = x.weight;
+  result.active_seconds = x.active_seconds;
+  result.cost = x.cost;
+  return result;
+}
+
 /// Reads rows until they are `rows`, or take `rows_bytes_max`: a few at first,
 /// then as many as there is room for by what those took.
 /// @param next reads so many that follow on those that there are
@@ -90,6 +105,23 @@ expected<std::vector<T>> read_bounded(std::size_t rows, bool& is_whole,
 }
 
 } // namespace
+
+trial_view view_of(const stored_trial& x) {
+  trial_view result;
+  result.trial = x.trial;
+  result.state = x.state;
+  result.params = x.params;
+  if (x.best)
+    result.best = best_measurement{x.best->value, x.best->step};
+  result.asked_steps = x.asked_to;
+  result.steps = x.steps;
+  result.shared_steps = x.shared;
+  result.failure = x.failure;
+  result.chosen = x.why.how;
+  result.predicted = x.why.predicted;
+  result.untrained = x.why.untrained;
+  return result;
+}
 
 expected<archive::facts> archive::facts_of(const stored_study& study) {
   if (const auto i = facts_.find(study.id); i != facts_.end())
@@ -132,21 +164,22 @@ archive::varied(const std::set<study_id>& studies) {
   return result;
 }
 
-expected<study_view> archive::view_of(stored_study study, bool reads_text) {
+expected<archived_study> archive::look_at(stored_study study,
+                                          bool reads_text) {
   if (const auto i = ended_.find(study.id); i != ended_.end()) {
     auto result = i->second;
-    result.study.text = study.text;
-    if (result.study == study) // else it has gone on since
+    result.row.text = study.text;
+    if (result.row == study) // else it has gone on since
       return result;
   }
   const bool is_known = reads_text || facts_.contains(study.id);
   const auto known = is_known ? facts_of(study) : expected<facts>{facts{}};
   if (!known)
     return known.failure();
-  const auto counts = store_->count_trials(study.id);
+  auto counts = store_->count_trials(study.id);
   if (!counts)
     return counts.failure();
-  auto best = store_->load_best(study);
+  const auto best = store_->load_best(study);
   if (!best)
     return best.failure();
   const auto trained = store_->load_trained(known->workload_key);
@@ -158,41 +191,49 @@ expected<study_view> archive::view_of(stored_study study, bool reads_text) {
   auto uid = store_->load_uid(study.id);
   if (!uid)
     return uid.failure();
-  study_view result;
-  result.uid = std::move(*uid);
-  result.study = std::move(study);
-  result.algorithm = known->algorithm;
-  result.workload_key = known->workload_key;
-  result.cost_max = known->cost_max;
-  result.counts = *counts;
-  result.step_seconds = trained->step_seconds();
+  archived_study result{std::move(study), {}};
+  auto& view = result.view;
+  view = view_of(result.row);
+  view.uid = std::move(*uid);
+  view.algorithm = known->algorithm;
+  view.workload = known->workload_key;
+  view.cost_max = known->cost_max;
+  view.trials = counts->trials;
+  view.finished = counts->finished;
+  view.asked_steps = counts->asked_steps;
+  view.delivered_steps = counts->delivered_steps;
+  view.shared_steps = counts->shared_steps;
+  view.trials_by_state = std::move(counts->by_state);
+  if (const auto failed
+      = view.trials_by_state.find(to_string(trial_state::failed));
+      failed != view.trials_by_state.end())
+    view.failed = failed->second;
+  view.step_seconds = trained->step_seconds();
   const auto trained_for_it
-    = counts->delivered_steps
-      - std::min(counts->shared_steps, counts->delivered_steps);
-  result.cost_seconds
-    = static_cast<double>(trained_for_it) * result.step_seconds;
+    = view.delivered_steps - std::min(view.shared_steps, view.delivered_steps);
+  view.cost_seconds = static_cast<double>(trained_for_it) * view.step_seconds;
   const auto own = trained->own_step_seconds(mean_step_seconds(*timings));
-  result.saved_seconds = static_cast<double>(counts->shared_steps) * own;
+  view.saved_seconds = static_cast<double>(view.shared_steps) * own;
   const auto in_full = counts->pruned * known->max_steps;
   const auto stopped = in_full - std::min(counts->pruned_steps, in_full);
-  result.stopped_seconds = static_cast<double>(stopped) * own;
+  view.stopped_seconds = static_cast<double>(stopped) * own;
   if (*best) {
-    const auto time = improved(result.study.id, **best);
+    const auto time = improved(result.row.id, **best);
     if (!time)
       return time.failure();
-    result.improved = *time;
+    view.improved = *time;
+    view.best = view_of(**best);
   }
-  result.best = std::move(*best);
-  auto front = store_->load_front(result.study.id);
+  auto front = store_->load_front(result.row.id);
   if (!front)
     return front.failure();
-  result.front = std::move(*front).value_or("");
-  if (has_several_metrics(result.front))
-    result.best.reset();
-  if (has_ended(result.study.state) && is_known) {
+  view.front = std::move(*front).value_or("");
+  if (has_several_metrics(view.front))
+    view.best.reset();
+  if (has_ended(result.row.state) && is_known) {
     limit(ended_, kept_studies_max);
-    auto& kept = ended_[result.study.id] = result;
-    kept.study.text.clear();
+    auto& kept = ended_[result.row.id] = result;
+    kept.row.text.clear();
   }
   return result;
 }
@@ -212,58 +253,65 @@ expected<std::optional<double>> archive::improved(study_id id,
   return time;
 }
 
-expected<study_view> archive::describe(study_id id) {
+expected<archived_study> archive::describe(study_id id) {
   auto study = store_->load_study(id);
   if (!study)
     return study.failure();
-  return view_of(std::move(*study));
+  return look_at(std::move(*study));
 }
 
-expected<std::vector<study_view>> archive::list() {
+expected<std::vector<archived_study>> archive::list() {
   auto studies = store_->load_studies();
   if (!studies)
     return studies.failure();
-  std::vector<study_view> result;
+  std::vector<archived_study> result;
   using clock = std::chrono::steady_clock;
   const auto end = clock::now() + listed_texts_time;
   for (auto& x : *studies) {
-    auto view = view_of(x, clock::now() < end);
-    if (!view) { // what is damaged of one hides no other
-      view = study_view{};
-      view->study = std::move(x);
-      if (view->study.reason.empty())
-        view->study.reason = view.failure().message;
+    auto known = look_at(x, clock::now() < end);
+    if (!known) { // what is damaged of one hides no other
+      if (x.reason.empty())
+        x.reason = known.failure().message;
+      auto view = view_of(x);
+      known = archived_study{std::move(x), std::move(view)};
     }
-    result.push_back(std::move(*view));
+    result.push_back(std::move(*known));
   }
   return result;
 }
 
-expected<std::vector<stored_trial>> archive::trials(study_id study,
-                                                    std::uint64_t first,
-                                                    std::size_t most) {
+expected<std::vector<trial_view>> archive::trials(study_id study,
+                                                  std::uint64_t first,
+                                                  std::size_t most) {
   bool is_whole = false;
-  return read_bounded<stored_trial>(
+  const auto rows = read_bounded<stored_trial>(
     rows_of(most, trials_per_call_max), is_whole,
     [&](const auto& known, std::size_t n) {
       return store_->load_trials(
         study, known.empty() ? first : known.back().trial + 1, n);
     });
+  if (!rows)
+    return rows.failure();
+  std::vector<trial_view> result;
+  result.reserve(rows->size());
+  for (const auto& x : *rows)
+    result.push_back(view_of(x));
+  return result;
 }
 
-expected<stored_trial> archive::best(study_id id) {
+expected<trial_view> archive::best(study_id id) {
   const auto study = describe(id);
   if (!study)
     return study.failure();
-  if (has_several_metrics(study->front))
+  if (has_several_metrics(study->view.front))
     return {errc::invalid_argument,
-            "study '" + study->study.name
+            "study '" + study->view.name
               + "' has several metrics, and so no best trial: look at its"
                 " front"};
-  if (!study->best)
+  if (!study->view.best)
     return {errc::invalid_argument,
-            "study '" + study->study.name + "' has no result yet"};
-  return *study->best;
+            "study '" + study->view.name + "' has no result yet"};
+  return *study->view.best;
 }
 
 expected<events_view> archive::events(study_id id, std::uint64_t after,
@@ -394,32 +442,33 @@ expected<std::string> archive::checkpoint_part(study_id study,
 }
 
 expected<study_record> archive::head_of(study_id id) {
-  const auto view = describe(id);
-  if (!view)
-    return view.failure();
+  const auto known = describe(id);
+  if (!known)
+    return known.failure();
+  const auto& view = known->view;
   study_record result;
-  result.uid = view->uid;
-  result.name = view->study.name;
-  const auto about = facts_of(view->study);
+  result.uid = view.uid;
+  result.name = view.name;
+  const auto about = facts_of(known->row);
   if (!about)
     return about.failure();
-  result.algorithm = view->algorithm;
-  result.workload_key = view->workload_key;
+  result.algorithm = view.algorithm;
+  result.workload_key = view.workload;
   result.exact = about->exact;
-  result.metric = view->study.metric;
-  result.direction = view->study.direction;
-  result.asked_steps = view->counts.asked_steps;
-  result.delivered_steps = view->counts.delivered_steps;
-  result.shared_steps = view->counts.shared_steps;
-  const auto params = [](const stored_trial& x) {
+  result.metric = view.metric;
+  result.direction = view.direction;
+  result.asked_steps = view.asked_steps;
+  result.delivered_steps = view.delivered_steps;
+  result.shared_steps = view.shared_steps;
+  const auto params = [](const auto& x) {
     return nlohmann::ordered_json::parse(x.params, nullptr, false);
   };
-  if (view->best) {
-    const auto& x = *view->best;
+  if (view.best) {
+    const auto& x = *view.best;
     result.best = best_record{x.trial, x.best->step, x.best->value, params(x)};
   }
-  if (!view->front.empty()) {
-    auto told = front_from_json(view->front);
+  if (!view.front.empty()) {
+    auto told = front_from_json(view.front);
     if (!told)
       return told.failure();
     result.wanted = std::move(told->wanted);

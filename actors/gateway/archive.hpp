@@ -14,6 +14,7 @@
 #include "gateway/study_export.hpp"
 #include "gateway/study_history.hpp"
 #include "hippo/model/run_record.hpp"
+#include "hippo/model/view/views.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/store/state_reader.hpp"
@@ -23,25 +24,15 @@
 
 namespace hippo {
 
-/// A study as clients see it, by what is stored.
-struct study_view {
-  stored_study study; ///< the text may be left out
-  std::string uid;    ///< as `state_reader::load_uid` has it
-  std::string algorithm;
-  std::string workload_key;
-  state_reader::trial_counts counts;
-  // Device time by the mean of a step of its workload, all included; that
-  // which was not spent, by the mean of a step itself.
-  double step_seconds = 0;    ///< that mean; 0: nothing was trained
-  double cost_seconds = 0;    ///< of the steps that were trained for it
-  double saved_seconds = 0;   ///< that shared steps would have taken
-  double stopped_seconds = 0; ///< that trials given up would have taken yet
-  std::optional<stored_trial> best; ///< none of a study of several metrics
-  /// When that value was heard of, in seconds since 1970.
-  std::optional<double> improved;
-  std::string front; ///< `front_saved`; empty: it wants one best value
-  std::optional<double> cost_max{}; ///< what its budget lets it cost
+/// A study as it is stored, and as clients see it by what is stored: what is
+/// known only while it runs is not in the view yet.
+struct archived_study {
+  stored_study row; ///< the text may be left out
+  study_view view;
 };
+
+/// A trial as clients see it.
+trial_view view_of(const stored_trial& x);
 
 /// What the checkpoints of a workload take.
 struct checkpoints_view {
@@ -73,7 +64,7 @@ public:
   }
 
   /// Returns a study with its text.
-  expected<study_view> describe(study_id id);
+  expected<archived_study> describe(study_id id);
 
   /// Measured times, as `timings_json` has them.
   expected<std::string> timings() {
@@ -83,13 +74,12 @@ public:
 
   /// Returns all studies by their ids. Of some of many that it has not seen
   /// before, what follows from their texts is left out: `listed_texts_time`.
-  expected<std::vector<study_view>> list();
+  expected<std::vector<archived_study>> list();
 
   /// Returns trials by their numbers, from `first` on; here and below, `most` 0
   /// stands for as many as may be. They are fewer where they are long:
   /// `rows_bytes_max`.
-  expected<std::vector<stored_trial>> trials(study_id study,
-                                           std::uint64_t first,
+  expected<std::vector<trial_view>> trials(study_id study, std::uint64_t first,
                                            std::size_t most);
 
   /// Returns the hyper-parameters in which trials of these studies differ.
@@ -97,7 +87,7 @@ public:
   varied(const std::set<study_id>& studies);
 
   /// @returns `errc::invalid_argument` if there is no result
-  expected<stored_trial> best(study_id study);
+  expected<trial_view> best(study_id study);
 
   /// @param trial whose events are wanted; nothing: all
   expected<events_view> events(study_id study, std::uint64_t after,
@@ -202,7 +192,7 @@ private:
   expected<study_history*> history_of(study_id study);
 
   /// @param reads_text whether it may be read for what follows from it
-  expected<study_view> view_of(stored_study study, bool reads_text = true);
+  expected<archived_study> look_at(stored_study study, bool reads_text = true);
   /// All that is known of a study but for its trials.
   expected<study_record> head_of(study_id study);
   /// Returns when a study's best value was heard of.
@@ -221,7 +211,7 @@ private:
   /// What pages look at, the last one first; together about
   /// `kept_history_bytes`.
   std::list<std::pair<study_id, study_history>> histories_;
-  std::map<study_id, study_view> ended_;      ///< by study, texts left out
+  std::map<study_id, archived_study> ended_;  ///< by study, texts left out
   /// Where a study's best value was measured, and when.
   struct improvement {
     trial_no trial{};

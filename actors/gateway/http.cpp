@@ -375,7 +375,7 @@ private:
   }
   template <class T>
   static response_cache::answer packed(T x) {
-    return packed(pack_body(text_of(shown(x))));
+    return packed(pack_body(text_of(to_json(x))));
   }
 
   kj::Promise<reply> answer(http_target x, const asking& how) {
@@ -447,7 +447,7 @@ private:
       return only(x, [&] {
         return of_study([=, this](auto y) {
           return queries_.trials(y, *first, *most)
-            .then([](auto z) { return json_reply(shown(z)); });
+            .then([](auto z) { return json_reply(to_json(z)); });
         });
       });
     }
@@ -539,7 +539,7 @@ private:
                                          std::uint64_t after) {
     return from.then([after](events_view x) {
       return json_reply(
-        {{"events", shown(x.events)},
+        {{"events", to_json(x.events)},
          {"next", x.events.empty() ? after : x.events.back().id},
          {"ended", x.study_has_ended}});
     });

@@ -64,37 +64,40 @@ void look_ahead(live_view& x) {
   x.ahead = forecasts_of(x.studies, plans, x.pool.trainers);
 }
 
-live_study_view live_view_of(study_view x, const live_view& live) {
-  live_study_view result{std::move(x), 0};
-  const auto& stored = result.stored;
-  result.active_seconds = stored.study.active_seconds;
-  const auto running = live.studies.find(stored.study.id);
-  if (has_ended(stored.study.state))
+study_view live_view_of(archived_study x, const live_view& live) {
+  auto result = std::move(x.view);
+  const auto& row = x.row;
+  if (has_ended(row.state))
     return result;
+  const auto running = live.studies.find(row.id);
   if (running == live.studies.end()) {
-    if (const auto absent = live.absent.find(stored.study.id);
+    if (const auto absent = live.absent.find(row.id);
         absent != live.absent.end())
       result.waiting = absent->second;
-    else if (const auto told = live.told.find(stored.study.id);
-        told != live.told.end())
+    else if (const auto told = live.told.find(row.id); told != live.told.end())
       result.waiting = told->second;
     return result;
   }
   result.active_seconds = running->second.active_seconds;
-  const auto plan = live.merger_of.find(stored.workload_key);
+  const auto plan = live.merger_of.find(result.workload);
   result.waiting = waiting_for(waiting_facts_of(
-    stored.study.state, stored.study.reason, running->second.caught_up,
-    stored.workload_key, live.pool, live.journal,
+    row.state, row.reason, running->second.caught_up, result.workload,
+    live.pool, live.journal,
     plan == live.merger_of.end() ? nullptr : &live.mergers[plan->second]));
-  result.deadline_left = running->second.deadline_left;
-  const auto found = live.ahead.find(stored.study.id);
+  result.deadline_seconds_left = running->second.deadline_left;
+  const auto found = live.ahead.find(row.id);
   if (found == live.ahead.end())
     return result;
   const auto& ahead = found->second;
   result.seconds_left = ahead.seconds(ahead.at_hand());
-  if (result.deadline_left)
-    result.needed = needed_for(ahead, *result.deadline_left, live.pool);
+  if (result.deadline_seconds_left)
+    result.needed = needed_for(ahead, *result.deadline_seconds_left, live.pool);
   return result;
+}
+
+described_study described(archived_study x, const live_view& live) {
+  auto text = std::move(x.row.text);
+  return {live_view_of(std::move(x), live), std::move(text)};
 }
 
 } // namespace hippo

@@ -8,6 +8,9 @@ namespace hippo {
 void look_ahead(live_view& x);
 
 /// Adds to a study what is known only while it runs.
-live_study_view live_view_of(study_view x, const live_view& live);
+study_view live_view_of(archived_study x, const live_view& live);
+
+/// The same with the study's text.
+described_study described(archived_study x, const live_view& live);
 
 } // namespace hippo

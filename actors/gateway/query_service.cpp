@@ -114,22 +114,22 @@ kj::Promise<stored_study> query_service::find(std::string id_or_name) {
     [name = std::move(id_or_name)](archive& x) { return x.find(name); });
 }
 
-kj::Promise<live_study_view> query_service::describe(study_id id) {
-  return read<study_view>([id](archive& x) { return x.describe(id); })
-    .then([this](study_view x) -> kj::Promise<live_study_view> {
-      if (has_ended(x.study.state))
-        return live_view_of(std::move(x), {});
+kj::Promise<described_study> query_service::describe(study_id id) {
+  return read<archived_study>([id](archive& x) { return x.describe(id); })
+    .then([this](archived_study x) -> kj::Promise<described_study> {
+      if (has_ended(x.row.state))
+        return described(std::move(x), {});
       return live().then([x = std::move(x)](live_view now) mutable {
-        return live_view_of(std::move(x), now);
+        return described(std::move(x), now);
       });
     });
 }
 
-kj::Promise<std::vector<live_study_view>> query_service::list() {
-  return read<std::vector<study_view>>([](archive& x) { return x.list(); })
-    .then([this](std::vector<study_view> all) {
+kj::Promise<std::vector<study_view>> query_service::list() {
+  return read<std::vector<archived_study>>([](archive& x) { return x.list(); })
+    .then([this](std::vector<archived_study> all) {
       return live().then([all = std::move(all)](live_view now) mutable {
-        std::vector<live_study_view> result;
+        std::vector<study_view> result;
         for (auto& x : all)
           result.push_back(live_view_of(std::move(x), now));
         return result;
@@ -137,15 +137,15 @@ kj::Promise<std::vector<live_study_view>> query_service::list() {
     });
 }
 
-kj::Promise<std::vector<stored_trial>>
+kj::Promise<std::vector<trial_view>>
 query_service::trials(study_id study, std::uint64_t first,
                       std::size_t most) {
-  return read<std::vector<stored_trial>>(
+  return read<std::vector<trial_view>>(
     [=](archive& x) { return x.trials(study, first, most); });
 }
 
-kj::Promise<stored_trial> query_service::best(study_id study) {
-  return read<stored_trial>([=](archive& x) { return x.best(study); });
+kj::Promise<trial_view> query_service::best(study_id study) {
+  return read<trial_view>([=](archive& x) { return x.best(study); });
 }
 
 template <class T, class F>

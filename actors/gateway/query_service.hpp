@@ -71,37 +71,10 @@ struct live_view {
   std::optional<std::uint64_t> memory_bytes_max;
 };
 
-/// A study, and what is known of it only while it runs.
-struct live_study_view {
-  study_view stored;
-  double active_seconds = 0;
-  /// As of `waiting_for`.
-  std::string waiting{};
-  /// An estimate of how long it takes yet; nothing: there is none.
-  std::optional<double> seconds_left{};
-  /// Until its deadline, less than 0 if it is over; nothing: it has none.
-  std::optional<double> deadline_left{};
-  /// What would bring it to its end by then: `3 more a100`; empty: nothing is
-  /// needed, or would do.
-  std::string needed{};
-};
-
-/// A trainer, and what it trains now.
-struct trainer_view {
-  trainer_record trainer;
-  /// What it trains. Of several lanes the one that is behind the others, with
-  /// the speed of all of them.
-  std::optional<merger_status::running_lease> lease;
-  std::uint32_t lanes = 0; ///< how many of its lanes train
-  std::string what;        ///< where trials differ: `lr=0.1 momentum=0.9`
-  std::vector<std::string> studies; ///< for which it trains, by name
-
-  void add(const merger_status::running_lease& x);
-
-  /// Why it is gone; empty if it is there.
-  [[nodiscard]] std::string gone() const {
-    return trainer.left ? "has left" : trainer.lost;
-  }
+/// A study, and the file that it came from.
+struct described_study {
+  study_view view;
+  std::string text;
 };
 
 /// Says to a client that nobody is there who could change something.
@@ -125,11 +98,11 @@ public:
   // -- what is stored ---------------------------------------------------------
 
   kj::Promise<stored_study> find(std::string id_or_name);
-  kj::Promise<live_study_view> describe(study_id id);
-  kj::Promise<std::vector<live_study_view>> list();
-  kj::Promise<std::vector<stored_trial>>
+  kj::Promise<described_study> describe(study_id id);
+  kj::Promise<std::vector<study_view>> list();
+  kj::Promise<std::vector<trial_view>>
   trials(study_id study, std::uint64_t first, std::size_t most);
-  kj::Promise<stored_trial> best(study_id study);
+  kj::Promise<trial_view> best(study_id study);
   /// As of `archive::export_part`.
   kj::Promise<exported_part> export_part(client_work& client, study_id study,
                                          std::string after);

@@ -45,10 +45,10 @@ public:
 
   kj::Promise<void> describe(DescribeContext context) override {
     return call(context, listing_bytes_guess, [this, context]() mutable {
-      return queries_.describe(id_).then([context](live_study_view x) mutable {
+      return queries_.describe(id_).then([context](described_study x) mutable {
         auto to = context.getResults();
-        fill(to.initInfo(), x);
-        to.setText(to_text(x.stored.study.text));
+        fill(to.initInfo(), x.view);
+        to.setText(to_text(x.text));
       });
     });
   }
@@ -57,7 +57,7 @@ public:
     return call(context, listing_bytes_guess, [this, context]() mutable {
       const auto params = context.getParams();
       return queries_.trials(id_, params.getFirst(), params.getMost())
-        .then([context](std::vector<stored_trial> xs) mutable {
+        .then([context](std::vector<trial_view> xs) mutable {
           auto to = context.getResults().initTrials(count(xs.size()));
           for (capnp::uint i = 0; i < xs.size(); ++i)
             fill(to[i], xs[i]);
@@ -67,7 +67,7 @@ public:
 
   kj::Promise<void> best(BestContext context) override {
     return call(context, small_bytes_guess, [this, context]() mutable {
-      return queries_.best(id_).then([context](stored_trial x) mutable {
+      return queries_.best(id_).then([context](trial_view x) mutable {
         fill(context.getResults().initTrial(), x);
       });
     });
@@ -112,8 +112,8 @@ public:
           if (!has_ended(x.state) && queries_.timer().now() < until)
             return false;
           return queries_.describe(id_).then(
-            [context](live_study_view y) mutable {
-              fill(context.getResults().initInfo(), y);
+            [context](const described_study& y) mutable {
+              fill(context.getResults().initInfo(), y.view);
               return true;
             });
         });
@@ -359,7 +359,7 @@ public:
     context.allowCancellation();
     return calls_->admit(listing_bytes_guess, context, [this, context] {
       return queries_.list().then(
-        [context](std::vector<live_study_view> xs) mutable {
+        [context](std::vector<study_view> xs) mutable {
           auto to = context.getResults().initStudies(count(xs.size()));
           for (capnp::uint i = 0; i < xs.size(); ++i)
             fill(to[i], xs[i]);

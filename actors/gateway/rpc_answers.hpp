@@ -8,6 +8,7 @@
 #include <kj/string.h>
 
 #include "gateway/query_service.hpp"
+#include "hippo/model/view/view_wire.hpp"
 #include "service.capnp.h"
 
 namespace hippo {
@@ -22,12 +23,9 @@ inline kj::StringPtr to_text(const std::string& x) {
 /// How many items a list of a message has.
 inline capnp::uint count(std::size_t x) { return static_cast<capnp::uint>(x); }
 
-void fill(schema::TrialInfo::Builder to, const stored_trial& trial);
-void fill(schema::StudyInfo::Builder to, const live_study_view& x);
 void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs);
 void fill(capnp::List<capnp::Text>::Builder to,
           const std::vector<std::string>& xs);
 void fill(schema::Event::Builder to, const stored_event& x);
-void fill(schema::TrainerInfo::Builder to, const trainer_view& x);
 
 } // namespace hippo

@@ -2,7 +2,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <utility>
+
+#include "hippo/model/view/view_json.hpp"
+#include "hippo/report/view_columns.hpp"
 
 namespace hippo {
 
@@ -14,12 +19,43 @@ json text_or_null(const std::string& x) {
   return x.empty() ? json(nullptr) : json(x);
 }
 
-json number_or_null(const std::optional<double>& x) {
-  return x ? json(*x) : json();
-}
-
 /// Whether a study's cost says anything.
-bool has_cost(const study_summary& x) { return x.cost > 0 || x.cost_max; }
+bool has_cost(const study_view& x) { return x.cost > 0 || x.cost_max; }
+
+/// Lists views.
+/// @param columns those whose values are fields of the views
+/// @param computed those that follow from several fields
+/// @param order names of columns; others come behind these
+/// @param views their JSON
+/// @param values those of the computed columns, by name, for each view
+listing list_views(const std::vector<view_column>& columns,
+                   std::vector<listing_column> computed,
+                   const std::vector<std::string>& order,
+                   const std::vector<json>& views,
+                   const std::vector<json>& values) {
+  std::map<std::string, const char*> fields; // of views, by column
+  listing result;
+  result.columns = std::move(computed);
+  for (auto x : columns) {
+    fields[x.column.name] = x.field;
+    if (x.if_any)
+      x.column.shown = std::ranges::any_of(
+        views, [&](const json& y) { return !y.at(x.field).is_null(); });
+    result.columns.push_back(std::move(x.column));
+  }
+  std::ranges::stable_sort(result.columns, {}, [&](const listing_column& x) {
+    return std::ranges::find(order, x.name) - order.begin();
+  });
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    auto& row = result.rows.emplace_back();
+    for (const auto& x : result.columns) {
+      const auto field = fields.find(x.name);
+      row.push_back(field == fields.end() ? values[i].at(x.name)
+                                          : views[i].at(field->second));
+    }
+  }
+  return result;
+}
 
 /// Returns the names of all parameters, in the order in which they come.
 std::vector<std::string> parameter_names(const std::vector<json>& params) {
@@ -52,7 +88,7 @@ json read_json(const std::string& text) {
   return result.is_discarded() ? json(text) : result;
 }
 
-std::optional<told_front> front_of(const study_summary& x) {
+std::optional<told_front> front_of(const study_view& x) {
   if (x.front.empty())
     return std::nullopt;
   auto told = front_from_json(x.front);
@@ -61,68 +97,46 @@ std::optional<told_front> front_of(const study_summary& x) {
   return std::move(*told);
 }
 
-std::optional<front_so_far> front_in_brief(const study_summary& x) {
+std::optional<front_so_far> front_in_brief(const study_view& x) {
   const auto told = front_of(x);
   if (!told || !told->has_several())
     return std::nullopt;
   return front_so_far{told->front.points.size(), told->front.hypervolume};
 }
 
-listing list_studies(const std::vector<study_summary>& studies) {
+listing list_studies(const std::vector<study_view>& studies) {
   const bool any_front = std::ranges::any_of(studies, [](const auto& x) {
     const auto told = front_of(x);
     return told && told->has_several();
   });
-  const bool any_waits = std::ranges::any_of(
-    studies, [](const auto& x) { return !x.waiting.empty(); });
-  listing result;
-  result.columns = {{"id", cell_look::number},
-                    {"name", cell_look::text, true, 0, true},
-                    {"state", cell_look::text, true, 0, true},
-                    {"waiting", cell_look::text, any_waits},
-                    {"done", cell_look::number},
-                    {"trials", cell_look::number},
-                    {"best", cell_look::number},
-                    {"front", cell_look::number, any_front, 5},
-                    {"hypervolume", cell_look::number, any_front, 6},
-                    {"steps", cell_look::number, true, 2},
-                    {"asked", cell_look::number, true, 4},
-                    {"shared", cell_look::number, true, 3},
-                    {"saved", cell_look::duration, true, 1},
-                    {"active", cell_look::duration, false},
-                    {"cost", cell_look::number, false},
-                    {"budget", cell_look::number, false},
-                    {"left", cell_look::duration, false},
-                    {"deadline", cell_look::duration, false},
-                    {"metric", cell_look::text, false},
-                    {"direction", cell_look::text, false},
-                    {"constraints", cell_look::text, false},
-                    {"best_trial", cell_look::number, false},
-                    {"best_step", cell_look::number, false},
-                    {"best_params", cell_look::brief, false},
-                    {"algorithm", cell_look::text, false},
-                    {"workload", cell_look::text, false},
-                    {"weight", cell_look::number, false},
-                    {"reason", cell_look::text, false, 0, false, true},
-                    {"uid", cell_look::text, false}};
+  const std::vector<listing_column> computed{
+    {"best", cell_look::number},
+    {"front", cell_look::number, any_front, 5},
+    {"hypervolume", cell_look::number, any_front, 6},
+    {"cost", cell_look::number, false},
+    {"metric", cell_look::text, false},
+    {"direction", cell_look::text, false},
+    {"constraints", cell_look::text, false},
+    {"best_trial", cell_look::number, false},
+    {"best_step", cell_look::number, false},
+    {"best_params", cell_look::brief, false}};
+  std::vector<json> views, values;
   for (const auto& x : studies) {
-    json value;
-    json trial;
-    json step;
-    json params;
-    if (x.best && x.best->best) {
-      value = x.best->best->value;
-      trial = x.best->trial;
-      step = x.best->best->step;
-      params = read_json(x.best->params);
-    }
+    views.push_back(to_json(x));
+    auto& y = values.emplace_back();
+    const bool has_best = x.best && x.best->best;
+    y["best"] = has_best ? json(x.best->best->value) : json();
+    y["best_trial"] = has_best ? json(x.best->trial) : json();
+    y["best_step"] = has_best ? json(x.best->best->step) : json();
+    y["best_params"] = has_best ? read_json(x.best->params) : json();
+    y["cost"] = has_cost(x) ? json(x.cost) : json();
     goals wanted{{{x.metric, x.direction}}, {}};
-    json points, volume;
+    y["front"] = y["hypervolume"] = json();
     if (auto told = front_of(x)) {
       if (told->has_several()) {
-        points = told->front.points.size();
-        volume = told->front.hypervolume ? json(*told->front.hypervolume)
-                                         : json();
+        y["front"] = told->front.points.size();
+        if (told->front.hypervolume)
+          y["hypervolume"] = *told->front.hypervolume;
       }
       wanted = std::move(told->wanted);
     }
@@ -137,39 +151,43 @@ listing list_studies(const std::vector<study_summary>& studies) {
     }
     for (const auto& constraint : wanted.constraints)
       constraints += (constraints.empty() ? "" : ", ") + to_text(constraint);
-    result.rows.push_back({x.id, x.name, x.state, text_or_null(x.waiting),
-                           x.finished, x.trials, value, points, volume,
-                           x.delivered_steps, x.asked_steps, x.shared_steps,
-                           x.saved_seconds, x.active_seconds,
-                           has_cost(x) ? json(x.cost) : json(),
-                           number_or_null(x.cost_max),
-                           number_or_null(x.seconds_left),
-                           number_or_null(x.deadline_left), names,
-                           directions, text_or_null(constraints), trial, step,
-                           params, x.algorithm, x.workload, x.weight,
-                           text_or_null(x.reason), text_or_null(x.uid)});
+    y["metric"] = names;
+    y["direction"] = directions;
+    y["constraints"] = text_or_null(constraints);
   }
-  return result;
+  return list_views(columns_of_study_view(), computed,
+                    {"id",          "name",       "state",     "waiting",
+                     "done",        "trials",     "best",      "front",
+                     "hypervolume", "steps",      "asked",     "shared",
+                     "saved",       "active",     "cost",      "budget",
+                     "left",        "deadline",   "metric",    "direction",
+                     "constraints", "best_trial", "best_step", "best_params",
+                     "algorithm",   "workload",   "weight",    "reason",
+                     "uid"},
+                    views, values);
 }
 
-listing list_trials(const std::vector<trial_summary>& trials,
+listing list_trials(const std::vector<trial_view>& trials,
                     const json& measured, const goals& wanted) {
   const bool has_several = !wanted.metrics.empty();
-  const bool any_failure = std::ranges::any_of(
-    trials, [](const auto& x) { return !x.failure.empty(); });
-  listing result;
-  result.columns = {{"trial", cell_look::number},
-                    {"state"},
-                    {"best", cell_look::number, !has_several},
-                    {"step", cell_look::number},
-                    {"steps", cell_look::number},
-                    {"asked", cell_look::number},
-                    {"shared", cell_look::number},
-                    {"params", cell_look::brief},
-                    {"failure", cell_look::text, any_failure, 0, false, true},
-                    {"chosen", cell_look::text, false},
-                    {"predicted", cell_look::number, false},
-                    {"untrained", cell_look::number, false}};
+  const std::vector<listing_column> computed{
+    {"best", cell_look::number, !has_several},
+    {"step", cell_look::number},
+    {"params", cell_look::brief}};
+  std::vector<json> views, values, params;
+  for (const auto& x : trials) {
+    views.push_back(to_json(x));
+    params.push_back(read_json(x.params));
+    values.push_back(
+      {{"best", x.best && !has_several ? json(x.best->value) : json()},
+       {"step", x.best ? json(x.best->step) : json()},
+       {"params", params.back()}});
+  }
+  auto result = list_views(columns_of_trial_view(), computed,
+                           {"trial", "state", "best", "step", "steps", "asked",
+                            "shared", "params", "failure", "chosen",
+                            "predicted", "untrained"},
+                           views, values);
   std::map<std::uint64_t, std::size_t> places; // of trials in `measured`
   if (measured.is_object())
     for (std::size_t i = 0; i < measured.at("trial").size(); ++i)
@@ -183,26 +201,12 @@ listing list_trials(const std::vector<trial_summary>& trials,
   };
   for (const auto& goal : wanted.metrics)
     add_column(goal.metric, "metrics_", cell_look::number, true);
-  std::vector<json> params;
-  for (const auto& x : trials)
-    params.push_back(read_json(x.params));
   const auto names = parameter_names(params);
   for (const auto& name : names)
     add_column(name, "params_", cell_look::brief, false);
   for (std::size_t i = 0; i < trials.size(); ++i) {
     const auto& x = trials[i];
-    std::vector<json> row{x.trial,
-                          to_string(x.state),
-                          x.best && !has_several ? json(x.best->value) : json(),
-                          x.best ? json(x.best->step) : json(),
-                          x.steps,
-                          x.asked_steps,
-                          x.shared_steps,
-                          params[i],
-                          text_or_null(x.failure),
-                          text_or_null(x.chosen),
-                          x.predicted ? json(*x.predicted) : json(),
-                          x.untrained ? json(*x.untrained) : json()};
+    auto& row = result.rows[i];
     const auto place = places.find(x.trial);
     for (const auto& goal : wanted.metrics)
       row.push_back(place == places.end()
@@ -213,12 +217,11 @@ listing list_trials(const std::vector<trial_summary>& trials,
       row.push_back(params[i].is_object() && params[i].contains(name)
                       ? params[i][name]
                       : json());
-    result.rows.push_back(std::move(row));
   }
   return result;
 }
 
-listing list_trainers(const std::vector<trainer_summary>& trainers,
+listing list_trainers(const std::vector<trainer_view>& trainers,
                       bool all) {
   // What is the same everywhere tells nothing, and takes the room of the rest.
   const bool in_lanes = std::ranges::any_of(
@@ -232,59 +235,53 @@ listing list_trainers(const std::vector<trainer_summary>& trainers,
   const bool differ = std::ranges::any_of(trainers, [&](const auto& x) {
     return x.device != trainers.front().device;
   });
-  listing result;
-  result.columns = {{"number", cell_look::number},
-                    {"name"},
-                    {"state"},
-                    {"study"},
-                    {"what"},
-                    {"step", cell_look::number},
-                    {"to", cell_look::number},
-                    {"lanes", cell_look::number, in_lanes},
-                    {"steps/s", cell_look::number},
-                    {"device", cell_look::text, differ},
-                    {"lost", cell_look::text, false},
-                    {"memory_bytes", cell_look::number, false},
-                    {"driver", cell_look::text, false},
-                    {"compute_capability", cell_look::text, false},
-                    {"sick", cell_look::text, false},
-                    {"machine", cell_look::text, any_machine},
-                    {"price", cell_look::number, any_machine},
-                    {"work_cost", cell_look::number, any_machine},
-                    {"idle_cost", cell_look::number, any_machine},
-                    {"unpriced", cell_look::text, any_unpriced},
-                    {"notice", cell_look::number, false},
-                    {"failures", cell_look::number, false},
-                    {"failed", cell_look::text, false},
-                    {"held_up", cell_look::text, false}};
+  auto columns = columns_of_trainer_view();
+  const auto show = [&](const std::set<std::string>& names, bool shown) {
+    for (auto& x : columns)
+      if (names.contains(x.column.name))
+        x.column.shown = shown;
+  };
+  show({"device"}, differ);
+  show({"machine", "price", "work_cost", "idle_cost"}, any_machine);
+  show({"unpriced"}, any_unpriced);
+  const std::vector<listing_column> computed{
+    {"state"},
+    {"study"},
+    {"what"},
+    {"step", cell_look::number},
+    {"to", cell_look::number},
+    {"lanes", cell_look::number, in_lanes},
+    {"steps/s", cell_look::number}};
+  std::vector<json> views, values;
   for (const auto& x : trainers) {
     if (!x.lost.empty() && !all)
       continue;
-    const auto priced = [&](double cost) {
-      return x.machine.empty() ? json() : json(cost);
-    };
+    views.push_back(to_json(x));
     const auto* const state = !x.lost.empty()      ? "gone"
                               : !x.held_up.empty() ? "held up"
                               : x.lease            ? "busy"
                               : !x.sick.empty()    ? "sick"
                                                    : "idle";
-    result.rows.push_back({x.number, x.name, state,
-                           x.lease ? json(joined(x.lease->studies)) : json(),
-                           x.lease ? json(x.lease->what) : json(),
-                           x.lease ? json(x.lease->at) : json(),
-                           x.lease ? json(x.lease->to) : json(),
-                           x.lease ? json(x.lease->lanes) : json(),
-                           x.lease ? json(x.lease->steps_per_second) : json(),
-                           x.device, text_or_null(x.lost), x.memory_bytes,
-                           text_or_null(x.driver),
-                           text_or_null(x.compute_capability),
-                           text_or_null(x.sick), text_or_null(x.machine),
-                           priced(x.price), priced(x.work_cost),
-                           priced(x.idle_cost), text_or_null(x.unpriced),
-                           x.notice_seconds, x.failures,
-                           text_or_null(x.failed), text_or_null(x.held_up)});
+    const auto lease = x.lease ? to_json(*x.lease) : json::object();
+    values.push_back({{"state", state},
+                      {"study", x.lease ? json(joined(x.lease->studies))
+                                        : json()},
+                      {"what", lease.value("what", json())},
+                      {"step", lease.value("at", json())},
+                      {"to", lease.value("to", json())},
+                      {"lanes", lease.value("lanes", json())},
+                      {"steps/s", lease.value("steps_per_second", json())}});
   }
-  return result;
+  return list_views(columns, computed,
+                    {"number",     "name",      "state",
+                     "study",      "what",      "step",
+                     "to",         "lanes",     "steps/s",
+                     "device",     "lost",      "memory_bytes",
+                     "driver",     "compute_capability", "sick",
+                     "machine",    "price",     "work_cost",
+                     "idle_cost",  "unpriced",  "notice",
+                     "failures",   "failed",    "held_up"},
+                    views, values);
 }
 
 } // namespace hippo

@@ -11,25 +11,25 @@
 namespace hippo {
 
 /// A row for each study.
-listing list_studies(const std::vector<study_summary>& studies);
+listing list_studies(const std::vector<study_view>& studies);
 
 /// A row for each trial of one study, with a column for each parameter that is
 /// shown where it is asked for by name.
 /// @param measured all metrics of a study of several, where each trial's values
 ///                 are taken, as the columns `front` have them (docs/http.md):
 ///                 there is a column for each of `wanted`, in place of `best`
-listing list_trials(const std::vector<trial_summary>& trials,
+listing list_trials(const std::vector<trial_view>& trials,
                     const nlohmann::ordered_json& measured = nullptr,
                     const goals& wanted = {});
 
 /// What a study wants and has found, if it wants more than one best value.
-std::optional<told_front> front_of(const study_summary& x);
+std::optional<told_front> front_of(const study_view& x);
 
 /// The same in two numbers, if it has several metrics.
-std::optional<front_so_far> front_in_brief(const study_summary& x);
+std::optional<front_so_far> front_in_brief(const study_view& x);
 
 /// A row for each trainer; those that have left only if `all`.
-listing list_trainers(const std::vector<trainer_summary>& trainers, bool all);
+listing list_trainers(const std::vector<trainer_view>& trainers, bool all);
 
 /// Reads JSON that a service has sent; what is none becomes a text.
 nlohmann::ordered_json read_json(const std::string& text);

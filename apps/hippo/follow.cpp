@@ -31,12 +31,12 @@ public:
     : handle_(std::move(handle)), named_(named) {}
 
   [[nodiscard]] bool ended() const { return has_ended(now_); }
-  [[nodiscard]] const study_summary& now() const { return now_; }
+  [[nodiscard]] const study_view& now() const { return now_; }
 
   /// Asks how it goes. @param wait until it has ended, or for a while
   std::optional<error> look(bool wait) {
     if (wait) {
-      auto x = handle_.wait([](const study_summary&) { return false; },
+      auto x = handle_.wait([](const study_view&) { return false; },
                             look_interval);
       if (!x)
         return x.failure();
@@ -45,7 +45,7 @@ public:
       auto x = handle_.describe();
       if (!x)
         return x.failure();
-      now_ = std::move(x->summary);
+      now_ = std::move(x->view);
     }
     return std::nullopt;
   }
@@ -90,7 +90,7 @@ public:
   }
 
 private:
-  trial_event event_of(const trial_summary& x) {
+  trial_event event_of(const trial_view& x) {
     trial_event result;
     if (named_)
       result.study = now_.name;
@@ -114,7 +114,7 @@ private:
 
   study_handle handle_;
   bool named_;
-  study_summary now_;
+  study_view now_;
   std::uint64_t first_ = 0;      ///< all trials before were told of
   std::set<std::uint64_t> told_; ///< of those from there on
   std::optional<best_so_far> best_;
@@ -127,17 +127,7 @@ expected<progress_view> view_of(client& service,
   std::uint64_t shared_steps = 0;
   for (const auto& x : studies) {
     const auto& now = x.now();
-    study_progress y;
-    y.name = now.name;
-    y.done = now.finished;
-    y.trials = now.trials;
-    y.asked_steps = now.asked_steps;
-    y.metric = now.metric;
-    y.waiting = now.waiting;
-    if (now.best && now.best->best)
-      y.best = best_so_far{now.best->trial, now.best->best->value};
-    y.front = front_in_brief(now);
-    result.studies.push_back(std::move(y));
+    result.studies.push_back({now, front_in_brief(now)});
     result.asked_steps += now.asked_steps;
     shared_steps += now.shared_steps;
     result.saved_device_seconds += now.saved_seconds;

@@ -54,4 +54,22 @@ void study_waits::look(service& actors,
     say(std::move(x));
 }
 
+study_progress study_waits::progress_of(const study_status& study) const {
+  study_progress result;
+  auto& view = result.study;
+  view.name = study.name;
+  view.finished = study.finished;
+  view.trials = study.trials;
+  view.asked_steps = study.asked_steps;
+  view.metric = study.metric;
+  view.waiting = shown(study.name);
+  if (const auto& best = study.best) {
+    auto& trial = view.best.emplace();
+    trial.trial = best->trial;
+    trial.best = best_measurement{best->value, best->step};
+  }
+  result.front = study.front;
+  return result;
+}
+
 } // namespace hippo

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "hippo/report/progress.hpp"
+#include "hippo/service/study/answers.hpp"
 #include "hippo/service/study/waiting.hpp"
 #include "hippo/store/waiting_board.hpp"
 #include "service.hpp"
@@ -24,6 +26,9 @@ public:
   [[nodiscard]] std::string shown(const std::string& study) const {
     return notes_.shown(study);
   }
+
+  /// Returns the progress of a study, with what it waits for.
+  [[nodiscard]] study_progress progress_of(const study_status& study) const;
 
   /// Why something can be trained by none of the trainers that are there;
   /// empty: all can.

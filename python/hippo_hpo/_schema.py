@@ -18,5 +18,6 @@ def _load(name: str) -> Any:
     return _parser.load(os.path.join(here, name), imports=_imports)
 
 
+model: Any = _load("model.capnp")
 service: Any = _load("service.capnp")
 process: Any = _load("process.capnp")

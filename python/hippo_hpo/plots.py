@@ -112,11 +112,10 @@ def figure_of(study: Study, kind: str, at: int = 0,
         InvalidArgument: the study has nothing that such a figure could show.
     """
     known = study.info()
-    trained = known.delivered_steps - known.shared_steps
     facts = {"id": known.id, "name": known.name, "state": known.state,
              "metric": known.metric, "direction": known.direction,
              "workload": known.workload,
-             "step_seconds": study._cost_seconds() / trained if trained else 0}
+             "step_seconds": known.step_seconds}
     answers: dict[str, Any] = {}
     for what in KINDS[kind][0]:
         if what == "importance":

@@ -33,8 +33,8 @@ def line_of(info: StudyInfo) -> str:
     best = info.best_trial
     if best is not None:
         line += f", best {best.value:.6g} (trial {best.number})"
-    if info.left_seconds is not None and not info.ended:
-        line += f", {duration(info.left_seconds)} left"
+    if info.seconds_left is not None and not info.ended:
+        line += f", {duration(info.seconds_left)} left"
     return line
 
 

@@ -4,47 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
-
-
-@dataclass(frozen=True)
-class TrialInfo:
-    """A trial at the time of the request.
-
-    Attributes:
-        number: from 0, in the order in which the study made its trials.
-        state: ``PENDING``, ``RUNNING``, ``PAUSED``, ``COMPLETE``, ``PRUNED``,
-            ``FAILED`` or ``CANCELLED``.
-        params: a value, or the form of a sequence, for each hyper-parameter.
-        value: its best objective value so far; None before the first one, and
-            if it has failed: its measurements are among the events.
-        step: the step of that value; None before the first one.
-        asked_steps: the step to which it is to be trained.
-        steps: the step to which it has been trained.
-        shared_steps: the steps that another trial had been given before.
-        failure: the reason of its failure; empty if it has not failed.
-        chosen: how a sampler that learns chose its values: ``"startup"``,
-            ``"model"`` or ``"cross of A, B, C"``; empty for other samplers.
-        predicted: the objective after the last step that the model predicted;
-            None without a prediction.
-        untrained: of its steps to its first goal, those that no trial of the
-            study had been asked for when its values were chosen; None if they
-            were not counted.
-    """
-
-    number: int
-    state: str
-    params: dict[str, Any]
-    value: float | None
-    step: int | None
-    asked_steps: int
-    steps: int
-    shared_steps: int
-    failure: str
-    chosen: str = ""
-    predicted: float | None = None
-    untrained: int | None = None
 
 
 @dataclass(frozen=True)
@@ -85,77 +48,329 @@ class Front:
     reference: dict[str, float] | None
 
 
-@dataclass(frozen=True)
-class StudyInfo:
-    """A study at the time of the request.
+class HasEnded:
+    """What follows from the state of a study."""
 
-    Attributes:
-        id: from 1, in the order of submission.
-        name: its name in the study file.
-        state: ``RUNNING``, ``PAUSED``, ``STOPPING``, ``COMPLETE``, ``FAILED``
-            or ``CANCELLED``.
-        reason: why it ended early; empty if it did not.
-        metric: the metric of its objective, the first of several.
-        direction: ``"maximize"`` or ``"minimize"``.
-        weight: its share of the trainers, relative to other studies'.
-        algorithm: such as ``"asha"``.
-        workload: its workload key; studies with equal keys share training.
-        trials: the number of its trials so far.
-        finished: the number of trials that have ended.
-        asked_steps: the steps that its trials asked for, added up.
-        delivered_steps: the steps that its trials were given, added up.
-        shared_steps: of these, the steps that another trial had been given
-            before.
-        best_trial: None before the first result, and with several metrics.
-        active_seconds: the time during which it was running.
-        saved_seconds: estimate of the device time that merging has saved:
-            shared steps times the mean time of a step of its workload.
-        waiting: why it cannot be trained now, with a remedy; else empty.
-        front: its Pareto front; None with one metric.
-        cost: the cost of trainers for it, as far as prices were known.
-        cost_max: the limit of its budget for that; None without one.
-        deadline_left: seconds until its deadline, negative after it; None
-            without a deadline, or if it has ended.
-        needed: estimate of the machines needed to meet the deadline, such as
-            ``"3 more a100"``; empty if none are needed, or none would help.
-        uid: identifies it outside of its service: a random number that is made
-            once and kept in copies of the state. Empty if only an older
-            program has written the state.
-        failed: the number of ended trials that have failed.
-        left_seconds: estimate of the remaining time; None if unknown.
-    """
-
-    id: int
-    name: str
     state: str
-    reason: str
-    metric: str
-    direction: str
-    weight: float
-    algorithm: str
-    workload: str
-    trials: int
-    finished: int
-    asked_steps: int
-    delivered_steps: int
-    shared_steps: int
-    best_trial: TrialInfo | None
-    active_seconds: float
-    saved_seconds: float
-    waiting: str = ""
-    front: Front | None = None
-    cost: float = 0
-    cost_max: float | None = None
-    deadline_left: float | None = None
-    needed: str = ""
-    uid: str = ""
-    failed: int = 0
-    left_seconds: float | None = None
 
     @property
     def ended(self) -> bool:
         """Whether the study has ended."""
         return self.state in ("COMPLETE", "FAILED", "CANCELLED")
+
+
+# Between these marks schemas/generate_views.py --write writes.
+
+# -- views begins --
+
+@dataclass(frozen=True)
+class TrialInfo:
+    """A trial at the time of the request.
+
+    Attributes:
+        number: its number in the study, from 0, in the order in which trials
+            are made.
+        state: PENDING, RUNNING, PAUSED, COMPLETE, PRUNED, FAILED or CANCELLED.
+        params: A value, or the form of a sequence, for each hyper-parameter.
+        value: its best objective value so far; none before the first one, and
+            of a failed trial, whose measurements are among the events.
+        step: the step of that value.
+        asked_steps: the step to which it is to be trained.
+        steps: the step to which it has been trained.
+        shared_steps: of these, the steps that another trial had been given
+            before.
+        failure: the reason of its failure. Empty if there is none.
+        chosen: the way in which a sampler that learns chose its values:
+            "startup", "model" or "cross of A, B, C"; none for other samplers.
+            Empty if there is none.
+        predicted: the objective after the last step that the model predicted.
+            None if there is none.
+        untrained: of its steps to its first goal, those that no trial of the
+            study had been asked for when its values were chosen. None if there
+            is none.
+    """
+
+    number: int = 0
+    state: str = ""
+    params: dict[str, Any] = field(default_factory=dict)
+    value: float | None = None
+    step: int | None = None
+    asked_steps: int = 0
+    steps: int = 0
+    shared_steps: int = 0
+    failure: str = ""
+    chosen: str = ""
+    predicted: float | None = None
+    untrained: int | None = None
+
+
+def trial_info_of(message: Any) -> TrialInfo:
+    return TrialInfo(
+        number=message.trial,
+        state=message.state,
+        params=values_of(message.params),
+        value=given(message.best, lambda x: x.value),
+        step=given(message.best, lambda x: x.step),
+        asked_steps=message.askedSteps,
+        steps=message.steps,
+        shared_steps=message.sharedSteps,
+        failure=message.failure,
+        chosen=message.chosen,
+        predicted=given(message.predicted),
+        untrained=given(message.untrained))
+
+
+@dataclass(frozen=True)
+class StudyInfo(HasEnded):
+    """A study at the time of the request.
+
+    Attributes:
+        id: its number in the service, from 1, in the order of submission.
+        uid: its identity outside of the service: a random number that is made
+            once and kept in copies of the state. None if only an older program
+            has written the state. Empty if there is none.
+        name: its name in the study file. Several studies may have the same.
+        state: RUNNING, PAUSED, STOPPING, COMPLETE, FAILED or CANCELLED.
+        reason: the reason why it ended early, or paused by itself. Empty if
+            there is none.
+        metric: the metric of its objective, the first one of several.
+        direction: the direction of its objective: "maximize" or "minimize".
+        weight: its share of the trainers, relative to the weights of other
+            studies.
+        algorithm: the algorithm that makes its trials, such as "asha".
+        workload: its workload key. Studies with equal keys share training.
+        trials: the number of its trials so far.
+        finished: the number of trials that have ended.
+        failed: the number of trials that have failed.
+        trials_by_state: the number of its trials in each state. New in 0.2.
+        asked_steps: the steps that its trials asked for, added up.
+        delivered_steps: the steps that its trials were given, added up.
+        shared_steps: of these, the steps that another trial had been given
+            before.
+        best_trial: its best trial so far; none before the first result, and
+            with several metrics. None if there is none.
+        improved: the time of its best value. In seconds since 1970. New in
+            0.2. None if there is none.
+        active_seconds: the time during which it was running. In seconds.
+        step_seconds: the mean device time of a step of its workload,
+            evaluation and the rest included; 0 before the first one. In
+            seconds. New in 0.2.
+        cost_seconds: estimate of the device time that was spent on it: the
+            steps that were trained for it times the mean time of a step. In
+            seconds.
+        saved_seconds: estimate of the device time that merging has saved:
+            shared steps times the time of a step alone. In seconds.
+        stopped_seconds: estimate of the device time that stopping trials early
+            has saved. In seconds.
+        seconds_left: estimate of the remaining time. In seconds. None if there
+            is none.
+        cost: the cost of trainers for it, as far as prices were known.
+        cost_max: the limit of its budget for that cost. None if there is none.
+        deadline_seconds_left: the time until its deadline, negative after it;
+            none without a deadline, or if the study has ended. In seconds.
+            None if there is none.
+        needed: estimate of the machines that it needs to meet its deadline,
+            such as "3 more a100"; none if no machines are needed, or none
+            would help. Empty if there is none.
+        waiting: the reason why nothing of it can be trained now, and the
+            remedy. Empty if there is none.
+        front: its goals and its Pareto front, if it has several metrics or
+            constraints.
+    """
+
+    id: int = 0
+    uid: str = ""
+    name: str = ""
+    state: str = ""
+    reason: str = ""
+    metric: str = ""
+    direction: str = "minimize"
+    weight: float = 0
+    algorithm: str = ""
+    workload: str = ""
+    trials: int = 0
+    finished: int = 0
+    failed: int = 0
+    trials_by_state: dict[str, int] = field(default_factory=dict)
+    asked_steps: int = 0
+    delivered_steps: int = 0
+    shared_steps: int = 0
+    best_trial: TrialInfo | None = None
+    improved: float | None = None
+    active_seconds: float = 0
+    step_seconds: float = 0
+    cost_seconds: float = 0
+    saved_seconds: float = 0
+    stopped_seconds: float = 0
+    seconds_left: float | None = None
+    cost: float = 0
+    cost_max: float | None = None
+    deadline_seconds_left: float | None = None
+    needed: str = ""
+    waiting: str = ""
+    front: Front | None = None
+
+    @property
+    def left_seconds(self) -> float | None:
+        """The former name of `seconds_left`."""
+        renamed("left_seconds", "seconds_left")
+        return self.seconds_left
+
+    @property
+    def deadline_left(self) -> float | None:
+        """The former name of `deadline_seconds_left`."""
+        renamed("deadline_left", "deadline_seconds_left")
+        return self.deadline_seconds_left
+
+
+def study_info_of(message: Any) -> StudyInfo:
+    return StudyInfo(
+        id=message.id,
+        uid=message.uid,
+        name=message.name,
+        state=message.state,
+        reason=message.reason,
+        metric=message.metric,
+        direction="maximize" if message.maximize else "minimize",
+        weight=message.weight,
+        algorithm=message.algorithm,
+        workload=message.workload,
+        trials=message.trials,
+        finished=message.finished,
+        failed=message.failed,
+        trials_by_state={x.state: x.count for x in message.trialsByState},
+        asked_steps=message.askedSteps,
+        delivered_steps=message.deliveredSteps,
+        shared_steps=message.sharedSteps,
+        best_trial=given(message.best, trial_info_of),
+        improved=given(message.improved),
+        active_seconds=message.activeSeconds,
+        step_seconds=message.stepSeconds,
+        cost_seconds=message.costSeconds,
+        saved_seconds=message.savedSeconds,
+        stopped_seconds=message.stoppedSeconds,
+        seconds_left=given(message.secondsLeft),
+        cost=message.cost,
+        cost_max=message.costMax or None,
+        deadline_seconds_left=given(message.deadlineSecondsLeft),
+        needed=message.needed,
+        waiting=message.waiting,
+        front=front_of(message.front))
+
+
+@dataclass(frozen=True)
+class LeaseInfo:
+    """The present work of a trainer. Of several lanes `what`, `at` and `to`
+    are those of the lane that is behind the others.
+
+    Attributes:
+        what: the values in training of the hyper-parameters in which trials
+            differ.
+        at: the present step.
+        to: the last step of the lease.
+        steps_per_second: the speed of all its lanes together; 0 before its
+            first report.
+        lanes: the number of lanes in training; 0 if it is unknown.
+        studies: the names of the studies that it trains for.
+        study_ids: their numbers. New in 0.2.
+    """
+
+    what: str = ""
+    at: int = 0
+    to: int = 0
+    steps_per_second: float = 0
+    lanes: int = 0
+    studies: tuple[str, ...] = ()
+    study_ids: tuple[int, ...] = ()
+
+
+def lease_info_of(message: Any) -> LeaseInfo:
+    return LeaseInfo(
+        what=message.what,
+        at=message.at,
+        to=message.to,
+        steps_per_second=message.stepsPerSecond,
+        lanes=message.lanes,
+        studies=tuple(str(x) for x in message.studies),
+        study_ids=tuple(int(x) for x in message.studyIds))
+
+
+@dataclass(frozen=True)
+class TrainerInfo:
+    """A trainer that is or was connected.
+
+    Attributes:
+        number: its number in the service, in the order of connection.
+        name: its host and process.
+        device: its device kind, which decides the bits of results.
+        lost: the reason why it left; none if it is connected. Empty if there
+            is none.
+        lease: its present work; none if it is idle. None if there is none.
+        memory_bytes: the memory of its device; 0 if it is unknown. In bytes.
+        driver: the newest CUDA that the driver of its GPU can run, as "13.0";
+            none if it is unknown, or without a GPU. Empty if there is none.
+        compute_capability: the compute capability of its GPU, as "9.0"; none
+            likewise. Empty if there is none.
+        sick: the failed work that other trainers could do, for which it gets a
+            pause. Empty if there is none.
+        machine: its machine type in the list of machines; none without a list,
+            or if it is unknown: see `unpriced`. Empty if there is none.
+        unpriced: the reason why its price is unknown. Empty if there is none.
+        price: the price of the trainer for an hour.
+        work_cost: the cost of its time with work.
+        idle_cost: the cost of the rest of its connected time.
+        notice_seconds: the warning before its machine is taken away; 0 if it
+            is unknown, or none. In seconds.
+        failures: the number of times that training has failed on it, for any
+            reason but divergence.
+        failed: the message of the last failure. Empty if there is none.
+        held_up: the reason why it gets no work though it is not sick, such as
+            "does not return since 40 s". Empty if there is none.
+    """
+
+    number: int = 0
+    name: str = ""
+    device: str = ""
+    lost: str = ""
+    lease: LeaseInfo | None = None
+    memory_bytes: int = 0
+    driver: str = ""
+    compute_capability: str = ""
+    sick: str = ""
+    machine: str = ""
+    unpriced: str = ""
+    price: float = 0
+    work_cost: float = 0
+    idle_cost: float = 0
+    notice_seconds: float = 0
+    failures: int = 0
+    failed: str = ""
+    held_up: str = ""
+
+
+def trainer_info_of(message: Any) -> TrainerInfo:
+    return TrainerInfo(
+        number=message.number,
+        name=message.name,
+        device=message.device,
+        lost=message.lost,
+        lease=given(message.lease, lease_info_of),
+        memory_bytes=message.memoryBytes,
+        driver=message.driver,
+        compute_capability=message.computeCapability,
+        sick=message.sick,
+        machine=message.machine,
+        unpriced=message.unpriced,
+        price=message.price,
+        work_cost=message.workCost,
+        idle_cost=message.idleCost,
+        notice_seconds=message.noticeSeconds,
+        failures=message.failures,
+        failed=message.failed,
+        held_up=message.heldUp)
+
+
+# -- views ends --
 
 
 @dataclass(frozen=True)
@@ -184,79 +399,6 @@ class Event:
     failure: str | None
     command: tuple[str, str] | None
     chosen: str | None = None
-
-
-@dataclass(frozen=True)
-class LeaseInfo:
-    """The present work of a trainer.
-
-    Attributes:
-        what: the values in training of the hyper-parameters in which trials
-            differ.
-        at: the present step.
-        to: the last step of its lease.
-        steps_per_second: of all its lanes together; 0 before its first report.
-        lanes: the number of lanes in training; `what`, `at` and `to` are those
-            of the lane that is behind the others.
-        studies: names of the studies that it trains for.
-    """
-
-    what: str
-    at: int
-    to: int
-    steps_per_second: float
-    lanes: int = 0
-    studies: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class TrainerInfo:
-    """A trainer that is or was connected.
-
-    Attributes:
-        number: in the order of connection.
-        name: host and process.
-        device: its kind of device, which decides the bits of results.
-        lost: why it left; empty if it is connected.
-        lease: its present work; None if it is idle.
-        memory_bytes: memory of its device; 0 if unknown.
-        driver: the newest CUDA that the driver of its GPU can run, e.g. "13.0";
-            empty if unknown, or without a GPU.
-        compute_capability: of its GPU, e.g. "9.0"; empty likewise.
-        sick: the failed work that other trainers could do, for which it gets a
-            pause; empty if there is none.
-        machine: its machine type in the service's list; empty if there is no
-            list, or if it is unknown (see `unpriced`).
-        unpriced: why its price is unknown; empty likewise.
-        price: price of the trainer for an hour; 0 if unknown.
-        work_cost: cost of the time with work.
-        idle_cost: cost of the rest of its connected time.
-        notice_seconds: warning before its machine is taken away; 0 if unknown,
-            or none.
-        failures: how often training has failed on it.
-        failed: the last failure's message; empty without a failure.
-        held_up: why it gets no work though it is not sick, such as "does not
-            return since 40 s"; empty if it gets work.
-    """
-
-    number: int
-    name: str
-    device: str
-    lost: str
-    lease: LeaseInfo | None
-    memory_bytes: int = 0
-    driver: str = ""
-    compute_capability: str = ""
-    sick: str = ""
-    machine: str = ""
-    unpriced: str = ""
-    price: float = 0
-    work_cost: float = 0
-    idle_cost: float = 0
-    notice_seconds: float = 0
-    failures: int = 0
-    failed: str = ""
-    held_up: str = ""
 
 
 @dataclass(frozen=True)
@@ -305,21 +447,20 @@ def metrics_of(message: Any) -> dict[str, float]:
     return {x.name: x.value for x in message}
 
 
-def trial_info_of(message: Any) -> TrialInfo:
-    measured = message.best.which() == "value"
-    return TrialInfo(
-        number=message.trial, state=message.state,
-        params={name: _without_constant(x)
-                for name, x in params_of(message.params).items()},
-        value=message.best.value.value if measured else None,
-        step=message.best.value.step if measured else None,
-        asked_steps=message.askedSteps, steps=message.steps,
-        shared_steps=message.sharedSteps, failure=message.failure,
-        chosen=message.chosen,
-        predicted=(message.predicted.value
-                   if message.predicted.which() == "value" else None),
-        untrained=(message.untrained.steps
-                   if message.untrained.which() == "steps" else None))
+def values_of(text: str) -> dict[str, Any]:
+    """Reads a trial's values."""
+    return {name: _without_constant(x) for name, x in params_of(text).items()}
+
+
+def given(union: Any, read: Callable[[Any], Any] = lambda x: x) -> Any:
+    """Reads a value that may be missing; None if it is."""
+    return read(union.value) if union.which() == "value" else None
+
+
+def renamed(former: str, name: str) -> None:
+    """Warns of a field's former name."""
+    warnings.warn(f"'{former}' is '{name}' now", DeprecationWarning,
+                  stacklevel=3)
 
 
 def front_of(text: str) -> Front | None:
@@ -342,29 +483,6 @@ def front_of(text: str) -> Front | None:
         reference=None if reference is None else numbers(reference))
 
 
-def study_info_of(message: Any) -> StudyInfo:
-    has_best = message.best.which() == "trial"
-    return StudyInfo(
-        id=message.id, name=message.name, state=message.state,
-        reason=message.reason, metric=message.metric,
-        direction="maximize" if message.maximize else "minimize",
-        weight=message.weight, algorithm=message.algorithm,
-        workload=message.workload, trials=message.trials,
-        finished=message.finished, asked_steps=message.askedSteps,
-        delivered_steps=message.deliveredSteps,
-        shared_steps=message.sharedSteps,
-        best_trial=trial_info_of(message.best.trial) if has_best else None,
-        active_seconds=message.activeSeconds,
-        saved_seconds=message.savedSeconds, waiting=message.waiting,
-        front=front_of(message.front), cost=message.cost,
-        cost_max=message.costMax or None,
-        deadline_left=(message.deadline.seconds
-                       if message.deadline.which() == "seconds" else None),
-        needed=message.needed, uid=message.uid, failed=message.failed,
-        left_seconds=(message.left.seconds
-                      if message.left.which() == "seconds" else None))
-
-
 def event_of(message: Any) -> Event:
     kind = str(message.which())
     return Event(
@@ -375,26 +493,6 @@ def event_of(message: Any) -> Event:
         command=((message.command.verb, message.command.text)
                  if kind == "command" else None),
         chosen=message.chosen if kind == "chosen" else None)
-
-
-def trainer_info_of(message: Any) -> TrainerInfo:
-    lease = None
-    if message.lease.which() == "running":
-        running = message.lease.running
-        lease = LeaseInfo(what=running.what, at=running.at, to=running.to,
-                          steps_per_second=running.stepsPerSecond,
-                          lanes=running.lanes,
-                          studies=tuple(str(x) for x in running.studies))
-    return TrainerInfo(number=message.number, name=message.name,
-                       device=message.device, lost=message.lost, lease=lease,
-                       memory_bytes=message.memoryBytes, driver=message.driver,
-                       compute_capability=message.computeCapability,
-                       sick=message.sick, machine=message.machine,
-                       unpriced=message.unpriced, price=message.price,
-                       work_cost=message.workCost, idle_cost=message.idleCost,
-                       notice_seconds=message.notice,
-                       failures=message.failures, failed=message.failed,
-                       held_up=message.heldUp)
 
 
 def service_info_of(message: Any) -> ServiceInfo:

@@ -146,11 +146,6 @@ class Study:
             if not page or most:
                 return result
 
-    def _cost_seconds(self) -> float:
-        """The device time that was spent on it."""
-        return self._call("describe", lambda x: x.describe(),
-                          lambda x: float(x.info.costSeconds))
-
     def _columns(self, what: str, after: int = 0) -> dict[str, Any]:
         """What the page shows of it: docs/http.md#columns."""
         return self._call(f"{what} of",

@@ -43,7 +43,7 @@ TRIAL = {"trial": 3, "state": "PAUSED",
          "askedSteps": 9, "steps": 3, "sharedSteps": 2,
          "best": {"value": {"step": 3, "value": 0.75}},
          "chosen": "model", "predicted": {"value": 0.5},
-         "untrained": {"steps": 4}}
+         "untrained": {"value": 4}}
 
 
 def study(trials=(), events=(), states=(), text="study: mnist\n", **info):
@@ -299,7 +299,7 @@ class Reading(Case):
 
     def test_tells_of_studies(self):
         fake = self.start(studies=[
-            study(best={"trial": TRIAL}),
+            study(best={"value": TRIAL}),
             study(name="other", state="CANCELLED", reason="by ada",
                   maximize=False)])
         first, second = self.connect(fake).studies()
@@ -321,12 +321,12 @@ class Reading(Case):
 
     def test_tells_of_costs_and_deadlines(self):
         fake = self.start(studies=[
-            study(cost=12.5, costMax=40.0, deadline={"seconds": -60.0},
+            study(cost=12.5, costMax=40.0, deadlineSecondsLeft={"value": -60.0},
                   needed="3 more a100"),
             study()])
         self.assertEqual(
             [(12.5, 40, -60, "3 more a100"), (0, None, None, "")],
-            [(x.cost, x.cost_max, x.deadline_left, x.needed)
+            [(x.cost, x.cost_max, x.deadline_seconds_left, x.needed)
              for x in self.connect(fake).studies()])
 
     def test_finds_studies_by_number_and_name(self):
@@ -375,7 +375,7 @@ class Reading(Case):
 
     def test_tells_of_the_best_trial(self):
         client = self.connect(self.start(studies=[
-            study(best={"trial": TRIAL}), study()]))
+            study(best={"value": TRIAL}), study()]))
         found = client.study(1)
         self.assertEqual(3, found.best_trial.number)
         self.assertEqual(0.75, found.best_value)
@@ -436,11 +436,11 @@ class Reading(Case):
             {"number": 0, "name": "gpu1 7", "device": "cuda H100",
              "memoryBytes": 85899345920, "driver": "13.0",
              "computeCapability": "9.0",
-             "lease": {"running": {"what": "lr 0.1", "at": 3, "to": 9,
+             "lease": {"value": {"what": "lr 0.1", "at": 3, "to": 9,
                                    "stepsPerSecond": 2.5, "lanes": 4}}},
             {"number": 1, "name": "gpu2 8", "device": "cpu", "lost": "killed",
-             "notice": 90, "failures": 2, "failed": "no room",
-             "lease": {"idle": None}}])
+             "noticeSeconds": 90, "failures": 2, "failed": "no room",
+             "lease": {"none": None}}])
         busy, lost = self.connect(fake).trainers()
         self.assertEqual(hippo.TrainerInfo(
             number=0, name="gpu1 7", device="cuda H100", lost="",
@@ -565,7 +565,7 @@ class Steering(Case):
 
 
 class Waiting(Case):
-    STATES = [{"finished": 1}, {"finished": 2, "best": {"trial": TRIAL}},
+    STATES = [{"finished": 1}, {"finished": 2, "best": {"value": TRIAL}},
               {"finished": 4, "state": "COMPLETE"}]
 
     def wait(self, out, **options):
@@ -952,7 +952,7 @@ class Surroundings(Case):
         self.assertEqual("mnist", asyncio.run(cell()))
 
     def test_serves_several_threads_while_objects_are_collected(self):
-        fake = self.start(studies=[study(best={"trial": TRIAL})])
+        fake = self.start(studies=[study(best={"value": TRIAL})])
         client = self.connect(fake)
         before = gc.get_threshold()
         gc.set_threshold(5)  # collects on all threads, all the time

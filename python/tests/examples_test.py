@@ -18,7 +18,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
 EXAMPLES = os.path.join(ROOT, "python", "examples")
 
 # What becomes of a study that the scripted service is given.
-SUBMITTED = {"info": {**MNIST, "best": {"trial": TRIAL}},
+SUBMITTED = {"info": {**MNIST, "best": {"value": TRIAL}},
              "states": [{"state": "COMPLETE", "finished": 4}]}
 
 

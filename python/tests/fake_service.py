@@ -87,7 +87,7 @@ class Study(schema.Study.Server):
         best = self.x["info"].get("best")
         if best is None:
             raise Refused("invalid_argument: there is no result yet")
-        return best["trial"]
+        return best["value"]
 
     async def events(self, after, most, waitMillis, _context):
         await self.model.called("events", after, most)

@@ -112,8 +112,8 @@ TEST_F(GatewayTest, ResultsOfASubmittedStudy) {
   EXPECT_EQ(info.getAskedSteps(), 12u);
   EXPECT_EQ(info.getSharedSteps(), 2u); // of 0.1, before the milestone
   EXPECT_EQ(gate.passed(), 10);
-  ASSERT_TRUE(info.getBest().isTrial());
-  EXPECT_EQ(info.getBest().getTrial().getTrial(), 1u);
+  ASSERT_TRUE(info.getBest().isValue());
+  EXPECT_EQ(info.getBest().getValue().getTrial(), 1u);
 
   auto some = study.trialsRequest();
   some.setFirst(1);
@@ -387,9 +387,9 @@ TEST_F(GatewayTest, TrainersShowTheirLease) {
     EXPECT_EQ(x.getMemoryBytes(), 1000u);
     EXPECT_EQ(kj::str(x.getDriver()), "13.0"_kj);
     EXPECT_EQ(kj::str(x.getComputeCapability()), "9.0"_kj);
-    if (x.getLease().isIdle())
+    if (x.getLease().isNone())
       continue;
-    const auto lease = x.getLease().getRunning();
+    const auto lease = x.getLease().getValue();
     EXPECT_EQ(lease.getTo(), 4u);
     EXPECT_EQ(kj::str(lease.getWhat()).slice(0, 3), "lr="_kj);
     ASSERT_EQ(lease.getStudies().size(), 1u);

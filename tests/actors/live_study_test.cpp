@@ -15,13 +15,13 @@ constexpr auto key = "toy;seed=1";
 /// A study that has 1,000 steps of a second before it, of which 10 are being
 /// trained by the one trainer that it has.
 struct LiveStudyTest : ::testing::Test {
-  study_view stored;
+  archived_study stored;
   live_view now;
 
   LiveStudyTest() {
-    stored.study.id = study_id{1};
-    stored.study.state = study_phase::running;
-    stored.workload_key = key;
+    stored.row.id = study_id{1};
+    stored.row.state = study_phase::running;
+    stored.view.workload = key;
     auto& study = now.studies[study_id{1}];
     study.id = study_id{1};
     study.workload_key = key;
@@ -64,7 +64,7 @@ struct LiveStudyTest : ::testing::Test {
     now.pool.costs->push_back({.kind = kind, .on_each = 2});
   }
 
-  live_study_view seen() {
+  study_view seen() {
     look_ahead(now);
     return live_view_of(stored, now);
   }
@@ -80,7 +80,7 @@ TEST_F(LiveStudyTest, SaysForWhatItWaits) {
   EXPECT_EQ(seen().waiting, "none of them can");
   now.journal.trouble = "disk full";
   EXPECT_NE(seen().waiting.find("disk full"), std::string::npos);
-  stored.study.state = study_phase::complete;
+  stored.row.state = study_phase::complete;
   EXPECT_EQ(seen().waiting, "");
 }
 
@@ -94,7 +94,7 @@ TEST_F(LiveStudyTest, IsToldForWhatItWaitsInAnotherProcess) {
 
 TEST_F(LiveStudyTest, HowLongItTakesFollowsFromItsTrainers) {
   EXPECT_EQ(seen().seconds_left, 1000);
-  EXPECT_EQ(seen().deadline_left, 100);
+  EXPECT_EQ(seen().deadline_seconds_left, 100);
   set_trainers(5);
   EXPECT_EQ(seen().seconds_left, 200);
   now.pool.trainers[3].lost = "silent";
@@ -170,7 +170,7 @@ TEST_F(LiveStudyTest, MachinesAreCountedWhereTheirKindIsKnown) {
 TEST_F(LiveStudyTest, NoNumberHelpsWhereOnePathTakesTooLong) {
   now.mergers[0].running[0].to = 101;
   EXPECT_EQ(seen().needed, "");
-  EXPECT_GT(*seen().seconds_left, *seen().deadline_left);
+  EXPECT_GT(*seen().seconds_left, *seen().deadline_seconds_left);
 }
 
 TEST_F(LiveStudyTest, WhoHasNoTrainerYetIsToldNothing) {
@@ -181,9 +181,9 @@ TEST_F(LiveStudyTest, WhoHasNoTrainerYetIsToldNothing) {
 }
 
 TEST_F(LiveStudyTest, NothingIsExpectedOfOneThatHasEnded) {
-  stored.study.state = study_phase::complete;
+  stored.row.state = study_phase::complete;
   EXPECT_EQ(seen().seconds_left, std::nullopt);
-  EXPECT_EQ(seen().deadline_left, std::nullopt);
+  EXPECT_EQ(seen().deadline_seconds_left, std::nullopt);
 }
 
 } // namespace

@@ -128,9 +128,9 @@ TEST_F(ClientTest, SubmitsAndDescribes) {
   const auto known = study.describe();
   ASSERT_TRUE(known);
   EXPECT_EQ(known->text, grid);
-  EXPECT_EQ(known->summary.name, "grid");
-  EXPECT_EQ(known->summary.direction, direction::maximize);
-  EXPECT_FALSE(known->summary.best);
+  EXPECT_EQ(known->view.name, "grid");
+  EXPECT_EQ(known->view.direction, direction::maximize);
+  EXPECT_FALSE(known->view.best);
   EXPECT_EQ(study.best().failure().message,
             "study 'grid' has no result yet");
 }
@@ -139,7 +139,7 @@ TEST_F(ClientTest, WaitsAndShowsProgress) {
   auto x = connected();
   auto study = submitted(x, grid);
   std::vector<std::uint64_t> finished;
-  const auto end = study.wait([&](const study_summary& now) {
+  const auto end = study.wait([&](const study_view& now) {
     finished.push_back(now.finished);
     return true;
   });
@@ -161,7 +161,7 @@ TEST_F(ClientTest, WaitsNoLongerThanIsWanted) {
   auto x = connected();
   auto study = submitted(x, "study: slow\n");
   int looks = 0;
-  const auto now = study.wait([&](const study_summary&) {
+  const auto now = study.wait([&](const study_view&) {
     return ++looks < 3;
   });
   ASSERT_TRUE(now);
@@ -175,7 +175,7 @@ TEST_F(ClientTest, ReadsTrialsPageByPage) {
   {
     const std::lock_guard lock{model.mutex};
     for (std::uint64_t i = 0; i < 2000; ++i) {
-      trial_summary trial;
+      trial_view trial;
       trial.trial = i;
       model.studies[0].trials.push_back(trial);
     }
@@ -359,7 +359,7 @@ TEST_F(ClientTest, AsksTrainsAndTells) {
   EXPECT_EQ((*all)[1].state, trial_state::pruned);
   EXPECT_EQ((*all)[1].best->value, 0.625);
   EXPECT_FALSE(study.close());
-  EXPECT_EQ(study.describe()->summary.state, "COMPLETE");
+  EXPECT_EQ(study.describe()->view.state, "COMPLETE");
 }
 
 TEST_F(ClientTest, KeepsTrialsInFlight) {

@@ -8,6 +8,8 @@
 #include <kj/async-io.h>
 #include <service.capnp.h>
 
+#include "hippo/model/view/view_wire.hpp"
+
 // Cap'n Proto counts references to servers: nobody deletes one by its base.
 #pragma GCC diagnostic ignored "-Wnon-virtual-dtor"
 
@@ -33,48 +35,6 @@ std::string name_in(const std::string& text) {
            "x.yaml:2:1: space: is missing");
   const auto from = begin + key.size();
   return text.substr(from, text.find_first_of("\n,}", from) - from);
-}
-
-void fill(const trial_summary& x, schema::TrialInfo::Builder out) {
-  out.setTrial(x.trial);
-  out.setState(to_string(x.state));
-  out.setParams(x.params);
-  out.setAskedSteps(x.asked_steps);
-  out.setSteps(x.steps);
-  out.setSharedSteps(x.shared_steps);
-  if (x.best) {
-    auto best = out.getBest().initValue();
-    best.setStep(x.best->step);
-    best.setValue(x.best->value);
-  }
-  out.setFailure(x.failure);
-  out.setChosen(x.chosen);
-  if (x.predicted)
-    out.getPredicted().setValue(*x.predicted);
-  if (x.untrained)
-    out.getUntrained().setSteps(*x.untrained);
-}
-
-void fill(const study_summary& x, schema::StudyInfo::Builder out) {
-  out.setId(x.id);
-  out.setName(x.name);
-  out.setState(x.state);
-  out.setReason(x.reason);
-  out.setMetric(x.metric);
-  out.setMaximize(x.direction == direction::maximize);
-  out.setWeight(x.weight);
-  out.setAlgorithm(x.algorithm);
-  out.setWorkload(x.workload);
-  out.setTrials(x.trials);
-  out.setFinished(x.finished);
-  out.setAskedSteps(x.asked_steps);
-  out.setDeliveredSteps(x.delivered_steps);
-  out.setSharedSteps(x.shared_steps);
-  if (x.best)
-    fill(*x.best, out.getBest().initTrial());
-  out.setActiveSeconds(x.active_seconds);
-  out.setSavedSeconds(x.saved_seconds);
-  out.setWaiting(x.waiting);
 }
 
 void fill(const study_event& x, schema::Event::Builder out) {
@@ -139,7 +99,7 @@ public:
   kj::Promise<void> describe(DescribeContext call) override {
     x_.run("describe", [&] {
       auto out = call.getResults();
-      fill(study().info, out.initInfo());
+      fill(out.initInfo(), study().info);
       out.setText(study().text);
     });
     return kj::READY_NOW;
@@ -154,7 +114,7 @@ public:
       const auto size = std::min(most, all.size() - begin);
       auto out = call.getResults().initTrials(static_cast<unsigned>(size));
       for (unsigned i = 0; i < size; ++i)
-        fill(all[begin + i], out[i]);
+        fill(out[i], all[begin + i]);
     });
     return kj::READY_NOW;
   }
@@ -164,7 +124,7 @@ public:
       if (!study().info.best)
         refuse("invalid_argument: study '" + study().info.name
                + "' has no result yet");
-      fill(*study().info.best, call.getResults().initTrial());
+      fill(call.getResults().initTrial(), *study().info.best);
     });
     return kj::READY_NOW;
   }
@@ -198,7 +158,7 @@ public:
     bool waits = false;
     x_.run("wait", [&] {
       x_.model.go_on(study());
-      fill(study().info, call.getResults().initInfo());
+      fill(call.getResults().initInfo(), study().info);
       waits = study().info.finished == 0 && !has_ended(study().info);
     });
     // Nothing happens to a slow study, but nobody is to ask without a pause.
@@ -208,24 +168,24 @@ public:
   }
 
   kj::Promise<void> pause(PauseContext) override {
-    return change("pause", [](study_summary& x) { x.state = "PAUSED"; });
+    return change("pause", [](study_view& x) { x.state = "PAUSED"; });
   }
   kj::Promise<void> resume(ResumeContext) override {
-    return change("resume", [](study_summary& x) { x.state = "RUNNING"; });
+    return change("resume", [](study_view& x) { x.state = "RUNNING"; });
   }
   kj::Promise<void> stop(StopContext) override {
-    return change("stop", [](study_summary& x) { x.state = "STOPPING"; });
+    return change("stop", [](study_view& x) { x.state = "STOPPING"; });
   }
   kj::Promise<void> cancel(CancelContext call) override {
     const std::string reason = call.getParams().getReason();
-    return change("cancel", [&](study_summary& x) {
+    return change("cancel", [&](study_view& x) {
       x.state = "CANCELLED";
       x.reason = reason;
     });
   }
   kj::Promise<void> setWeight(SetWeightContext call) override {
     const auto weight = call.getParams().getWeight();
-    return change("setWeight", [&](study_summary& x) {
+    return change("setWeight", [&](study_view& x) {
       if (!(weight > 0))
         refuse("invalid_argument: a weight is above 0");
       x.weight = weight;
@@ -260,7 +220,7 @@ public:
   kj::Promise<void> ask(AskContext call) override {
     x_.run("ask", [&] {
       auto& list = study().trials;
-      trial_summary trial;
+      trial_view trial;
       trial.trial = list.size();
       trial.params = call.getParams().getParams();
       if (trial.params.empty())
@@ -293,15 +253,15 @@ public:
                       ? trial_state::pruned
                       : trial_state::complete;
       if (outcome.getValue().isMeasured())
-        trial.best = best_measurement{outcome.getStep(),
-                                      outcome.getValue().getMeasured()};
+        trial.best = best_measurement{outcome.getValue().getMeasured(),
+                                outcome.getStep()};
       ++study().info.finished;
     });
     return kj::READY_NOW;
   }
 
   kj::Promise<void> close(CloseContext) override {
-    return change("close", [](study_summary& x) { x.state = "COMPLETE"; });
+    return change("close", [](study_view& x) { x.state = "COMPLETE"; });
   }
 
 private:
@@ -378,7 +338,7 @@ public:
       auto out =
         call.getResults().initStudies(static_cast<unsigned>(all.size()));
       for (unsigned i = 0; i < all.size(); ++i)
-        fill(all[i].info, out[i]);
+        fill(out[i], all[i].info);
     });
     return kj::READY_NOW;
   }
@@ -388,28 +348,8 @@ public:
       const auto& all = x_.model.trainers;
       auto out =
         call.getResults().initTrainers(static_cast<unsigned>(all.size()));
-      for (unsigned i = 0; i < all.size(); ++i) {
-        out[i].setNumber(all[i].number);
-        out[i].setName(all[i].name);
-        out[i].setDevice(all[i].device);
-        out[i].setLost(all[i].lost);
-        out[i].setMemoryBytes(all[i].memory_bytes);
-        out[i].setDriver(all[i].driver);
-        out[i].setComputeCapability(all[i].compute_capability);
-        if (!all[i].lease)
-          continue;
-        auto lease = out[i].getLease().initRunning();
-        lease.setWhat(all[i].lease->what);
-        lease.setAt(all[i].lease->at);
-        lease.setTo(all[i].lease->to);
-        lease.setStepsPerSecond(all[i].lease->steps_per_second);
-        lease.setLanes(all[i].lease->lanes);
-        const auto& studies = all[i].lease->studies;
-        auto names
-          = lease.initStudies(static_cast<capnp::uint>(studies.size()));
-        for (std::size_t k = 0; k < studies.size(); ++k)
-          names.set(static_cast<capnp::uint>(k), studies[k]);
-      }
+      for (unsigned i = 0; i < all.size(); ++i)
+        fill(out[i], all[i]);
     });
     return kj::READY_NOW;
   }
@@ -485,11 +425,12 @@ fake_study& fake_model::add(const std::string& text) {
   x.info.direction = direction::maximize;
   x.info.algorithm = "grid";
   x.info.workload = "fashion-mlp";
+  x.info.weight = 1;
   x.info.saved_seconds = 75;
   x.text = text;
   if (text.find("algorithm: client") == text.npos) {
     for (std::uint64_t i = 0; i < 3; ++i) {
-      trial_summary trial;
+      trial_view trial;
       trial.trial = i;
       trial.state = trial_state::running;
       trial.params = "{\"lr\": 0." + std::to_string(i + 1)
@@ -523,7 +464,7 @@ void fake_model::go_on(fake_study& x) {
   x.info.delivered_steps += 2;
   trial.shared_steps = 1;
   trial.state = trial_state::complete;
-  trial.best = best_measurement{2, value_of(trial.trial, 2)};
+  trial.best = best_measurement{value_of(trial.trial, 2), 2};
   x.info.best = trial;
   if (++x.info.finished == x.trials.size())
     x.info.state = "COMPLETE";
@@ -537,7 +478,7 @@ void fill(fake_model& x) {
   x.add("study: slow-one\n");
   x.trainers = {
     {1, "alpha/100", "cpu avx2 1 thread", "",
-     lease_summary{"lr 0.1, batch_size 64", 3, 12, 1.5, 1}, 17179869184, "", ""},
+     lease_view{"lr 0.1, batch_size 64", 3, 12, 1.5, 1}, 17179869184, "", ""},
     {2, "alpha/101", "cpu avx2 1 thread", "", std::nullopt, 17179869184, "",
      ""},
     {3, "beta/7", "cuda H100", "connection lost", std::nullopt, 85899345920,

@@ -14,9 +14,9 @@ namespace hippo {
 
 /// A study of the model.
 struct fake_study {
-  study_summary info;
+  study_view info;
   std::string text;
-  std::vector<trial_summary> trials;
+  std::vector<trial_view> trials;
   std::vector<study_event> events;
 };
 
@@ -29,7 +29,7 @@ struct fake_study {
 struct fake_model {
   std::mutex mutex;
   std::vector<fake_study> studies; ///< by id, from 1
-  std::vector<trainer_summary> trainers;
+  std::vector<trainer_view> trainers;
   std::string log;
   std::map<std::string, int> calls; ///< so far, by method
 

@@ -25,9 +25,16 @@ bool has(const std::string& text, const std::string& what) {
 
 progress_view sample_view(std::size_t studies, std::size_t trainers) {
   progress_view x;
-  for (std::size_t i = 0; i < studies; ++i)
-    x.studies.push_back({"study-" + std::to_string(i), 10, 40, 120, "accuracy",
-                         best_so_far{7, 0.9123456789}});
+  for (std::size_t i = 0; i < studies; ++i) {
+    auto& study = x.studies.emplace_back().study;
+    study.name = "study-" + std::to_string(i);
+    study.finished = 10;
+    study.trials = 40;
+    study.asked_steps = 120;
+    study.metric = "accuracy";
+    study.best.emplace().trial = 7;
+    study.best->best = best_measurement{0.9123456789, 3};
+  }
   for (std::size_t i = 0; i < trainers; ++i)
     x.trainers.push_back({i + 1, i % 2 == 0, "lr 0.1, steps 4-6", 1.9});
   x.trained_steps = 60;
@@ -62,7 +69,8 @@ TEST(Progress, ShowsSharedStepsOfSomeStudies) {
 
 TEST(Progress, IsNeverTooWide) {
   auto x = sample_view(12, 20);
-  for (auto& study : x.studies) {
+  for (auto& row : x.studies) {
+    auto& study = row.study;
     study.name = std::string{"とても長い名前のスタディ"}.append(90, 'n');
     study.metric = std::string(90, 'm');
     study.asked_steps = 123456789012;
@@ -110,7 +118,7 @@ TEST(Progress, WorksBeforeAnythingHasHappened) {
   const auto lines = lines_of(render_progress({}, 80, true));
   EXPECT_EQ(lines.size(), 3u);
   progress_view x;
-  x.studies.push_back({"new", 0, 0, 0, "loss", std::nullopt});
+  x.studies.emplace_back().study.metric = "loss";
   EXPECT_TRUE(has(render_progress(x, 80, false), "no result yet"));
   EXPECT_FALSE(has(render_progress(x, 80, false), "left"));
 }

@@ -26,7 +26,7 @@ struct best_arguments {
 
 /// Prints a study's best trial, as JSON or for people.
 /// @param each the best of each length, where there are several
-void print_best(const study_summary& study, const trial_summary& trial,
+void print_best(const study_view& study, const trial_view& trial,
                 const best_measurement& best,
                 const std::vector<trial_best>& each, bool json) {
   const auto params = nlohmann::ordered_json::parse(trial.params);
@@ -76,7 +76,7 @@ expected<std::vector<trial_best>> best_of_lengths(study_handle& study,
 /// Prints the front of a study of several metrics, the best of the first one
 /// first.
 int print_front(const best_arguments& x, study_handle& study,
-                const study_summary& known, told_front told) {
+                const study_view& known, told_front told) {
   if (!x.weights.empty())
     return refuse({errc::invalid_argument,
                    "--export: study '" + known.name
@@ -136,18 +136,18 @@ int best(const best_arguments& x, study_handle& study) {
   const auto known = study.describe();
   if (!known)
     return refuse(known.failure());
-  if (auto front = front_of(known->summary); front && front->has_several())
-    return print_front(x, study, known->summary, std::move(*front));
+  if (auto front = front_of(known->view); front && front->has_several())
+    return print_front(x, study, known->view, std::move(*front));
   const auto trial = study.best();
   if (!trial)
     return fail(trial.failure(), exit_failed); // it may come yet
   const auto value = trial->best.value_or(best_measurement{});
   expected<std::vector<trial_best>> each{std::vector<trial_best>{}};
   if (length_in(read_json(trial->params)))
-    each = best_of_lengths(study, known->summary.direction);
+    each = best_of_lengths(study, known->view.direction);
   if (!each)
     return refuse(each.failure());
-  print_best(known->summary, *trial, value, *each, x.format == "json");
+  print_best(known->view, *trial, value, *each, x.format == "json");
   if (x.weights.empty())
     return exit_done;
   if (auto why = export_weights(

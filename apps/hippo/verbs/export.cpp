@@ -66,9 +66,9 @@ expected<std::string> export_csv(study_handle& study) {
     return trials.failure();
   run_record result;
   auto& out = result.studies.emplace_back();
-  out.name = known->summary.name;
-  out.metric = known->summary.metric;
-  out.direction = known->summary.direction;
+  out.name = known->view.name;
+  out.metric = known->view.metric;
+  out.direction = known->view.direction;
   for (const auto& x : *trials) {
     auto& trial = out.trials.emplace_back();
     trial.id = x.trial;
@@ -140,7 +140,7 @@ int export_to_tensorboard(const export_arguments& x, study_handle& study) {
   if (!known)
     return refuse(known.failure());
   if (!trials->empty())
-    if (auto why = claim(x.tensorboard, known->summary.uid))
+    if (auto why = claim(x.tensorboard, known->view.uid))
       return fail(*why, why->code == errc::invalid_argument ? exit_bad_input
                                                             : exit_failed);
   const auto now = std::chrono::duration<double>(

@@ -333,17 +333,7 @@ progress_view local_service::view(double elapsed_seconds,
     auto status = actors_.ask<study_status>(x.handle, status_atom::value);
     if (!status)
       continue;
-    study_progress y;
-    y.name = status->name;
-    y.done = status->finished;
-    y.trials = status->trials;
-    y.asked_steps = status->asked_steps;
-    y.metric = status->metric;
-    if (const auto& best = status->best)
-      y.best = best_so_far{best->trial, best->value};
-    y.front = status->front;
-    y.waiting = waits.shown(status->name);
-    result.studies.push_back(std::move(y));
+    result.studies.push_back(waits.progress_of(*status));
     auto& work = left.emplace_back(plans[x.workload_key]);
     work.waiting_steps = status->waiting_steps;
     work.steps_to_come = status->to_come.steps;

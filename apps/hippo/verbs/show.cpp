@@ -37,7 +37,7 @@ std::string render_row(const listing& x) {
 
 /// Says in one line what a study has cost, what it was spared, and when it
 /// ends.
-std::string cost_line(const study_summary& x) {
+std::string cost_line(const study_view& x) {
   const auto alone = x.cost_seconds + x.saved_seconds + x.stopped_seconds;
   const auto part = [&](double seconds) {
     return duration_text(seconds) + " ("
@@ -56,7 +56,7 @@ std::string cost_line(const study_summary& x) {
 
 /// Says in one line what a study has cost in money, and whether it will be
 /// through by its deadline; empty: it knows of neither.
-std::string budget_line(const study_summary& x) {
+std::string budget_line(const study_view& x) {
   std::string result;
   const auto add = [&result](const std::string& text, const char* between) {
     result += (result.empty() ? "" : between) + text;
@@ -67,16 +67,16 @@ std::string budget_line(const study_summary& x) {
         "");
   if (has_ended(x))
     return result;
-  if (x.seconds_left && (x.cost_max || x.cost > 0 || x.deadline_left))
+  if (x.seconds_left && (x.cost_max || x.cost > 0 || x.deadline_seconds_left))
     add("done in " + duration_text(*x.seconds_left), "; ");
-  if (!x.deadline_left)
+  if (!x.deadline_seconds_left)
     return result;
-  if (*x.deadline_left < 0)
+  if (*x.deadline_seconds_left < 0)
     add("its deadline has come", "; ");
   else
-    add("deadline in " + duration_text(*x.deadline_left), ", ");
-  if (x.seconds_left && *x.seconds_left > *x.deadline_left)
-    add("late by " + duration_text(*x.seconds_left - *x.deadline_left)
+    add("deadline in " + duration_text(*x.deadline_seconds_left), ", ");
+  if (x.seconds_left && *x.seconds_left > *x.deadline_seconds_left)
+    add("late by " + duration_text(*x.seconds_left - *x.deadline_seconds_left)
           + (x.needed.empty() ? ": no number of trainers would do"
                               : ": " + x.needed + " would do"),
         "; ");
@@ -85,7 +85,7 @@ std::string budget_line(const study_summary& x) {
 
 /// Prints with which other studies a study shares training, and why not with
 /// those of the same kind. @returns the exit code
-int print_sharing(client& service, const study_summary& x) {
+int print_sharing(client& service, const study_view& x) {
   const auto others = service.studies();
   if (!others)
     return refuse(others.failure());
@@ -115,13 +115,13 @@ int show(const show_arguments& x, client& service, study_handle& study) {
     std::cout << split(known->text).study;
     return exit_done;
   }
-  const auto all = list_studies({known->summary});
+  const auto all = list_studies({known->view});
   if (x.format == "table") {
-    std::cout << cost_line(known->summary) << '\n';
-    if (const auto line = budget_line(known->summary); !line.empty())
+    std::cout << cost_line(known->view) << '\n';
+    if (const auto line = budget_line(known->view); !line.empty())
       std::cout << line << '\n';
     std::cout << render_row(all);
-    return print_sharing(service, known->summary);
+    return print_sharing(service, known->view);
   }
   auto fields = nlohmann::ordered_json::object();
   for (std::size_t i = 0; i < all.columns.size(); ++i)

@@ -30,7 +30,7 @@ struct top_arguments {
 };
 
 /// Says below a table why trainers are held up: a column would cut it.
-std::string held_up_lines(const std::vector<trainer_summary>& trainers) {
+std::string held_up_lines(const std::vector<trainer_view>& trainers) {
   std::string result;
   for (const auto& x : trainers)
     if (!x.held_up.empty())

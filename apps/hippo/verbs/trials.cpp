@@ -21,7 +21,7 @@ int trials(trials_arguments& x) {
     const auto all = study.trials();
     if (!all)
       return refuse(all.failure());
-    const auto front = front_of(known->summary);
+    const auto front = front_of(known->view);
     if (!front || !front->has_several())
       return x.listing.print(list_trials(*all));
     const auto measured = study.columns("front");

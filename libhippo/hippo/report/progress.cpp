@@ -31,6 +31,11 @@ void add_bar(text_line& line, std::uint64_t done, std::uint64_t total,
   line.add(left, style::good).add(right, style::dim);
 }
 
+/// The best value of a study; null as long as there is none.
+const best_measurement* best_of(const study_view& x) {
+  return x.best && x.best->best ? &*x.best->best : nullptr;
+}
+
 /// The columns right of a study's bar.
 struct study_cells {
   std::string name;
@@ -40,18 +45,21 @@ struct study_cells {
 };
 
 study_cells cells_of(const study_progress& x) {
+  const auto& study = x.study;
   study_cells result;
-  result.name = fit(printable(x.name), name_columns_max);
-  result.count = std::to_string(x.done) + '/' + std::to_string(x.trials);
-  result.steps = std::to_string(x.asked_steps) + " steps";
+  result.name = fit(printable(study.name), name_columns_max);
+  result.count = std::to_string(study.finished) + '/'
+                 + std::to_string(study.trials);
+  result.steps = std::to_string(study.asked_steps) + " steps";
   if (x.front) {
     result.best = brief_text(*x.front);
     return result;
   }
-  result.best = x.best ? fit(printable(x.metric), 14) + ' '
-                           + significant(x.best->value, 6) + " (trial "
-                           + std::to_string(x.best->trial) + ')'
-                       : "no result yet";
+  const auto* best = best_of(study);
+  result.best = best ? fit(printable(study.metric), 14) + ' '
+                         + significant(best->value, 6) + " (trial "
+                         + std::to_string(study.best->trial) + ')'
+                     : "no result yet";
   return result;
 }
 
@@ -84,25 +92,26 @@ std::string render_studies(const std::vector<study_progress>& studies,
   std::string result;
   for (std::size_t i = 0; i < shown; ++i) {
     text_line line;
+    const auto& study = studies[i].study;
     line.add(pad_right(rows[i].name, name), style::bold).add(" ");
-    add_bar(line, studies[i].done, studies[i].trials, bar);
+    add_bar(line, study.finished, study.trials, bar);
     line.add(" " + pad_left(rows[i].count, count) + "  "
              + pad_left(rows[i].steps, steps) + "  ");
     const bool has_result
-      = studies[i].best || (studies[i].front && studies[i].front->points > 0);
+      = best_of(study) || (studies[i].front && studies[i].front->points > 0);
     line.add(rows[i].best, has_result ? style::plain : style::dim);
     result += line.str(columns, colour);
-    if (!studies[i].waiting.empty())
+    if (!study.waiting.empty())
       result += text_line{}
-                  .add("  waiting: " + printable(studies[i].waiting))
+                  .add("  waiting: " + printable(study.waiting))
                   .str(columns, colour);
   }
   if (studies.size() > shown) {
     std::uint64_t done = 0;
     std::uint64_t trials = 0;
     for (auto i = shown; i < studies.size(); ++i) {
-      done += studies[i].done;
-      trials += studies[i].trials;
+      done += studies[i].study.finished;
+      trials += studies[i].study.trials;
     }
     result +=
       text_line{}

@@ -13,18 +13,13 @@
 #include "hippo/base/types.hpp"
 #include "hippo/model/run_record.hpp"
 #include "hippo/model/trial_event.hpp"
+#include "hippo/model/view/views.hpp"
 
 namespace hippo {
 
-/// How far one study is.
+/// A study as the live view shows it.
 struct study_progress {
-  std::string name;
-  std::uint64_t done = 0;        ///< trials that need nothing more
-  std::uint64_t trials = 0;      ///< in all
-  std::uint64_t asked_steps = 0; ///< so far
-  std::string metric;
-  std::optional<best_so_far> best;
-  std::string waiting{}; ///< why nothing of it can be trained; empty: it can
+  study_view study;
   std::optional<front_so_far> front{}; ///< set if it has several metrics
 };
 

@@ -128,7 +128,7 @@ private:
 
 // -- client -------------------------------------------------------------------
 
-bool has_ended(const study_summary& x) noexcept {
+bool has_ended(const study_view& x) noexcept {
   return x.state == "COMPLETE" || x.state == "FAILED" || x.state == "CANCELLED";
 }
 
@@ -181,16 +181,16 @@ expected<study_handle> client::study(const std::string& id_or_name) {
   return study_handle{impl_, *id};
 }
 
-expected<std::vector<study_summary>> client::studies() {
-  return impl_->call<std::vector<study_summary>>(
+expected<std::vector<study_view>> client::studies() {
+  return impl_->call<std::vector<study_view>>(
     repeating::yes, [](session& x) {
       return x.service().listRequest().send().then(
         [](auto&& answer) { return decode_all(answer.getStudies()); });
     });
 }
 
-expected<std::vector<trainer_summary>> client::trainers() {
-  return impl_->call<std::vector<trainer_summary>>(
+expected<std::vector<trainer_view>> client::trainers() {
+  return impl_->call<std::vector<trainer_view>>(
     repeating::yes, [](session& x) {
       return x.service().trainersRequest().send().then(
         [](auto&& answer) { return decode_all(answer.getTrainers()); });
@@ -247,11 +247,11 @@ expected<study_description> study_handle::describe() {
     });
 }
 
-expected<std::vector<trial_summary>>
+expected<std::vector<trial_view>>
 study_handle::trials(std::uint64_t first) {
-  std::vector<trial_summary> result;
+  std::vector<trial_view> result;
   for (;;) {
-    auto page = impl_->call<std::vector<trial_summary>>(
+    auto page = impl_->call<std::vector<trial_view>>(
       repeating::yes, [&](session& x) {
         auto request = x.study(id_).trialsRequest();
         request.setFirst(result.empty() ? first : result.back().trial + 1);
@@ -268,8 +268,8 @@ study_handle::trials(std::uint64_t first) {
   }
 }
 
-expected<trial_summary> study_handle::best() {
-  return impl_->call<trial_summary>(repeating::yes, [this](session& x) {
+expected<trial_view> study_handle::best() {
+  return impl_->call<trial_view>(repeating::yes, [this](session& x) {
     return x.study(id_).bestRequest().send().then(
       [](auto&& answer) { return decode(answer.getTrial()); });
   });
@@ -305,11 +305,11 @@ study_handle::follow(std::uint64_t after,
   }
 }
 
-expected<study_summary>
-study_handle::wait(const std::function<bool(const study_summary&)>& look,
+expected<study_view>
+study_handle::wait(const std::function<bool(const study_view&)>& look,
                    std::chrono::milliseconds interval) {
   for (;;) {
-    auto now = impl_->call<study_summary>(repeating::yes, [&](session& x) {
+    auto now = impl_->call<study_view>(repeating::yes, [&](session& x) {
       auto request = x.study(id_).waitRequest();
       request.setWaitMillis(wait_millis(look ? interval : wait_max));
       return request.send().then(

@@ -10,6 +10,7 @@
 
 #include "hippo/base/error.hpp"
 #include "hippo/base/types.hpp"
+#include "hippo/model/view/views.hpp"
 
 namespace hippo {
 
@@ -35,112 +36,8 @@ struct service_summary {
   std::string state;   ///< path of its state folder, on its machine
 };
 
-/// A trial's best value, and the first step that gave it.
-struct best_measurement {
-  step_t step = 0;
-  double value = 0;
-};
-
-/// One trial.
-struct trial_summary {
-  std::uint64_t trial = 0; ///< number within its study, from 0
-  trial_state state = trial_state::pending;
-  std::string params;      ///< its hyper-parameters, as a JSON object
-  step_t asked_steps = 0;  ///< how far it is to be trained
-  step_t steps = 0;        ///< how far it has been
-  step_t shared_steps = 0; ///< of these, that another trial had got before
-  std::optional<best_measurement> best;
-  std::string failure; ///< why it failed; empty if it did not
-  /// How a sampler that learns came to its values: `startup`, `model` or
-  /// `cross of A, B, C`; empty if none did.
-  std::string chosen;
-  /// What the model expected of the objective in the end.
-  std::optional<double> predicted;
-  /// Of its steps to its first goal, those that no trial of the study had been
-  /// asked for when it was chosen.
-  std::optional<step_t> untrained;
-};
-
-/// One study.
-struct study_summary {
-  std::uint64_t id = 0; ///< from 1, in the order of submission
-  std::string name;
-  std::string state;  ///< RUNNING, PAUSED, STOPPING, COMPLETE, FAILED or
-                      ///< CANCELLED
-  std::string reason; ///< why it ended early; empty if it did not
-  std::string metric; ///< of its objective
-  hippo::direction direction = direction::minimize;
-  double weight = 1; ///< its share of the trainers is in proportion to it
-  std::string algorithm;
-  std::string workload;            ///< workload key: equal ones share
-  std::uint64_t trials = 0;        ///< that there are by now
-  std::uint64_t finished = 0;      ///< those of them that have ended
-  std::uint64_t asked_steps = 0;   ///< by its trials, added up
-  std::uint64_t delivered_steps = 0; ///< how far its trials were trained
-  std::uint64_t shared_steps = 0; ///< of these, that others had got before
-  std::optional<trial_summary> best; ///< the best trial so far
-  /// What it wants and has found, in JSON (docs/http.md), if it wants more than
-  /// one best value; else empty. Of several metrics there is no `best`.
-  std::string front{};
-  double active_seconds = 0; ///< for how long it has been worked on
-  double saved_seconds = 0;  ///< device time that merging saved, an estimate
-  /// Why nothing of it can be trained now, and what helps; else empty.
-  std::string waiting{};
-  // Device time, an estimate like `saved_seconds`.
-  double cost_seconds = 0;    ///< that was spent on it
-  double stopped_seconds = 0; ///< that trials given up would have taken yet
-  std::optional<double> seconds_left{}; ///< until it ends, an estimate
-  double cost = 0; ///< of its device time, as far as prices were known
-  std::optional<double> cost_max{}; ///< what its budget lets it cost
-  /// Seconds until its deadline, less than 0 if it is over; nothing: none.
-  std::optional<double> deadline_left{};
-  /// What would bring it to its end by then, an estimate: `3 more a100`; empty:
-  /// nothing is needed, or would do.
-  std::string needed{};
-  /// Identifies the study outside of its service: a random number, made once,
-  /// which copies of the state keep. Empty: it has none yet.
-  std::string uid{};
-};
-
 /// Whether a study will never do anything again.
-bool has_ended(const study_summary& x) noexcept;
-
-/// What one trainer is at.
-struct lease_summary {
-  std::string what; ///< the values in which trials differ: `lr=0.1`
-  step_t at = 0;
-  step_t to = 0;
-  double steps_per_second = 0; ///< of all its lanes; 0 until it has reported
-  /// How many of its lanes train; the rest is of the one behind the others.
-  std::uint32_t lanes = 0;
-  std::vector<std::string> studies{}; ///< for which it trains, by name
-};
-
-/// One trainer.
-struct trainer_summary {
-  std::uint64_t number = 0;
-  std::string name;                   ///< host and process
-  std::string device;                 ///< kind of device
-  std::string lost;                   ///< why it is gone; empty if it is there
-  std::optional<lease_summary> lease; ///< nothing if it is idle
-  std::uint64_t memory_bytes = 0;     ///< of its device; 0: unknown
-  std::string driver; ///< of its GPU: newest CUDA it can run, e.g. `13.0`
-  std::string compute_capability; ///< of its GPU, e.g. `9.0`; both empty: none
-  /// What it failed at that others could do, so that it rests; empty: nothing.
-  std::string sick{};
-  /// Kind of its machine in the service's list; empty: there is no list, or
-  /// `unpriced` says why it is not known.
-  std::string machine{};
-  std::string unpriced{};
-  double price = 0;     ///< of it and an hour, if its machine is known
-  double work_cost = 0; ///< of the time for which it was given work
-  double idle_cost = 0; ///< of the rest
-  double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
-  std::uint64_t failures = 0; ///< how often training has failed on it
-  std::string failed{};       ///< what was said the last time
-  /// Why it can be given no work, beside that it is sick; empty: it can.
-  std::string held_up{};
-};
+bool has_ended(const study_view& x) noexcept;
 
 /// What a study has heard: a measurement, a failure, or a wish of a client; or
 /// what its sampler has chosen.
@@ -155,7 +52,7 @@ struct study_event {
   hippo::metrics metrics; ///< if `measured`; may hold NaN
   std::string verb;       ///< if `command`: ask, train, tell, pause, ...
   /// If `failed` why, if `command` its arguments, if `chosen` as of
-  /// `trial_summary`.
+  /// `trial_view`.
   std::string text;
 };
 
@@ -168,7 +65,7 @@ struct submitted_study {
 
 /// A study, and the file that it came from.
 struct study_description {
-  study_summary summary;
+  study_view view;
   std::string text;
 };
 
@@ -253,10 +150,10 @@ public:
 
   /// Returns all studies in the order of submission, those that have ended
   /// included.
-  expected<std::vector<study_summary>> studies();
+  expected<std::vector<study_view>> studies();
 
   /// Returns all trainers by number, those that have left included.
-  expected<std::vector<trainer_summary>> trainers();
+  expected<std::vector<trainer_view>> trainers();
 
   /// Says what a study would train, given all that is trained already.
   /// @returns JSON with `known_steps` and `new_steps`, or errors as of `submit`
@@ -288,10 +185,10 @@ public:
   expected<study_description> describe();
 
   /// Returns the trials from number `first` on, all of them.
-  expected<std::vector<trial_summary>> trials(std::uint64_t first = 0);
+  expected<std::vector<trial_view>> trials(std::uint64_t first = 0);
 
   /// @returns `errc::invalid_argument` if there is no result yet
-  expected<trial_summary> best();
+  expected<trial_view> best();
 
   /// Tells what the study hears, in its order, until it has ended or `hear`
   /// returns false. A lost connection loses and repeats nothing.
@@ -305,8 +202,8 @@ public:
   ///             false: wait no longer
   /// @param interval at most a minute
   /// @returns where the study stands
-  expected<study_summary>
-  wait(const std::function<bool(const study_summary&)>& look = {},
+  expected<study_view>
+  wait(const std::function<bool(const study_view&)>& look = {},
        std::chrono::milliseconds interval = std::chrono::seconds{1});
 
   std::optional<error> pause();  ///< nothing new starts; what runs goes on

@@ -1,28 +1,11 @@
 #include "hippo/net/client/decode.hpp"
 
-#include <array>
-#include <string_view>
-
+#include "hippo/model/view/trial_states.hpp"
 #include "hippo/net/client/connection.hpp"
 
 namespace hippo {
 
 namespace {
-
-constexpr std::array trial_states{
-  trial_state::pending, trial_state::running,   trial_state::paused,
-  trial_state::complete, trial_state::pruned, trial_state::failed,
-  trial_state::cancelled};
-
-trial_state state_of(std::string_view name) {
-  for (const auto x : trial_states)
-    if (name == to_string(x))
-      return x;
-  kj::throwFatalException(exception_of(
-    errc::malformed_message, "the service speaks of a trial that is '"
-                               + std::string{name}
-                               + "', which this client does not know"));
-}
 
 metrics decode_metrics(capnp::List<schema::Metric>::Reader list) {
   metrics result;
@@ -32,94 +15,6 @@ metrics decode_metrics(capnp::List<schema::Metric>::Reader list) {
 }
 
 } // namespace
-
-study_summary decode(schema::StudyInfo::Reader x) {
-  study_summary result;
-  result.id = x.getId();
-  result.name = x.getName();
-  result.state = x.getState();
-  result.reason = x.getReason();
-  result.metric = x.getMetric();
-  result.direction = x.getMaximize() ? direction::maximize
-                                     : direction::minimize;
-  result.weight = x.getWeight();
-  result.algorithm = x.getAlgorithm();
-  result.workload = x.getWorkload();
-  result.trials = x.getTrials();
-  result.finished = x.getFinished();
-  result.asked_steps = x.getAskedSteps();
-  result.delivered_steps = x.getDeliveredSteps();
-  result.shared_steps = x.getSharedSteps();
-  if (x.getBest().isTrial())
-    result.best = decode(x.getBest().getTrial());
-  result.active_seconds = x.getActiveSeconds();
-  result.saved_seconds = x.getSavedSeconds();
-  result.waiting = x.getWaiting();
-  result.cost_seconds = x.getCostSeconds();
-  result.stopped_seconds = x.getStoppedSeconds();
-  if (x.getLeft().isSeconds())
-    result.seconds_left = x.getLeft().getSeconds();
-  result.cost = x.getCost();
-  if (x.getCostMax() > 0)
-    result.cost_max = x.getCostMax();
-  if (x.getDeadline().isSeconds())
-    result.deadline_left = x.getDeadline().getSeconds();
-  result.needed = x.getNeeded();
-  result.uid = x.getUid();
-  result.front = x.getFront();
-  return result;
-}
-
-trial_summary decode(schema::TrialInfo::Reader x) {
-  trial_summary result;
-  result.trial = x.getTrial();
-  result.state = state_of(x.getState().cStr());
-  result.params = x.getParams();
-  result.asked_steps = x.getAskedSteps();
-  result.steps = x.getSteps();
-  result.shared_steps = x.getSharedSteps();
-  if (x.getBest().isValue()) {
-    const auto best = x.getBest().getValue();
-    result.best = best_measurement{best.getStep(), best.getValue()};
-  }
-  result.failure = x.getFailure();
-  result.chosen = x.getChosen();
-  if (x.getPredicted().isValue())
-    result.predicted = x.getPredicted().getValue();
-  if (x.getUntrained().isSteps())
-    result.untrained = x.getUntrained().getSteps();
-  return result;
-}
-
-trainer_summary decode(schema::TrainerInfo::Reader x) {
-  trainer_summary result;
-  result.number = x.getNumber();
-  result.name = x.getName();
-  result.device = x.getDevice();
-  result.lost = x.getLost();
-  result.memory_bytes = x.getMemoryBytes();
-  result.driver = x.getDriver();
-  result.compute_capability = x.getComputeCapability();
-  result.sick = x.getSick();
-  result.machine = x.getMachine();
-  result.unpriced = x.getUnpriced();
-  result.price = x.getPrice();
-  result.work_cost = x.getWorkCost();
-  result.idle_cost = x.getIdleCost();
-  result.notice_seconds = x.getNotice();
-  result.failures = x.getFailures();
-  result.failed = x.getFailed();
-  result.held_up = x.getHeldUp();
-  if (x.getLease().isRunning()) {
-    const auto lease = x.getLease().getRunning();
-    result.lease = lease_summary{lease.getWhat(), lease.getAt(), lease.getTo(),
-                                 lease.getStepsPerSecond(),
-                                 lease.getLanes()};
-    for (const auto study : lease.getStudies())
-      result.lease->studies.emplace_back(study);
-  }
-  return result;
-}
 
 study_event decode(schema::Event::Reader x) {
   using what_happened = study_event::what_happened;
@@ -156,7 +51,7 @@ study_event decode(schema::Event::Reader x) {
 trained_trial decode(std::uint64_t trial, schema::Progress::Reader x) {
   trained_trial result;
   result.trial = trial;
-  result.state = state_of(x.getState().cStr());
+  result.state = trial_state_of(x.getState().cStr());
   result.step = x.getStep();
   result.metrics = decode_metrics(x.getMetrics());
   result.failure = x.getFailure();

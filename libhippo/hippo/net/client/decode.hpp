@@ -6,13 +6,11 @@
 
 #include <service.capnp.h>
 
+#include "hippo/model/view/view_wire.hpp"
 #include "hippo/net/client/client.hpp"
 
 namespace hippo {
 
-study_summary decode(schema::StudyInfo::Reader x);
-trial_summary decode(schema::TrialInfo::Reader x);
-trainer_summary decode(schema::TrainerInfo::Reader x);
 study_event decode(schema::Event::Reader x);
 trained_trial decode(std::uint64_t trial, schema::Progress::Reader x);
 
