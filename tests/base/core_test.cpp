@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -26,6 +29,25 @@ TEST(Number, CanonicalIsIdempotentAndKeepsWhatIsNotFinite) {
   EXPECT_TRUE(std::isnan(canonical(std::nan(""))));
   EXPECT_EQ(canonical(-INFINITY), -INFINITY);
   EXPECT_FALSE(std::signbit(canonical(-0.0)));
+}
+
+TEST(Number, CanonicalIsTheTextOfTwelveDigits) {
+  std::mt19937_64 random{1};
+  const auto check = [](double x) {
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.11e", x);
+    EXPECT_EQ(canonical(x), std::strtod(text.data(), nullptr)) << text.data();
+  };
+  for (double x : {1e12 - 1, 1e12 - 0.5, 1e12, 1e12 + 1, 9999999999995.0,
+                   999999999999.5, 1e15 + 3, 9007199254740993.0})
+    for (const double sign : {1.0, -1.0})
+      check(sign * x);
+  for (int i = 0; i < 10'000; ++i) {
+    const auto bits = random();
+    const auto whole = static_cast<double>(bits >> (i % 60));
+    check(whole);
+    check(std::ldexp(whole, -static_cast<int>(bits % 64)));
+  }
 }
 
 TEST(Number, TextReadsBackExactly) {

@@ -13,6 +13,8 @@ double canonical(double x) {
     return x;
   if (x == 0)
     return 0; // drops the sign of -0: it is no other value to a person
+  if (std::abs(x) < 1e12 && std::nearbyint(x) == x)
+    return x; // has 12 digits at most
   std::array<char, 40> buf{};
   const auto end = std::to_chars(buf.data(), buf.data() + buf.size(), x,
                                  std::chars_format::scientific, 11);
