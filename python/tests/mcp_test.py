@@ -240,8 +240,8 @@ class Reading(Case):
                 arguments = {} if tool in ("service", "list_studies") \
                     else {"study": "wide"}
                 await x.call(tool, **arguments)
-            await x.call("preview", text=study_text("more", "grid", {
-                name: y for name, y in space.items() if name != "lr"}))
+            await x.call("preview", text=study_text(
+                "more", {"sha": {"min": 1}}, space, budget={"trials": 9}))
             self.assertIn("has no trial 9999: its trials are 0 to 1",
                           await x.error("curves", study="long",
                                         trials=[9999]))
