@@ -375,9 +375,12 @@ class Driving(Case):
             self.submit(client, study_text("theirs", "client", {"lr": 0.1}))
 
             async def agent(x):
-                await x.call("submit", text=study_text(
+                text = study_text(
                     "mine", "client", {"lr": {"choice": [0.1, 0.2]}},
-                    budget={"device_hours": 0.1}))
+                    budget={"device_hours": 0.1})
+                self.assertIn("a client decides", (await x.call(
+                    "preview", text=text))["meaning"])
+                await x.call("submit", text=text)
                 for verb, state in (("pause", "PAUSED"), ("resume",
                                                           "RUNNING")):
                     await x.call("steer", study="mine", verb=verb)
