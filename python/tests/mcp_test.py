@@ -61,7 +61,7 @@ class Case(unittest.TestCase):
         with open(os.path.join(self.folder, name), "w") as file:
             file.write(text)
 
-    def run_agent(self, agent, *options, name="mcp"):
+    def run_caller(self, calls, *options, name="mcp"):
         """Runs a coroutine with a server of these options."""
         async def run():
             parameters = StdioServerParameters(
@@ -70,11 +70,11 @@ class Case(unittest.TestCase):
                       "--folder", self.folder, "--name", name, *options],
                 env=dict(os.environ))
             async with Client(parameters) as client:
-                return await agent(Agent(self, client))
+                return await calls(Caller(self, client))
         return asyncio.run(asyncio.wait_for(run(), PATIENCE))
 
-    def run_submitter(self, agent, hours, name="mcp"):
-        return self.run_agent(agent, "--allow-submit", "--budget-device-hours",
+    def run_submitter(self, calls, hours, name="mcp"):
+        return self.run_caller(calls, "--allow-submit", "--budget-device-hours",
                               str(hours), name=name)
 
     def submit(self, client, text):
@@ -88,7 +88,7 @@ class Case(unittest.TestCase):
             hippo.connect(self.service.address, timeout=PATIENCE))
 
 
-class Agent:
+class Caller:
     """Calls tools, and sees that each answer is short."""
 
     def __init__(self, test, client):
@@ -125,7 +125,7 @@ class Reading(Case):
             study = self.submit(client, study_text(
                 "theirs", "client", {"lr": {"uniform": [0.1, 0.5]}}))
 
-            async def agent(x):
+            async def calls(x):
                 refused = [
                     await x.error("submit", file="study.yaml"),
                     await x.error("steer", study="theirs", verb="cancel"),
@@ -147,13 +147,13 @@ class Reading(Case):
                                           "tell", "close_study"),
                         tool.annotations.read_only_hint, tool.name)
 
-            self.run_agent(agent)
+            self.run_caller(calls)
             self.assertEqual("RUNNING", study.state)
             self.assertEqual([], study.trials)
             self.assertEqual(1, len(client.studies()))
 
     def test_errors_are_the_services_sentences(self):
-        async def agent(x):
+        async def calls(x):
             return [await x.error("study", study="none"),
                     await x.error("preview", text="study: a\nsteps: 3\n"),
                     await x.error("preview"),
@@ -173,7 +173,7 @@ class Reading(Case):
                 said.append(str(failed.exception))
         self.write("evil", "#!/bin/sh\ntouch ran\n")
         os.chmod(os.path.join(self.folder, "evil"), 0o755)
-        found = self.run_agent(agent)
+        found = self.run_caller(calls)
         self.assertEqual(said, found[:2])
         for text, wanted in zip(found[2:], [
                 "either the 'text'", "not in the server's folder",
@@ -186,9 +186,9 @@ class Reading(Case):
     def test_without_a_service(self):
         self.service.end()
 
-        async def agent(x):
+        async def calls(x):
             return await x.error("list_studies")
-        self.assertIn("cannot reach the service", self.run_agent(agent))
+        self.assertIn("cannot reach the service", self.run_caller(calls))
 
     def test_huge_studies_have_short_answers(self):
         word = "w" * 1_000
@@ -208,7 +208,7 @@ class Reading(Case):
             curve = [x.metrics["error"] for x in long.events()
                      if x.metrics and x.trial == 1]
 
-        async def agent(x):
+        async def calls(x):
             seen, cursor = [], 0
             while cursor is not None:
                 page = await x.call("trials", study="wide", cursor=cursor,
@@ -245,14 +245,14 @@ class Reading(Case):
             self.assertIn("has no trial 9999: its trials are 0 to 1",
                           await x.error("curves", study="long",
                                         trials=[9999]))
-        self.run_agent(agent)
+        self.run_caller(calls)
 
 
 class Driving(Case):
     def test_a_target_is_found_by_tools_alone(self):
         target = 0.003
 
-        async def agent(x):
+        async def calls(x):
             text = study_text("mine", {"client": {"interval": 4}},
                               {"lr": {"uniform": [0.01, 1.5]}},
                               budget={"device_hours": 0.2})
@@ -286,7 +286,7 @@ class Driving(Case):
             self.assertLessEqual(best["rows"][0]["value"], min(tried.values()))
             return best["rows"][0], await x.call("cost", study=study)
 
-        best, cost = self.run_submitter(agent, 1)
+        best, cost = self.run_submitter(calls, 1)
         self.assertLessEqual(best["value"], target)
         self.assertGreater(cost["device_hours"], 0)
         self.assertLess(cost["used_device_hours"], 0.2)
@@ -345,7 +345,7 @@ class Driving(Case):
         text = study_text("idea", "grid", {"lr": {"choice": [0.1, 0.2]}},
                           budget={"device_hours": 0.01})
 
-        async def agent(x):
+        async def calls(x):
             told = await x.call("preview", text=text)
             self.assertEqual((False, 24), (told["costs_nothing"],
                                            told["new_steps"]))
@@ -368,13 +368,13 @@ class Driving(Case):
             await x.error("submit", text=study_text(
                 "new", "grid", {"lr": {"choice": [0.3, 0.4]}},
                 budget={"device_hours": 0.01}))
-        self.run_submitter(agent, 0.011)
+        self.run_submitter(calls, 0.011)
 
     def test_its_own_studies_are_steered(self):
         with self.connect() as client:
             self.submit(client, study_text("theirs", "client", {"lr": 0.1}))
 
-            async def agent(x):
+            async def calls(x):
                 text = study_text(
                     "mine", "client", {"lr": {"choice": [0.1, 0.2]}},
                     budget={"device_hours": 0.1})
@@ -412,7 +412,7 @@ class Driving(Case):
             async def other(x, study):
                 return await x.error("steer", study=study, verb="pause") \
                     if study == "theirs" else await self.by_another(study)
-            self.run_submitter(agent, 1)
+            self.run_submitter(calls, 1)
             self.assertEqual("RUNNING", client.study("theirs").state)
 
     async def by_another(self, study):
@@ -487,11 +487,11 @@ class Page(Case):
         self.assertEqual(shown.replace("\\\n", ""), done.stdout)
 
     def test_every_tool_is_on_it(self):
-        async def agent(x):
+        async def calls(x):
             return {tool.name for tool in (await x.client.list_tools()).tools}
         with open(os.path.join(ROOT, "docs", "mcp.md")) as file:
             found = set(re.findall(r"(?m)^\| `(\w+)` \|", file.read()))
-        self.assertEqual(self.run_agent(agent), found)
+        self.assertEqual(self.run_caller(calls), found)
 
 
 class Answers(unittest.TestCase):
