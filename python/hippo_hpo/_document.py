@@ -1,7 +1,7 @@
 """The text of study files, by the service's rules: what is a number there is
 one here, and a word is a word (libhippo/hippo/yaml/document.cpp). They are
 those of YAML 1.2, where PyYAML's own are those of 1.1; its parser alone is of
-use here. Nothing else in this package reads or writes YAML.
+use here. Nothing else in this package reads or writes study files.
 """
 
 from __future__ import annotations
