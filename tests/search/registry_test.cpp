@@ -104,10 +104,14 @@ TEST(Registry, AlgorithmsGetTheirRungs) {
 }
 
 TEST(Registry, MisspeltNamesFindTheRightOnes) {
+  std::vector<std::string> names;
+  for (const auto* type : algorithm_types())
+    names.emplace_back(type->name);
+  names.emplace_back("auto");
   expect_errors(study(twelve, "ashaa"),
                 {"algorithm: unknown algorithm 'ashaa', did you mean 'asha'? "
-                 "(must be grid, random, tpe, gp, nsga2, sha, asha, hyperband, "
-                 "bohb, boss, dehb, median, pbt, client or auto)"});
+                 "(must be "
+                 + either_of(names) + ")"});
   expect_errors(study(twelve, "{sha: {etta: 3}}"),
                 {"algorithm.sha.etta: unknown option 'etta' of sha, did you "
                  "mean 'eta'? (may be eta, min, max, sampler, prefer_shared, "
