@@ -149,6 +149,7 @@ kj::Promise<std::string> query_service::preview(client_work& client,
   return as_new()
     .then([this, &client, text = std::move(text),
            name = std::move(name)](admission how) mutable {
+      how.has_clients = false; // nobody decides in a preview
       return client.ask<study_admission>(
         [text = std::move(text), name = std::move(name), how = std::move(how),
          workloads = workloads_](const client_work::stop_test&) {

@@ -219,6 +219,15 @@ TEST_F(GatewayTest, WhatIsChosenForAStudyIsSaidAndHeedsItsTrainers) {
   EXPECT_NE(said().find(of_few), std::string::npos);
 }
 
+TEST_F(GatewayTest, AClientsStudyHasNoPreview) {
+  open();
+  auto me = enter();
+  auto preview = me.service.previewRequest();
+  preview.setText(client_text);
+  EXPECT_NE(failure_of(preview).find("decisions come from a client"),
+            std::string::npos);
+}
+
 TEST_F(GatewayTest, TheSameStudyOnceMoreIsShared) {
   open();
   auto me = enter();

@@ -507,7 +507,7 @@ TEST(Registry, GpTakesNoMoreThan200Leaves) {
 TEST(Registry, ClientsDecideOnlyWhereThereAreAny) {
   const auto x = study(endless, "client");
   expect_errors(x, {"algorithm: client: decisions come from a client of a "
-                    "service; `hippo run` has none"});
+                    "service; `hippo run` and previews have none"});
   EXPECT_EQ(texts(check_algorithm(x, true).errors), strings{});
   EXPECT_EQ(read_search(x).options->trials, max_trials);
   EXPECT_EQ(algorithm_of(x)->rungs(), std::vector<step_t>{81});

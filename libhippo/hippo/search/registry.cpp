@@ -191,7 +191,7 @@ algorithm_check check_algorithm(const study_spec& study, bool has_clients,
   if (read.algorithm != nullptr && read.algorithm->by_clients && !has_clients)
     result.errors.push_back(
       {"algorithm", "client: decisions come from a client of a service;"
-                    " `hippo run` has none"});
+                    " `hippo run` and previews have none"});
   if (settings != nullptr)
     *settings = std::move(read);
   return result;
