@@ -111,9 +111,13 @@ act_on(query_service& queries, const http_target& target,
     [&queries, command = std::move(*command)](stored_study study) {
       auto client = queries.enter();
       auto done = queries.command(*client, study.id, command);
+      const bool retries = command.what == verb::retry;
       return done
-        .then([](command_answer y) {
-          return answer{json{{"retried", y.retried}}.dump() + '\n'};
+        .then([retries](command_answer y) {
+          auto told = json::object();
+          if (retries)
+            told["retried"] = y.retried;
+          return answer{told.dump() + '\n'};
         })
         .attach(kj::mv(client));
     });

@@ -98,11 +98,11 @@ budget: {trials: 64}
                  {test::sum_workload()},
                  ""};
     const study_id id{1};
-    const auto view = from.describe(id);
-    EXPECT_TRUE(view) << view.failure().message;
-    if (view->best)
-      result["best"] = std::to_string(view->best->trial) + ' '
-                       + std::to_string(view->best->best->value);
+    const auto known = from.describe(id);
+    EXPECT_TRUE(known) << known.failure().message;
+    if (const auto& best = known->view.best)
+      result["best"] = std::to_string(best->trial) + ' '
+                       + std::to_string(best->best->value);
     for (const auto& x : *from.trials(id, 0, 0))
       result["trials"] += x.best ? std::to_string(x.best->value) + ' ' : "- ";
     for (const auto* what : {"table", "tree", "front", "schedules"}) {

@@ -1073,7 +1073,8 @@ TEST_F(HttpTest, APageChangesStudies) {
   const auto state = [&] {
     return body_of(get("/api/studies/1"), 200).at("state");
   };
-  body_of(post("/api/studies/grid/pause", json::object()), 200);
+  EXPECT_EQ(body_of(post("/api/studies/grid/pause", json::object()), 200),
+            json::object());
   EXPECT_EQ(state(), "PAUSED");
   body_of(post("/api/studies/1/weight", {{"weight", 2.5}}), 200);
   EXPECT_EQ(body_of(get("/api/studies/1"), 200).at("weight"), 2.5);
