@@ -1117,7 +1117,7 @@ TEST(StudyCore, ChoicesAreStoredOnceWithWhatFollowsThem) {
 }
 
 TEST(StudyCore, WhatAChoiceAsksForIsNotSentBeforeItIsGivenToTheJournal) {
-  study_core core{options_of(learned_study), {}};
+  study_core core{with_search(options_of(learned_study)), {}};
   core.catch_up();
   bool is_stored = false;
   for (const auto& x : core.apply(study_core_event::registered{}, {})) {

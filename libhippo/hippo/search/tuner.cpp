@@ -140,6 +140,7 @@ tuner::tuner(const study_spec& study, const search_settings& search,
     seed_(study.seed), max_steps_(study.max_steps), typed_(study.typed),
     better_(study.objective.direction), defaults_(std::move(defaults)),
     metric_(study.objective.metric) {
+  assert(search.options && search.sampling);
   // Takes as much memory again as the trials do in the plan.
   if (looks_at_work(search))
     work_ = std::make_unique<own_work>(*this);
