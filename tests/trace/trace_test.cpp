@@ -240,6 +240,16 @@ TEST_F(TraceTest, TheFileEndsAtItsSizeAndSaysSo) {
   EXPECT_EQ(text(), "1234\n5678\n");
 }
 
+TEST_F(TraceTest, OnlyTheOwnerMayReadTheFile) {
+  std::filesystem::remove(path);
+  const auto made = trace_log::open(path);
+  ASSERT_TRUE(made);
+  using std::filesystem::perms;
+  EXPECT_EQ(std::filesystem::status(path).permissions()
+              & (perms::group_all | perms::others_all),
+            perms::none);
+}
+
 TEST_F(TraceTest, AFileThatCannotBeMadeIsAnError) {
   const auto made = trace_log::open("/nowhere/trace");
   ASSERT_FALSE(made);

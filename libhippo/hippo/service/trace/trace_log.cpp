@@ -1,16 +1,25 @@
 #include "hippo/service/trace/trace_log.hpp"
 
+#include <fcntl.h>
+
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "hippo/base/file_descriptor.hpp"
 
 namespace hippo {
 
 expected<std::shared_ptr<trace_log>>
 trace_log::open(const std::string& path, std::uint64_t bytes_max,
                 std::function<void()> note_full) {
-  file made{std::fopen(path.c_str(), "wbe")};
-  if (!made)
+  // It holds the code of studies, for its owner alone.
+  file_descriptor opened{
+    ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)};
+  file made{opened ? ::fdopen(opened.number(), "wb") : nullptr};
+  if (made)
+    static_cast<void>(opened.release());
+  else
     return {errc::io_failed,
             "cannot write the trace " + path + ": " + std::strerror(errno)};
   return std::shared_ptr<trace_log>{
