@@ -209,14 +209,14 @@ class Tools:
         info = found.info()
         trained = info.delivered_steps - info.shared_steps
         return {
-            "device_hours": found._cost_seconds() / 3600,
+            "device_hours": info.cost_seconds / 3600,
             "saved_device_hours": info.saved_seconds / 3600,
             "asked_steps": info.asked_steps,
             "delivered_steps": info.delivered_steps,
             "trained_steps": trained,
             "merge_rate": info.delivered_steps / trained if trained else None,
             "price": info.cost, "price_max": info.cost_max,
-            "left_seconds": info.left_seconds,
+            "seconds_left": info.seconds_left,
             "bound_device_hours": declared_hours(found.text),
             **self._budget_summary(client)}
 
@@ -547,7 +547,7 @@ def _whole_study(x: StudyInfo) -> dict[str, Any]:
             "delivered_steps": x.delivered_steps,
             "shared_steps": x.shared_steps,
             "active_seconds": x.active_seconds,
-            "left_seconds": x.left_seconds,
+            "seconds_left": x.seconds_left,
             "best": _trial(x.best_trial) if x.best_trial else None,
             **({"front": front} if front else {})}
 

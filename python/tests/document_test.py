@@ -167,8 +167,10 @@ class Documents(unittest.TestCase):
                 self.assertEqual(typed(meant), typed(found))
 
     def test_nothing_else_reads_or_writes_yaml(self):
+        # Importers read files of other programs.
+        others = ("_document.py", "_import_katib.py", "_import_wandb.py")
         for path in pathlib.Path(hippo.__file__).parent.glob("*.py"):
-            if path.name != "_document.py":
+            if path.name not in others:
                 self.assertNotIn("import yaml", path.read_text(), path)
 
     def test_what_is_no_study(self):
