@@ -47,6 +47,12 @@ TEST(Number, CanonicalIsTheTextOfTwelveDigits) {
     const auto whole = static_cast<double>(bits >> (i % 60));
     check(whole);
     check(std::ldexp(whole, -static_cast<int>(bits % 64)));
+    // Decimal numbers of 1 to 15 digits.
+    const auto digits = bits % static_cast<std::uint64_t>(
+      std::pow(10, 1 + i % 15));
+    check(std::strtod((std::to_string(digits) + "e-" + std::to_string(i % 23))
+                        .c_str(), nullptr));
+    check(-static_cast<double>(digits) / 1e7);
   }
 }
 

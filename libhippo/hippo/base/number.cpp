@@ -5,16 +5,48 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 
 namespace hippo {
+
+namespace {
+
+/// Powers of ten that a double holds exactly.
+constexpr std::array powers{1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                            1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                            1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+/// Rounds to 12 digits without a text: as a whole number of 12 digits, divided
+/// by an exact power of ten, which gives the double nearest to that decimal.
+/// @returns nothing where the rounding of the product may decide (Clinger, How
+///          to read floating point numbers accurately, PLDI 1990)
+std::optional<double> quickly_rounded(double x) {
+  const auto size = std::abs(x);
+  if (size < 1e-11 || size >= 1e12)
+    return std::nullopt;
+  // log10(2) times the binary exponent is the decimal one, or one less.
+  auto digits = 11 - static_cast<int>(std::floor(std::ilogb(x) * 0.30103));
+  if (digits > 0 && size * powers[static_cast<std::size_t>(digits)] >= 1e12)
+    --digits;
+  if (digits < 0 || static_cast<std::size_t>(digits) >= powers.size())
+    return std::nullopt;
+  const auto power = powers[static_cast<std::size_t>(digits)];
+  const auto scaled = x * power; // off by 1e-4 at most
+  const auto whole = std::nearbyint(scaled);
+  if (std::abs(scaled - whole) > 0.499)
+    return std::nullopt;
+  return whole / power;
+}
+
+} // namespace
 
 double canonical(double x) {
   if (!std::isfinite(x))
     return x;
   if (x == 0)
     return 0; // drops the sign of -0: it is no other value to a person
-  if (std::abs(x) < 1e12 && std::nearbyint(x) == x)
-    return x; // has 12 digits at most
+  if (const auto found = quickly_rounded(x))
+    return *found;
   std::array<char, 40> buf{};
   const auto end = std::to_chars(buf.data(), buf.data() + buf.size(), x,
                                  std::chars_format::scientific, 11);

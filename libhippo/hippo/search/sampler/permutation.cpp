@@ -8,8 +8,6 @@ namespace hippo {
 
 namespace {
 
-constexpr unsigned rounds = 8;
-
 /// The finaliser of SplitMix64: every bit of `x` reaches every bit of the
 /// result.
 std::uint64_t mixed(std::uint64_t x) {
@@ -23,18 +21,18 @@ std::uint64_t mixed(std::uint64_t x) {
 
 permutation::permutation(std::uint64_t size, std::uint64_t seed)
   : size_(size),
-    seed_(seed),
     half_bits_(
       std::max(1u, static_cast<unsigned>(std::bit_width(size - 1) + 1) / 2)) {
   assert(size > 0 && size <= std::uint64_t{1} << 63);
+  for (unsigned round = 0; round < rounds; ++round)
+    keys_[round] = mixed(seed ^ round);
 }
 
 std::uint64_t permutation::shuffled(std::uint64_t x) const {
   const auto mask = (std::uint64_t{1} << half_bits_) - 1;
   auto left = x >> half_bits_, right = x & mask;
-  for (unsigned round = 0; round < rounds; ++round) {
-    const auto key = mixed(mixed(seed_ ^ round) ^ right);
-    const auto next = left ^ (key & mask);
+  for (const auto key : keys_) {
+    const auto next = left ^ (mixed(key ^ right) & mask);
     left = right;
     right = next;
   }

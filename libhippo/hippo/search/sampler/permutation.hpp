@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace hippo {
@@ -20,8 +21,10 @@ public:
 private:
   [[nodiscard]] std::uint64_t shuffled(std::uint64_t x) const;
 
+  static constexpr unsigned rounds = 8;
+
   std::uint64_t size_;
-  std::uint64_t seed_;
+  std::array<std::uint64_t, rounds> keys_; ///< of the rounds
   unsigned half_bits_; ///< of the network's two halves, at least 1
 };
 
