@@ -21,7 +21,7 @@ _OWN = {"timestamp", "checkpoint_dir_name", "done", "training_iteration",
         "trial_id", "date", "time_this_iter_s", "time_total_s", "pid",
         "hostname", "node_ip", "config", "time_since_restore",
         "iterations_since_restore", "should_checkpoint", "timesteps_total",
-        "episodes_total", "time_since_restore", "experiment_tag"}
+        "episodes_total", "experiment_tag"}
 
 
 def read_ray(folder: str) -> Past:

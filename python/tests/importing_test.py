@@ -140,7 +140,7 @@ class Optuna(Case):
     def spaces(self, space):
         """All hyper-parameters of a space, those of options too."""
         for name, x in space.items():
-            options = [y for y in x.get("choice", [])] \
+            options = list(x.get("choice", [])) \
                 if isinstance(x, dict) else []
             plain = [y["value"] if isinstance(y, dict) and "value" in y else y
                      for y in options]
@@ -195,7 +195,7 @@ class Optuna(Case):
                 study.optimize(objective, n_trials=15, catch=(ValueError,))
                 for source in sources:
                     with self.subTest(name, source=source):
-                        text, file, rows = self.bring("optuna", source,
+                        _text, file, rows = self.bring("optuna", source,
                                                       "--study", name)
                         self.assertEqual(
                             (name, algorithm, {"max": steps},

@@ -18,7 +18,7 @@ import hippo_hpo as hippo
 from hippo_hpo import _mcp_answers, _mcp_budget
 from hippo_hpo._mcp_tools import Tools
 from hippo_hpo._packing import pack
-from service_test import HIPPO, PATIENCE, Service, why_not
+from service_test import PATIENCE, Service, why_not
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(
     os.path.abspath(__file__))))

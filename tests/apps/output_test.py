@@ -36,6 +36,7 @@ COMMANDS = {
     "profile": "profile s.yaml --steps 2",
     "check": "check s.yaml",
     "sequence": "sequence 0.1",
+    "algorithms": "algorithms",
     "keys": "keys init --keys keys-{n}",
     "token": "token new --name ann-{n} --role viewer --state DIR",
     "completion": "completion bash",
