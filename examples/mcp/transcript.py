@@ -31,7 +31,7 @@ CALLS = [
     ("steer", {"study": "wave", "verb": "fly"}),
 ]
 
-VARYING = re.compile(r"seconds$|hours$|^shared_steps$|^id$|^parent$")
+VARYING = re.compile(r"seconds(_left)?$|hours$|^shared_steps$|^id$|^parent$")
 
 
 def constant(x):
