@@ -25,12 +25,13 @@ std::optional<double> quickly_rounded(double x) {
   if (size < 1e-11 || size >= 1e12)
     return std::nullopt;
   // log10(2) times the binary exponent is the decimal one, or one less.
-  auto digits = 11 - static_cast<int>(std::floor(std::ilogb(x) * 0.30103));
-  if (digits > 0 && size * powers[static_cast<std::size_t>(digits)] >= 1e12)
-    --digits;
-  if (digits < 0 || static_cast<std::size_t>(digits) >= powers.size())
+  const auto digits
+    = 11 - static_cast<int>(std::floor(std::ilogb(x) * 0.30103));
+  if (digits < 0 || digits >= static_cast<int>(powers.size()))
     return std::nullopt;
-  const auto power = powers[static_cast<std::size_t>(digits)];
+  auto power = powers[static_cast<std::size_t>(digits)];
+  if (digits > 0 && size * power >= 1e12)
+    power = powers[static_cast<std::size_t>(digits) - 1];
   const auto scaled = x * power; // off by 1e-4 at most
   const auto whole = std::nearbyint(scaled);
   if (std::abs(scaled - whole) > 0.499)
