@@ -28,7 +28,7 @@ trainer_view view_of(const trainer_record& x) {
   return result;
 }
 
-/// What a trainer trains: the lane that is behind the others, and all of them.
+/// The lanes of a trainer at work: the one behind the others, and all of them.
 struct lanes_at_work {
   const merger_status::running_lease* behind = nullptr;
   std::uint32_t lanes = 0;

@@ -216,7 +216,7 @@ std::string duration_text(double seconds) {
                                 [x](const unit& y) { return x >= y.seconds; });
   };
   auto left = static_cast<std::uint64_t>(std::llround(seconds));
-  // What is rounded to the second of two units may be one of the first.
+  // Rounding may complete a larger unit: 59 min 59.7 s is 1 h.
   const auto step = std::next(largest(left))->seconds;
   left = (left + step / 2) / step * step;
   const auto unit = largest(left);

@@ -7,7 +7,7 @@
 
 namespace hippo {
 
-/// What trainers on machines of one kind have cost.
+/// The cost of all trainers on machines of one kind.
 struct trainers_cost {
   std::string kind;  ///< of machine, its name
   double price = 0;  ///< of a trainer and an hour
@@ -19,15 +19,16 @@ struct trainers_cost {
   [[nodiscard]] double total() const { return work + idle; }
 };
 
-/// What a trainer cost.
+/// Returns the cost of a trainer.
 /// @param price of an hour
 inline double cost_of(double price, double seconds) {
   constexpr double hour = 3600;
   return price * seconds / hour;
 }
 
-/// Of all kinds.
-inline double total_cost(const std::vector<trainers_cost>& costs) {
+/// Returns the sum over all kinds.
+template <class Cost>
+double total_cost(const std::vector<Cost>& costs) {
   double result = 0;
   for (const auto& x : costs)
     result += x.total();

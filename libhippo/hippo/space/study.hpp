@@ -200,7 +200,7 @@ struct objective {
 /// The probability that PBT draws a value anew, unless it is told another one.
 inline constexpr double resample_default = 0.25;
 
-/// The algorithm that asks for trials; `tune/` gives the options meaning.
+/// The algorithm that asks for trials; `search/` gives the options meaning.
 struct algorithm_spec {
   std::string name = "random";
   std::map<std::string, scalar> options;

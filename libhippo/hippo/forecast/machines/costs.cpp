@@ -22,11 +22,4 @@ std::vector<machines_cost> costs_of(const std::vector<machine_life>& lives) {
   return result;
 }
 
-double total_cost(const std::vector<machines_cost>& xs) {
-  double result = 0;
-  for (const auto& x : xs)
-    result += x.total();
-  return result;
-}
-
 } // namespace hippo

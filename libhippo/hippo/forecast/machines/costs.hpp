@@ -39,7 +39,4 @@ struct machines_cost {
 /// away; one that never had a lease, for its start.
 std::vector<machines_cost> costs_of(const std::vector<machine_life>& lives);
 
-/// Of all kinds.
-double total_cost(const std::vector<machines_cost>& xs);
-
 } // namespace hippo

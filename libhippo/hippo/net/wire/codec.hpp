@@ -18,7 +18,7 @@
 
 namespace hippo {
 
-// What `decode` accepts at most, beside `base/limits.hpp`.
+// Limits of `decode`, beside `base/limits.hpp`.
 inline constexpr step_t max_step = 1ull << 53;
 inline constexpr std::size_t max_log_bytes = 8 << 10; ///< of a failed lease
 inline constexpr std::size_t max_workloads = 4096;

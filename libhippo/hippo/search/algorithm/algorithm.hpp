@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-/// What an algorithm will likely ask for yet, beyond what it has.
+/// An estimate of the requests that an algorithm has not made yet.
 struct expected_work {
   std::uint64_t steps = 0; ///< of all trials, added up
   step_t longest = 0;      ///< of these, those that come one after the other
@@ -59,7 +59,7 @@ public:
   /// Whether it would ask for more if more trials might be in flight.
   [[nodiscard]] virtual bool wants_capacity() const { return false; }
 
-  /// So many trainers have nothing to do: so many trials more may be in flight.
+  /// Raises the limit of trials in flight by the number of idle trainers.
   virtual std::vector<action> widen(std::uint64_t /*trials*/) { return {}; }
 
   /// Whether nothing will be asked for any more. True in the end, whatever

@@ -25,7 +25,7 @@ std::vector<action> pbt::open(std::uint64_t trials) {
 }
 
 std::vector<action> pbt::on_result(trial_no trial, step_t at, double value) {
-  // What a fork has in common with its parent lies before `end_`.
+  // A fork shares steps before `end_` alone with its parent.
   if (done_ || at != end_ || !trials_.report(trial, value))
     return {};
   return proceed();
