@@ -36,7 +36,7 @@ public:
   /// by a `device_stuck`.
   /// REQUIRES: the leases of its lane and those of other workload keys, if any,
   ///           have ended.
-  virtual void start(const lease& x, engine_sink sink) = 0;
+  virtual void start(const lease& lease, engine_sink sink) = 0;
 
   /// Asks for a further stop; without effect if it is passed or the lease does
   /// not run. One at which the lease is to end comes after the present step at the

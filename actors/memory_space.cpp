@@ -46,9 +46,9 @@ void tell_studies(coordinator_self self) {
 } // namespace
 
 void count_study(coordinator_state& st, study_id id,
-                 const accepted_study& x) {
+                 const accepted_study& study) {
   if (st.memory.is_limited())
-    st.memory.add_study(id, key_of(x.spec().workload), x.first_bytes());
+    st.memory.add_study(id, key_of(study.spec().workload), study.first_bytes());
 }
 
 void look_at_memory_later(coordinator_self self) {

@@ -9,7 +9,7 @@ namespace hippo {
 
 /// Counts a study from now on, with what it will take at first.
 void count_study(coordinator_state& st, study_id id,
-                 const accepted_study& x);
+                 const accepted_study& study);
 
 /// Asks all studies and mergers what they take, and tells each study whether
 /// new trials of it may begin, where that has changed. Gives what studies and

@@ -430,8 +430,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::goodbye_wire)
 namespace hippo {
 
 /// A failure as those who sent a request see it.
-inline caf::error to_caf_error(const error& x) {
-  return caf::make_error(x.code, x.message);
+inline caf::error to_caf_error(const error& failure) {
+  return caf::make_error(failure.code, failure.message);
 }
 
 } // namespace hippo

@@ -59,15 +59,15 @@ std::optional<error> service::open() {
   return std::nullopt;
 }
 
-std::string service::name_of(const caf::actor_addr& x) const {
-  return x == actors_.journal.address() ? "journal"
-         : x == actors_.pool.address()  ? "pool"
-                                        : "coordinator";
+std::string service::name_of(const caf::actor_addr& address) const {
+  return address == actors_.journal.address() ? "journal"
+         : address == actors_.pool.address()  ? "pool"
+                                              : "coordinator";
 }
 
-expected<study_id> service::submit(study_submission x) {
+expected<study_id> service::submit(study_submission submission) {
   return ask<study_id>(actors_.coordinator, submit_atom::value,
-                            std::move(x));
+                       std::move(submission));
 }
 
 std::vector<std::optional<error>>
@@ -91,14 +91,16 @@ service::submit_all(std::vector<study_submission> xs) {
   return result;
 }
 
-void service::begin(study_submission x) {
-  system_.spawn([x = std::move(x), to = caf::actor_cast<caf::actor>(self_),
-                 coordinator = actors_.coordinator](
-                  caf::event_based_actor* self) mutable {
-    const auto name = "study " + to_string(x.stored->id) + " ("
-                      + x.stored->name + ')';
+void service::begin(study_submission submission) {
+  system_.spawn([submission = std::move(submission),
+                 to = caf::actor_cast<caf::actor>(self_),
+                 coordinator =
+                   actors_.coordinator](caf::event_based_actor* self) mutable {
+    const auto name = "study " + to_string(submission.stored->id) + " ("
+                      + submission.stored->name + ')';
     self
-      ->request(coordinator, caf::infinite, submit_atom::value, std::move(x))
+      ->request(coordinator, caf::infinite, submit_atom::value,
+                std::move(submission))
       .then(
         [self, to, name](study_id) {
           self->send(to, notify_atom::value, study_start{name});

@@ -77,7 +77,7 @@ public:
   std::optional<error> open();
 
   /// Runs a study. @returns its id
-  expected<study_id> submit(study_submission x);
+  expected<study_id> submit(study_submission submission);
 
   /// Runs studies, which start at the same time. @returns for each of them
   /// nothing, or why it does not run: it has failed then
@@ -86,14 +86,14 @@ public:
 
   /// Has a study of before go on, without waiting for it: what comes of it is a
   /// message to `self()`, a `study_start`.
-  void begin(study_submission x);
+  void begin(study_submission submission);
 
   /// A study of before cannot be read: it has failed.
   void give_up(study_id id, const std::string& why);
 
   /// Says which actor of the service an address is, of those that `self()`
   /// hears of when they end.
-  [[nodiscard]] std::string name_of(const caf::actor_addr& x) const;
+  [[nodiscard]] std::string name_of(const caf::actor_addr& address) const;
 
   /// Lets the training begin.
   void go();

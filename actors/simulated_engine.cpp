@@ -19,12 +19,16 @@ simulated_engine::~simulated_engine() {
     timeline_->cancel(kvp.second.next);
 }
 
-void simulated_engine::start(const lease& x, engine_sink sink) {
-  const auto& profile = profiles_->at(x.workload.name);
+void simulated_engine::start(const lease& lease, engine_sink sink) {
+  const auto& profile = profiles_->at(lease.workload.name);
   const auto [i, is_new] = tasks_.try_emplace(
-    x.number,
-    task{simulated_training{profile, *store_, seed_, x}, std::move(sink),
-         profile.at_once_gain, {}, timeline_->now(), {}, timeline_->now()});
+    lease.number, task{simulated_training{profile, *store_, seed_, lease},
+                       std::move(sink),
+                       profile.at_once_gain,
+                       {},
+                       timeline_->now(),
+                       {},
+                       timeline_->now()});
   assert(is_new);
   schedule(i->second);
   divide_time();
@@ -60,13 +64,12 @@ void simulated_engine::change(lease_id lease, const F& change) {
   schedule(x);
 }
 
-virtual_timeline::duration
-simulated_engine::own_time(const task& x) const {
-  const auto passed = timeline_->now() - x.as_of;
+virtual_timeline::duration simulated_engine::own_time(const task& work) const {
+  const auto passed = timeline_->now() - work.as_of;
   if (slowdown_ == 1)
-    return x.own + passed;
+    return work.own + passed;
   const auto part = static_cast<double>(passed.count()) / slowdown_;
-  return x.own
+  return work.own
          + virtual_timeline::duration{
            static_cast<std::int64_t>(std::floor(part))};
 }
@@ -91,23 +94,24 @@ void simulated_engine::divide_time() {
     schedule(kvp.second);
 }
 
-void simulated_engine::schedule(task& x) {
-  const auto lease = x.training.work().number;
-  const auto left = x.training.next_time() - x.own;
+void simulated_engine::schedule(task& work) {
+  const auto lease = work.training.work().number;
+  const auto left = work.training.next_time() - work.own;
   auto takes = left;
   if (slowdown_ != 1)
     takes = virtual_timeline::duration{static_cast<std::int64_t>(
       std::ceil(static_cast<double>(left.count()) * slowdown_))};
-  x.next = timeline_->schedule_at(std::max(x.as_of + takes, timeline_->now()),
-                                  [this, lease] { tell_next(lease); });
+  work.next =
+    timeline_->schedule_at(std::max(work.as_of + takes, timeline_->now()),
+                           [this, lease] { tell_next(lease); });
 }
 
 /// Lets what is told take as long as it has taken beside others.
-void simulated_engine::stretch(task& x, virtual_timeline::duration own,
+void simulated_engine::stretch(task& work, virtual_timeline::duration own,
                                simulated_event& what) {
-  const auto passed = timeline_->now() - std::exchange(x.told_at,
-                                                       timeline_->now());
-  const auto needed = own - std::exchange(x.told_own, own);
+  const auto passed =
+    timeline_->now() - std::exchange(work.told_at, timeline_->now());
+  const auto needed = own - std::exchange(work.told_own, own);
   auto* report = std::get_if<stop_report>(&what);
   if (report == nullptr || passed == needed || needed.count() <= 0)
     return;

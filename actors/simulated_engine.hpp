@@ -36,7 +36,7 @@ public:
   simulated_engine(const simulated_engine&) = delete;
   simulated_engine& operator=(const simulated_engine&) = delete;
 
-  void start(const lease& x, engine_sink sink) override;
+  void start(const lease& lease, engine_sink sink) override;
   void add_stop(lease_id lease, const stop_point& stop) override;
   void cancel(lease_id lease) override;
   [[nodiscard]] step_t reached(lease_id lease) const override;
@@ -55,10 +55,11 @@ private:
     virtual_timeline::entry next{};
   };
 
-  [[nodiscard]] virtual_timeline::duration own_time(const task& x) const;
+  [[nodiscard]] virtual_timeline::duration own_time(const task& work) const;
   void divide_time();
-  void schedule(task& x);
-  void stretch(task& x, virtual_timeline::duration own, simulated_event& what);
+  void schedule(task& work);
+  void stretch(task& work, virtual_timeline::duration own,
+               simulated_event& what);
   void tell_next(lease_id lease);
 
   /// Calls `change` with a lease's training and its own time, if it runs.

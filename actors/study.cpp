@@ -282,12 +282,12 @@ void study_mind::work(const job_turn& turn) noexcept {
   }
 }
 
-study_core::effects study_mind::take(study_step& x, moment at) {
+study_core::effects study_mind::take(study_step& step, moment at) {
   study_core::effects result;
-  if (x.event)
-    result = trace.apply(*core, std::move(*x.event), at);
-  if (x.look)
-    x.look(*core);
+  if (step.event)
+    result = trace.apply(*core, std::move(*step.event), at);
+  if (step.look)
+    step.look(*core);
   return result;
 }
 

@@ -77,7 +77,7 @@ struct study_mind {
   void work(const job_turn& turn) noexcept;
 
   /// Tells the core of a step, or has it looked at.
-  study_core::effects take(study_step& x, moment at);
+  study_core::effects take(study_step& step, moment at);
 
 private:
   bool catch_up(const job_turn& turn);

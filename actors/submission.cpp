@@ -391,70 +391,72 @@ void refuse(coordinator_self self, const study_submission& x,
 
 } // namespace
 
-void submit(coordinator_self self, study_submission x,
+void submit(coordinator_self self, study_submission submission,
             submission_promise promise) {
   auto& st = self->state;
   // Since it was read, it may have ended.
-  if (st.options.restores && x.stored && !has_ended(x.stored->state)
-      && !st.awaited.contains(x.stored->id)) {
-    promise.deliver(was_cancelled(x.stored->id));
+  if (st.options.restores && submission.stored
+      && !has_ended(submission.stored->state)
+      && !st.awaited.contains(submission.stored->id)) {
+    promise.deliver(was_cancelled(submission.stored->id));
     return;
   }
-  if (x.stored) // whoever has read it, and by whatever rules
-    if (const auto why = x.study->restore(x.stored->algorithm,
-                                          x.stored->trials_ahead)) {
-      refuse(self, x, promise, *why);
+  if (submission.stored) // whoever has read it, and by whatever rules
+    if (const auto why = submission.study->restore(
+          submission.stored->algorithm, submission.stored->trials_ahead)) {
+      refuse(self, submission, promise, *why);
       return;
     }
-  const auto& spec = x.study->spec();
+  const auto& spec = submission.study->spec();
   if (find_workload(st, spec.workload.name) == nullptr) {
-    refuse(self, x, promise,
-           {errc::unknown_workload,
-            "no workload '" + spec.workload.name + "'"});
+    refuse(
+      self, submission, promise,
+      {errc::unknown_workload, "no workload '" + spec.workload.name + "'"});
     return;
   }
   std::vector<journal_record> records;
-  if (!x.stored) {
+  if (!submission.stored) {
     if (const auto room = st.memory.first_bytes_max();
         room && *room < open_trials_bytes_max)
-      x.study->keep_to(*room);
-    if (const auto why
-        = st.memory.refusal_of_study(x.study->first_bytes())) {
+      submission.study->keep_to(*room);
+    if (const auto why =
+          st.memory.refusal_of_study(submission.study->first_bytes())) {
       promise.deliver(to_caf_error(*why));
       return;
     }
-    x.stored = stored_study{};
-    auto& stored = *x.stored;
+    submission.stored = stored_study{};
+    auto& stored = *submission.stored;
     stored.id = st.last_study = study_id{number_of(st.last_study) + 1};
     stored.name = spec.name;
     stored.file = spec.file;
-    stored.text = x.study->text();
+    stored.text = submission.study->text();
     stored.metric = spec.objective.metric;
     stored.direction = spec.objective.direction;
     stored.weight = spec.weight;
-    stored.algorithm = x.study->chosen();
+    stored.algorithm = submission.study->chosen();
     stored.typed = spec.typed;
     stored.trials_ahead = spec.trials_ahead;
     stored.submitted = seconds_now();
     records.emplace_back(study_saved{stored});
   } else {
-    if (x.stored->submitted > 0)
-      x.age_seconds = std::max(0.0, seconds_now() - x.stored->submitted);
+    if (submission.stored->submitted > 0)
+      submission.age_seconds =
+        std::max(0.0, seconds_now() - submission.stored->submitted);
     // The text says them; the row may be damaged.
-    const auto before = *x.stored;
-    x.stored->metric = spec.objective.metric;
-    x.stored->direction = spec.objective.direction;
-    if (*x.stored != before)
-      records.emplace_back(study_saved{*x.stored});
+    const auto before = *submission.stored;
+    submission.stored->metric = spec.objective.metric;
+    submission.stored->direction = spec.objective.direction;
+    if (*submission.stored != before)
+      records.emplace_back(study_saved{*submission.stored});
   }
   // Along with what is there already, so that the plan is read after it, and
   // the numbers of the leases of a merger that is yet to come.
   records.emplace_back(lease_epoch_begun{st.last_lease_epoch + 1});
-  const auto id = x.stored->id;
+  const auto id = submission.stored->id;
   const auto attempt = st.awaited[id] = ++st.last_submission;
-  count_study(st, id, *x.study);
+  count_study(st, id, *submission.study);
   // What takes memory is taken before anything is stored.
-  const auto kept = std::make_shared<study_submission>(std::move(x));
+  const auto kept = std::make_shared<study_submission>(std::move(submission));
   ++st.submissions_under_way;
   self
     ->request(st.journal, caf::infinite, commit_atom::value,

@@ -14,7 +14,7 @@ using submission_promise = caf::typed_response_promise<study_id>;
 
 /// Stores a study if it is new, and starts it, along with a merger if there is
 /// none for its workload key.
-void submit(coordinator_self self, study_submission x,
+void submit(coordinator_self self, study_submission submission,
             submission_promise promise);
 
 /// Reads which numbers of studies and leases earlier runs have given, and which

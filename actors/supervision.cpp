@@ -303,10 +303,10 @@ void cancel_early(coordinator_self self, study_id id, const std::string& why,
   self->send_exit(i->second.handle, caf::exit_reason::user_shutdown);
 }
 
-stored_study row_of(study_id id, const coordinator_state::study_entry& x) {
+stored_study row_of(study_id id, const coordinator_state::study_entry& entry) {
   stored_study result;
   result.id = id;
-  result.name = x.name;
+  result.name = entry.name;
   return result;
 }
 

@@ -9,7 +9,7 @@
 namespace hippo {
 
 /// The little that is known of a study without the store.
-stored_study row_of(study_id id, const coordinator_state::study_entry& x);
+stored_study row_of(study_id id, const coordinator_state::study_entry& entry);
 
 /// A study cannot start, or its actor has died: it has failed, and that is
 /// stored. Nothing new of it is trained. Others do not notice.

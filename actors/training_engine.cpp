@@ -36,9 +36,9 @@ public:
                std::unique_ptr<checkpoint_store> store)
     : reads_(reads), writes_(writes), store_(std::move(store)) {}
 
-  expected<std::string> read(const checkpoint& x) override {
+  expected<std::string> read(const checkpoint& checkpoint) override {
     const std::lock_guard guard{reads_};
-    return store_->read(x);
+    return store_->read(checkpoint);
   }
 
   expected<checkpoint> write(const std::string& name, const std::string& bytes,
@@ -72,9 +72,9 @@ public:
     : registry_(std::move(registry)), stores_(std::move(stores)),
       kept_(kept_bytes_max) {}
 
-  std::unique_ptr<checkpoint_store> store_of(const lease& x) {
+  std::unique_ptr<checkpoint_store> store_of(const lease& lease) {
     const std::lock_guard guard{choice_};
-    return std::make_unique<locked_store>(reads_, writes_, stores_(x));
+    return std::make_unique<locked_store>(reads_, writes_, stores_(lease));
   }
 
   /// Returns what trains a lease, for its thread alone until the lease has
@@ -185,13 +185,13 @@ public:
   lane(const lane&) = delete;
   lane& operator=(const lane&) = delete;
 
-  void start(const lease& x, engine_sink sink) {
+  void start(const lease& lease, engine_sink sink) {
     const std::lock_guard guard{mutex_};
-    control_ = std::make_shared<lease_control>(x.stops);
-    running_ = x.number;
+    control_ = std::make_shared<lease_control>(lease.stops);
+    running_ = lease.number;
     winds_down_ = false;
-    progress_.at = x.stages.front().begin; // until the thread takes it up
-    next_ = job{x, std::move(sink), control_};
+    progress_.at = lease.stages.front().begin; // until the thread takes it up
+    next_ = job{lease, std::move(sink), control_};
     changed_.notify_all();
   }
 
@@ -530,15 +530,15 @@ training_engine::~training_engine() {
   threads_.clear(); // while they are watched
 }
 
-void training_engine::start(const lease& x, engine_sink sink) {
-  auto& thread = threads_[x.lane];
+void training_engine::start(const lease& lease, engine_sink sink) {
+  auto& thread = threads_[lease.lane];
   if (!thread) {
     auto fresh = std::make_shared<lane>(shared_, device_, limits_,
                                         on_stuck_);
     watcher_->add(fresh);
     thread = std::make_unique<lane_thread>(std::move(fresh));
   }
-  (*thread)->start(x, std::move(sink));
+  (*thread)->start(lease, std::move(sink));
 }
 
 void training_engine::add_stop(lease_id lease, const stop_point& stop) {

@@ -49,7 +49,7 @@ public:
   training_engine(const training_engine&) = delete;
   training_engine& operator=(const training_engine&) = delete;
 
-  void start(const lease& x, engine_sink sink) override;
+  void start(const lease& lease, engine_sink sink) override;
   void add_stop(lease_id lease, const stop_point& stop) override;
   void cancel(lease_id lease) override;
   [[nodiscard]] step_t reached(lease_id lease) const override;

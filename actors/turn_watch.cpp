@@ -55,7 +55,9 @@ private:
 
 } // namespace
 
-void turn_watch::listen(listener x) { listener_of_all() = std::move(x); }
+void turn_watch::listen(listener handler) {
+  listener_of_all() = std::move(handler);
+}
 
 turn_watch::duration turn_watch::now() noexcept {
   timespec x{};
@@ -68,9 +70,9 @@ void turn_watch::note(const char* actor, const std::string& message,
   listener_of_all()(std::string{actor} + ": " + message, took);
 }
 
-caf::behavior watched_behavior(caf::behavior x, const char* actor) {
+caf::behavior watched_behavior(caf::behavior handlers, const char* actor) {
   return caf::behavior{caf::intrusive_ptr<caf::detail::behavior_impl>{
-    caf::make_counted<watched_impl>(x.as_behavior_impl(), actor)}};
+    caf::make_counted<watched_impl>(handlers.as_behavior_impl(), actor)}};
 }
 
 } // namespace hippo

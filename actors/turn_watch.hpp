@@ -29,7 +29,7 @@ public:
   using listener = std::function<void(const std::string& who, duration took)>;
 
   /// The default logs it. Called while no actor runs.
-  static void listen(listener x);
+  static void listen(listener handler);
 
   /// How much CPU time this thread has had.
   static duration now() noexcept;
@@ -41,16 +41,16 @@ public:
 
 /// Wraps a behaviour so that each of its turns is watched; in release builds
 /// nothing is.
-caf::behavior watched_behavior(caf::behavior x, const char* actor);
+caf::behavior watched_behavior(caf::behavior handlers, const char* actor);
 
 template <class Behavior>
-Behavior watched(const char* actor, Behavior x) {
+Behavior watched(const char* actor, Behavior behavior) {
 #ifndef NDEBUG
-  x.unbox() = watched_behavior(std::move(x.unbox()), actor);
+  behavior.unbox() = watched_behavior(std::move(behavior.unbox()), actor);
 #else
   static_cast<void>(actor);
 #endif
-  return x;
+  return behavior;
 }
 
 } // namespace hippo

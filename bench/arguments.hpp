@@ -42,12 +42,13 @@ struct arguments {
       refuse();
   }
 
-  [[nodiscard]] std::string word(std::size_t i, std::string otherwise) const {
-    return i < words.size() ? words[i] : std::move(otherwise);
+  [[nodiscard]] std::string word(std::size_t index,
+                                 std::string otherwise) const {
+    return index < words.size() ? words[index] : std::move(otherwise);
   }
 
-  [[nodiscard]] double number(std::size_t i, double otherwise) const {
-    return i < words.size() ? std::atof(words[i].c_str()) : otherwise;
+  [[nodiscard]] double number(std::size_t index, double otherwise) const {
+    return index < words.size() ? std::atof(words[index].c_str()) : otherwise;
   }
 
 private:

@@ -10,12 +10,12 @@ namespace hippo {
 
 /// Returns what is expected, or says why it is not there and ends the program.
 template <class T>
-T checked(expected<T> x) {
-  if (!x) {
-    std::fprintf(stderr, "%s\n", x.failure().message.c_str());
+T checked(expected<T> value) {
+  if (!value) {
+    std::fprintf(stderr, "%s\n", value.failure().message.c_str());
     std::exit(1);
   }
-  return std::move(*x);
+  return std::move(*value);
 }
 
 } // namespace hippo

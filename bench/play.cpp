@@ -145,9 +145,9 @@ private:
     }
   }
 
-  void take(const turn& x) {
-    todo_.insert(todo_.end(), x.asked.begin(), x.asked.end());
-    ended_.insert(x.pruned.begin(), x.pruned.end());
+  void take(const turn& turn) {
+    todo_.insert(todo_.end(), turn.asked.begin(), turn.asked.end());
+    ended_.insert(turn.pruned.begin(), turn.pruned.end());
   }
 
   tuner tuner_;

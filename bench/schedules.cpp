@@ -469,9 +469,9 @@ private:
     take(tuner_.on_result(trial, x.at, found.measured));
   }
 
-  void take(const turn& x) {
-    asked_.insert(asked_.end(), x.asked.begin(), x.asked.end());
-    ended_.insert(x.pruned.begin(), x.pruned.end());
+  void take(const turn& turn) {
+    asked_.insert(asked_.end(), turn.asked.begin(), turn.asked.end());
+    ended_.insert(turn.pruned.begin(), turn.pruned.end());
   }
 
   simulated_device<Problem> device_;

@@ -20,11 +20,11 @@ struct test_function {
   std::size_t ranges = 0;  ///< values from 0 to 1
   std::size_t choices = 0; ///< values of 0 or 1, after these
   double least = 0;        ///< what the best values measure
-  /// What `x` measures after so many steps, a function of all arguments.
-  double (*measured)(const std::vector<double>& x, step_t at,
+  /// What `values` measure after so many steps, a function of all arguments.
+  double (*measured)(const std::vector<double>& values, step_t at,
                      std::uint64_t seed) = nullptr;
   /// The same after all steps, without noise.
-  double (*exact)(const std::vector<double>& x) = nullptr;
+  double (*exact)(const std::vector<double>& values) = nullptr;
 };
 
 inline constexpr step_t test_steps = 81;
@@ -32,11 +32,11 @@ inline constexpr step_t test_steps = 81;
 namespace test_functions {
 
 /// Uniform from 0 to 1, by its address.
-inline double drawn(const std::vector<double>& x, std::uint64_t seed,
-                    std::uint64_t i, std::uint64_t j) {
-  const std::uint64_t address[]{hash_bytes(x.data(), x.size() * sizeof(double),
-                                           seed),
-                                i, j};
+inline double drawn(const std::vector<double>& point, std::uint64_t seed,
+                    std::uint64_t index, std::uint64_t second) {
+  const std::uint64_t address[]{
+    hash_bytes(point.data(), point.size() * sizeof(double), seed), index,
+    second};
   return static_cast<double>(hash_bytes(address, sizeof(address)) >> 11)
          * 0x1p-53;
 }
@@ -49,22 +49,22 @@ inline double known(step_t at) {
 
 /// Branin, on the unit square. Its b is too small by up to 0.01, as in BOCA
 /// (Kandasamy et al., arXiv 1703.06240).
-inline double branin(const std::vector<double>& x, double fidelity) {
+inline double branin(const std::vector<double>& point, double fidelity) {
   constexpr auto pi = std::numbers::pi;
-  const auto u = 15 * x[0] - 5, v = 15 * x[1];
+  const auto u = 15 * point[0] - 5, v = 15 * point[1];
   const auto b = 5.1 / (4 * pi * pi) - 0.01 * (1 - fidelity);
   return std::pow(v - b * u * u + 5 / pi * u - 6, 2)
          + 10 * (1 - 1 / (8 * pi)) * std::cos(u) + 10;
 }
 
-inline double measured_branin(const std::vector<double>& x, step_t at,
+inline double measured_branin(const std::vector<double>& point, step_t at,
                               std::uint64_t) {
-  return branin(x, static_cast<double>(at) / test_steps);
+  return branin(point, static_cast<double>(at) / test_steps);
 }
 
 /// Hartmann in 3 or 6 dimensions, the heights of its hills less by `bias`.
 template <std::size_t Dimensions>
-double hartmann(const std::vector<double>& x, double bias) {
+double hartmann(const std::vector<double>& point, double bias) {
   constexpr std::array<double, 4> height{1, 1.2, 3, 3.2};
   constexpr std::array<std::array<double, 3>, 4> width3{
     {{3, 10, 30}, {0.1, 10, 35}, {3, 10, 30}, {0.1, 10, 35}}};
@@ -87,9 +87,9 @@ double hartmann(const std::vector<double>& x, double bias) {
     double distance = 0;
     for (std::size_t j = 0; j < Dimensions; ++j)
       if constexpr (Dimensions == 3)
-        distance += width3[i][j] * std::pow(x[j] - 1e-4 * place3[i][j], 2);
+        distance += width3[i][j] * std::pow(point[j] - 1e-4 * place3[i][j], 2);
       else
-        distance += width6[i][j] * std::pow(x[j] - 1e-4 * place6[i][j], 2);
+        distance += width6[i][j] * std::pow(point[j] - 1e-4 * place6[i][j], 2);
     result -= (height[i] - bias) * std::exp(-distance);
   }
   return result;
@@ -98,21 +98,22 @@ double hartmann(const std::vector<double>& x, double bias) {
 /// The multi-fidelity form of mf-prior-bench: bias 0.5 and noise 0.1, both of
 /// which vanish with the logarithm of the step.
 template <std::size_t Dimensions>
-double measured_hartmann(const std::vector<double>& x, step_t at,
+double measured_hartmann(const std::vector<double>& point, step_t at,
                          std::uint64_t seed) {
   const auto left = 1 - known(at);
   // Box and Muller's method.
-  const auto normal
-    = std::sqrt(-2 * std::log(1 - drawn(x, seed, at, 0)))
-      * std::cos(2 * std::numbers::pi * drawn(x, seed, at, 1));
-  return hartmann<Dimensions>(x, 0.5 * left) + 0.1 * left * std::abs(normal);
+  const auto normal =
+    std::sqrt(-2 * std::log(1 - drawn(point, seed, at, 0)))
+    * std::cos(2 * std::numbers::pi * drawn(point, seed, at, 1));
+  return hartmann<Dimensions>(point, 0.5 * left)
+         + 0.1 * left * std::abs(normal);
 }
 
 /// Counting ones (Falkner et al., arXiv 1807.01774): of each range as many
 /// tosses are seen as the fidelity says, of 100. The share of those that are
 /// not one.
 template <std::size_t Half>
-double measured_ones(const std::vector<double>& x, step_t at,
+double measured_ones(const std::vector<double>& point, step_t at,
                      std::uint64_t seed) {
   const auto tosses = static_cast<std::uint64_t>(
     std::max<long>(1, std::lround(100. * static_cast<double>(at)
@@ -121,17 +122,17 @@ double measured_ones(const std::vector<double>& x, step_t at,
   for (std::size_t i = 0; i < Half; ++i) {
     std::uint64_t heads = 0;
     for (std::uint64_t j = 0; j < tosses; ++j)
-      heads += drawn(x, seed, i, j) < x[i];
+      heads += drawn(point, seed, i, j) < point[i];
     ones += static_cast<double>(heads) / static_cast<double>(tosses)
-            + x[Half + i];
+            + point[Half + i];
   }
   return 1 - ones / (2 * Half);
 }
 
 template <std::size_t Half>
-double exact_ones(const std::vector<double>& x) {
+double exact_ones(const std::vector<double>& point) {
   double ones = 0;
-  for (auto y : x)
+  for (auto y : point)
     ones += y;
   return 1 - ones / (2 * Half);
 }

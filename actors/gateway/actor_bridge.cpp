@@ -12,8 +12,9 @@ caf::behavior worker(caf::event_based_actor* self) {
 
 } // namespace
 
-kj::Exception to_exception(const error& x) {
-  const auto text = std::string{to_string(x.code)} + ": " + x.message;
+kj::Exception to_exception(const error& failure) {
+  const auto text =
+    std::string{to_string(failure.code)} + ": " + failure.message;
   return {kj::Exception::Type::FAILED, __FILE__, __LINE__,
           kj::heapString(text.data(), text.size())};
 }
@@ -23,15 +24,15 @@ error fault(const std::string& what) {
   return {errc::io_failed, "a fault of the service itself: " + what};
 }
 
-error to_error(const caf::error& x) {
-  if (x.category() == caf::atom("hippo")) {
-    const auto code = static_cast<errc>(x.code());
-    const auto& context = x.context();
+error to_error(const caf::error& failure) {
+  if (failure.category() == caf::atom("hippo")) {
+    const auto code = static_cast<errc>(failure.code());
+    const auto& context = failure.context();
     return {code, context.match_elements<std::string>()
                     ? context.get_as<std::string>(0)
                     : std::string{to_string(code)}};
   }
-  if (x == caf::sec::request_timeout)
+  if (failure == caf::sec::request_timeout)
     return {errc::io_failed, "the service does not answer in time; what was "
                              "asked for may still be done"};
   return {errc::io_failed, "the service has ended, or what was asked has"};

@@ -27,10 +27,10 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::bridge_job)
 namespace hippo {
 
 /// Returns a failure as clients see it: "code: sentence".
-kj::Exception to_exception(const error& x);
+kj::Exception to_exception(const error& failure);
 
 /// Returns what an actor failed with, its sentence unchanged.
-error to_error(const caf::error& x);
+error to_error(const caf::error& failure);
 
 /// A failure that no client should see: the service's own fault.
 error fault(const std::string& what);
@@ -43,16 +43,18 @@ public:
     : to_(std::make_shared<kj::Own<kj::CrossThreadPromiseFulfiller<T>>>(
       kj::mv(to))) {}
 
-  void keep(T x) const { (*to_)->fulfill(std::move(x)); }
-  void fail(const error& x) const { (*to_)->reject(to_exception(x)); }
+  void keep(T value) const { (*to_)->fulfill(std::move(value)); }
+  void fail(const error& failure) const {
+    (*to_)->reject(to_exception(failure));
+  }
   /// Whether anybody waits for it yet.
   [[nodiscard]] bool is_wanted() const { return (*to_)->isWaiting(); }
 
-  /// Runs `f`; what goes wrong in it is one client's matter.
+  /// Runs `function`; what goes wrong in it is one client's matter.
   template <class F>
-  void guard(F&& f) const {
+  void guard(F&& function) const {
     try {
-      f();
+      function();
     } catch (const std::exception& why) {
       fail(fault(why.what()));
     } catch (const kj::Exception& why) {
@@ -60,11 +62,11 @@ public:
     }
   }
 
-  /// Answers with what `f` gives, an `expected<T>`.
+  /// Answers with what `function` gives, an `expected<T>`.
   template <class F>
-  void keep_or_fail(F&& f) const {
+  void keep_or_fail(F&& function) const {
     guard([&] {
-      auto x = f();
+      auto x = function();
       if (x)
         keep(std::move(*x));
       else

@@ -106,20 +106,20 @@ expected<std::vector<T>> read_bounded(std::size_t rows, bool& is_whole,
 
 } // namespace
 
-trial_view view_of(const stored_trial& x) {
+trial_view view_of(const stored_trial& row) {
   trial_view result;
-  result.trial = x.trial;
-  result.state = x.state;
-  result.params = x.params;
-  if (x.best)
-    result.best = best_measurement{x.best->value, x.best->step};
-  result.asked_steps = x.asked_to;
-  result.steps = x.steps;
-  result.shared_steps = x.shared;
-  result.failure = x.failure;
-  result.chosen = x.why.how;
-  result.predicted = x.why.predicted;
-  result.untrained = x.why.untrained;
+  result.trial = row.trial;
+  result.state = row.state;
+  result.params = row.params;
+  if (row.best)
+    result.best = best_measurement{row.best->value, row.best->step};
+  result.asked_steps = row.asked_to;
+  result.steps = row.steps;
+  result.shared_steps = row.shared;
+  result.failure = row.failure;
+  result.chosen = row.why.how;
+  result.predicted = row.why.predicted;
+  result.untrained = row.why.untrained;
   return result;
 }
 

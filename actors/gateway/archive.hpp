@@ -32,7 +32,7 @@ struct archived_study {
 };
 
 /// A trial as clients see it.
-trial_view view_of(const stored_trial& x);
+trial_view view_of(const stored_trial& row);
 
 /// What the checkpoints of a workload take.
 struct checkpoints_view {

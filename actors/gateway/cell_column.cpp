@@ -51,19 +51,19 @@ void add_list(std::string& to, const Items& items, Add add) {
 
 } // namespace
 
-void add_number(std::string& to, double x) {
-  if (!std::isfinite(x)) {
+void add_number(std::string& to, double value) {
+  if (!std::isfinite(value)) {
     to += "null";
     return;
   }
   std::array<char, 32> text{};
-  const auto end = std::to_chars(text.begin(), text.end(), x).ptr;
+  const auto end = std::to_chars(text.begin(), text.end(), value).ptr;
   to.append(text.begin(), end);
 }
 
-void add_number(std::string& to, std::uint64_t x) {
+void add_number(std::string& to, std::uint64_t value) {
   std::array<char, 24> text{};
-  const auto end = std::to_chars(text.begin(), text.end(), x).ptr;
+  const auto end = std::to_chars(text.begin(), text.end(), value).ptr;
   to.append(text.begin(), end);
 }
 
@@ -74,14 +74,14 @@ void add_numbers(std::string& to, const std::vector<double>& xs) {
     add_list(to, xs, [&](double x) { add_number(to, x); });
 }
 
-std::size_t cell_column::hash::operator()(const cell& x) const {
-  return std::hash<std::uint64_t>{}(x.bits() ^ x.word);
+std::size_t cell_column::hash::operator()(const cell& content) const {
+  return std::hash<std::uint64_t>{}(content.bits() ^ content.word);
 }
 
-void cell_column::put(std::size_t row, const cell& x) {
+void cell_column::put(std::size_t row, const cell& content) {
   if (cells_.size() <= row)
     cells_.resize(row + 1);
-  cells_[row] = x;
+  cells_[row] = content;
 }
 
 void cell_column::set(std::size_t row, double number) {
@@ -102,11 +102,11 @@ void cell_column::set(std::size_t row, std::string_view word) {
   put(row, {0, known->second});
 }
 
-void cell_column::add_cell(std::string& to, const cell& x) const {
-  if (x.word != 0)
-    to += *words_[x.word - 1];
+void cell_column::add_cell(std::string& to, const cell& content) const {
+  if (content.word != 0)
+    to += *words_[content.word - 1];
   else
-    add_number(to, x.number);
+    add_number(to, content.number);
 }
 
 void cell_column::add_to(std::string& to,

@@ -16,8 +16,8 @@ inline constexpr std::size_t plain_rows_max = 1000;
 
 /// Adds a number to JSON, in as few digits as tell it from all others; `null`
 /// for what JSON does not know.
-void add_number(std::string& to, double x);
-void add_number(std::string& to, std::uint64_t x);
+void add_number(std::string& to, double value);
+void add_number(std::string& to, std::uint64_t value);
 
 /// Adds numbers to JSON: as a list, or of many 32 bits each in base64.
 void add_numbers(std::string& to, const std::vector<double>& xs);
@@ -50,19 +50,19 @@ private:
       return std::bit_cast<std::uint64_t>(number);
     }
     /// As their bits are: `null` is equal to itself.
-    friend bool operator==(const cell& a, const cell& b) {
-      return a.bits() == b.bits() && a.word == b.word;
+    friend bool operator==(const cell& left, const cell& right) {
+      return left.bits() == right.bits() && left.word == right.word;
     }
   };
   struct hash {
-    std::size_t operator()(const cell& x) const;
+    std::size_t operator()(const cell& content) const;
   };
 
-  void put(std::size_t row, const cell& x);
+  void put(std::size_t row, const cell& content);
   [[nodiscard]] cell at(std::size_t row) const {
     return row < cells_.size() ? cells_[row] : cell{};
   }
-  void add_cell(std::string& to, const cell& x) const;
+  void add_cell(std::string& to, const cell& content) const;
 
   std::vector<cell> cells_; ///< by row
   std::vector<const std::string*> words_;

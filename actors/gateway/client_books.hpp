@@ -29,9 +29,9 @@ public:
   [[nodiscard]] client_work& work() { return *work_; }
 
   /// Makes a call, unless there are too many, or they take too much.
-  /// @param f makes the promise of its answer
+  /// @param function makes the promise of its answer
   template <class Context, class F>
-  kj::Promise<void> admit(Context& context, F&& f) {
+  kj::Promise<void> admit(Context& context, F&& function) {
     if (calls_ >= calls_max_)
       return to_exception({errc::resource_exhausted,
                            "a client may make at most "
@@ -48,21 +48,24 @@ public:
       --self->calls_;
       self->whose_->end_work();
     });
-    return kj::Promise<void>{f()}.attach(kj::mv(*room), kj::mv(done));
+    return kj::Promise<void>{function()}.attach(kj::mv(*room), kj::mv(done));
   }
 
   /// The same for an answer that may be long: it is made when there is room.
   /// @param bytes how long it is taken to be
-  /// @param f makes the promise of its answer
+  /// @param function makes the promise of its answer
   template <class Context, class F>
-  kj::Promise<void> admit(std::size_t bytes, Context context, F f) {
+  kj::Promise<void> admit(std::size_t bytes, Context context, F function) {
     return admit(context, [&] {
-      return whose_->line().take(bytes, making).then(
-        [this, context, f = kj::mv(f)](held_room room) mutable {
-          return f().then([this, context, room = kj::mv(room)]() mutable {
-            return post(context, kj::mv(room));
+      return whose_->line()
+        .take(bytes, making)
+        .then(
+          [this, context, function = kj::mv(function)](held_room room) mutable {
+            return function().then(
+              [this, context, room = kj::mv(room)]() mutable {
+                return post(context, kj::mv(room));
+              });
           });
-        });
     });
   }
 

@@ -30,17 +30,17 @@ const char* reason_of(connection_clock::verdict x) {
 
 } // namespace
 
-client_connection::client_connection(setup x, connection_slots& slots,
+client_connection::client_connection(setup arguments, connection_slots& slots,
                                      response_memory& room, byte_account held,
                                      const connection_times& times)
-  : client_connection(std::move(x), slots, room, std::move(held), times,
+  : client_connection(std::move(arguments), slots, room, std::move(held), times,
                       kj::newPromiseAndFulfiller<void>()) {}
 
-client_connection::client_connection(setup x, connection_slots& slots,
+client_connection::client_connection(setup arguments, connection_slots& slots,
                                      response_memory& room, byte_account held,
                                      const connection_times& times,
                                      kj::PromiseFulfillerPair<void> gone)
-  : setup_(std::move(x)), slots_(slots), all_held_(std::move(held)),
+  : setup_(std::move(arguments)), slots_(slots), all_held_(std::move(held)),
     line_(room, account_of(setup_.party), setup_.held_max), clock_(times),
     gone_(gone.promise.fork()), go_(kj::mv(gone.fulfiller)) {}
 

@@ -33,8 +33,9 @@ public:
   };
   /// @param held of all whom nobody vouches for
   /// REQUIRES: `slots`, of which it has one, and `room` outlive it.
-  client_connection(setup x, connection_slots& slots, response_memory& room,
-                    byte_account held, const connection_times& times);
+  client_connection(setup arguments, connection_slots& slots,
+                    response_memory& room, byte_account held,
+                    const connection_times& times);
   KJ_DISALLOW_COPY(client_connection);
 
   // -- what happens -----------------------------------------------------------
@@ -86,8 +87,9 @@ public:
   [[nodiscard]] bool is_behind() const { return clock_.is_behind(); }
 
 private:
-  client_connection(setup x, connection_slots& slots, response_memory& room,
-                    byte_account held, const connection_times& times,
+  client_connection(setup arguments, connection_slots& slots,
+                    response_memory& room, byte_account held,
+                    const connection_times& times,
                     kj::PromiseFulfillerPair<void> gone);
   [[nodiscard]] byte_account account_of(const std::string& party) const;
 

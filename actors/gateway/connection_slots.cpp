@@ -120,17 +120,17 @@ void connection_slots::close(number who) {
   check_invariants();
 }
 
-void connection_slots::remove(std::map<number, slot>::iterator i) {
-  if (i->second.is_spare) {
+void connection_slots::remove(std::map<number, slot>::iterator position) {
+  if (position->second.is_spare) {
     --spare_;
   } else {
-    const auto of = parties_.find(i->second.party);
+    const auto of = parties_.find(position->second.party);
     --of->second.all;
-    of->second.silent -= i->second.has_greeted ? 0 : 1;
+    of->second.silent -= position->second.has_greeted ? 0 : 1;
     if (of->second.all == 0)
       parties_.erase(of);
   }
-  all_.erase(i);
+  all_.erase(position);
 }
 
 void connection_slots::check_invariants() const {

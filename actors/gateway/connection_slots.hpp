@@ -35,7 +35,7 @@ public:
   /// Numbers a connection; each is used once.
   using number = std::uint64_t;
 
-  explicit connection_slots(const limits& x) : limits_(x) {}
+  explicit connection_slots(const limits& bounds) : limits_(bounds) {}
 
   /// What becomes of a connection that has come.
   struct decision {
@@ -80,7 +80,7 @@ private:
   [[nodiscard]] std::optional<number> oldest_silent() const;
   [[nodiscard]] std::optional<number>
   taken_from_the_largest(const std::string& party) const;
-  void remove(std::map<number, slot>::iterator i);
+  void remove(std::map<number, slot>::iterator position);
   void check_invariants() const;
 
   limits limits_;

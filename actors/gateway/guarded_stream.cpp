@@ -67,12 +67,12 @@ kj::Promise<size_t> guarded_stream::fill(kj::byte* to, size_t got, size_t min,
     });
 }
 
-void guarded_stream::note_read(const kj::byte* from, std::size_t n) {
-  if (n == 0)
+void guarded_stream::note_read(const kj::byte* from, std::size_t count) {
+  if (count == 0)
     return;
   if (how_ == speech::messages) {
-    const auto ended
-      = messages_.take(std::as_bytes(std::span<const kj::byte>{from, n}));
+    const auto ended =
+      messages_.take(std::as_bytes(std::span<const kj::byte>{from, count}));
     if (ended > 0) {
       half_ = {};
       booked_ = 0;
@@ -81,7 +81,7 @@ void guarded_stream::note_read(const kj::byte* from, std::size_t n) {
   }
   if (how_ == speech::requests || messages_.is_inside())
     whose_->note_request_begun();
-  whose_->note_read(n);
+  whose_->note_read(count);
 }
 
 // -- writing ------------------------------------------------------------------

@@ -47,7 +47,7 @@ private:
   /// has begun to say.
   kj::Promise<void> may_read();
   kj::Promise<size_t> fill(kj::byte* to, size_t got, size_t min, size_t max);
-  void note_read(const kj::byte* from, std::size_t n);
+  void note_read(const kj::byte* from, std::size_t count);
   kj::Promise<void> write_parts(kj::ArrayPtr<const bytes> pieces,
                                 std::size_t offset);
   kj::Promise<void> watch(kj::Promise<void> write, std::size_t unwritten);

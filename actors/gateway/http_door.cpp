@@ -58,16 +58,16 @@ std::int64_t http_door::now() const {
                           .count();
 }
 
-http_door::verdict http_door::judge(const http_asker& x) const {
-  if (options_.loopback_only && !is_loopback_name(x.host))
+http_door::verdict http_door::judge(const http_asker& asker) const {
+  if (options_.loopback_only && !is_loopback_name(asker.host))
     return refuse(403, "not_allowed: this service is asked by the name of its "
                        "machine: localhost or 127.0.0.1");
   verdict result;
   result.role = page_role::operator_;
-  const bool is_script = x.authorization.starts_with(bearer);
+  const bool is_script = asker.authorization.starts_with(bearer);
   if (asks_for_tokens()) {
-    const auto secret = is_script ? x.authorization.substr(bearer.size())
-                                  : session_in(x.cookie);
+    const auto secret = is_script ? asker.authorization.substr(bearer.size())
+                                  : session_in(asker.cookie);
     if (secret.empty())
       return refuse(401, "not_allowed: who looks here needs a token: open the "
                          "address that `hippo token new` prints");
@@ -77,7 +77,7 @@ http_door::verdict http_door::judge(const http_asker& x) const {
                          "is none: `hippo token new` makes another one");
     result.role = result.who->role;
   }
-  if (!x.changes)
+  if (!asker.changes)
     return result;
   if (result.role != page_role::operator_)
     return refuse(403, "not_allowed: a token of role viewer may only look; "
@@ -85,13 +85,13 @@ http_door::verdict http_door::judge(const http_asker& x) const {
                        "do this");
   // A browser says where a page comes from that has it send something, and
   // sends neither this header nor this type for a foreign page.
-  if (!x.origin.empty() && !is_same_origin(x.origin, x.host))
-    return refuse(403, "not_allowed: the page of " + x.origin
+  if (!asker.origin.empty() && !is_same_origin(asker.origin, asker.host))
+    return refuse(403, "not_allowed: the page of " + asker.origin
                          + " may not change anything here");
-  if (!(asks_for_tokens() && is_script) && x.page.empty())
+  if (!(asks_for_tokens() && is_script) && asker.page.empty())
     return refuse(403, "not_allowed: the header Hippo-Page is missing, which "
                        "says that no foreign page asks");
-  if (!x.content_type.starts_with("application/json"))
+  if (!asker.content_type.starts_with("application/json"))
     return refuse(403, "not_allowed: what is sent must be application/json");
   return result;
 }

@@ -36,7 +36,7 @@ public:
     std::function<std::int64_t()> now{}; ///< seconds since 1970
   };
 
-  explicit http_door(options x) : options_(std::move(x)) {}
+  explicit http_door(options chosen) : options_(std::move(chosen)) {}
 
   /// Returns who asks, or why that is refused.
   struct verdict {
@@ -45,7 +45,7 @@ public:
     unsigned status = 200; ///< else 401 or 403
     std::string why{};
   };
-  [[nodiscard]] verdict judge(const http_asker& x) const;
+  [[nodiscard]] verdict judge(const http_asker& asker) const;
 
   /// Takes the link that a browser came with.
   /// @returns the cookie that it gets, or `errc::not_allowed`

@@ -16,22 +16,22 @@ http_json number_or_null(const std::optional<Number>& x) {
 
 } // namespace
 
-http_json to_json(const stored_event& x) {
-  http_json result{{"id", x.id}, {"time", x.time}};
-  if (const auto* measured = std::get_if<trial_measured>(&x.what)) {
+http_json to_json(const stored_event& event) {
+  http_json result{{"id", event.id}, {"time", event.time}};
+  if (const auto* measured = std::get_if<trial_measured>(&event.what)) {
     result["trial"] = measured->trial;
     result["step"] = measured->at;
     result["measured"] = measured->values;
-  } else if (const auto* failed = std::get_if<trial_failed>(&x.what)) {
+  } else if (const auto* failed = std::get_if<trial_failed>(&event.what)) {
     result["trial"] = failed->trial;
     result["step"] = failed->at;
     result["failed"] = failed->reason.message;
-  } else if (const auto* chosen = std::get_if<trial_chosen>(&x.what)) {
+  } else if (const auto* chosen = std::get_if<trial_chosen>(&event.what)) {
     result["trial"] = chosen->trial;
     result["step"] = 0;
     result["chosen"] = chosen->what.why.how;
   } else {
-    const auto& command = std::get<study_command>(x.what);
+    const auto& command = std::get<study_command>(event.what);
     result["trial"] = command.trial;
     result["step"] = command.at;
     result["command"] = to_string(command.what);
@@ -40,16 +40,16 @@ http_json to_json(const stored_event& x) {
   return result;
 }
 
-http_json to_json(const service_view& x) {
+http_json to_json(const service_view& view) {
   auto checkpoints = http_json::array();
-  for (const auto& y : x.checkpoints)
+  for (const auto& y : view.checkpoints)
     checkpoints.push_back({{"workload", y.workload_key}, {"bytes", y.bytes}});
   return {{"checkpoints", std::move(checkpoints)},
-          {"checkpoint_bytes_max", number_or_null(x.checkpoint_bytes_max)},
-          {"memory_bytes", x.memory_bytes},
-          {"memory_bytes_max", number_or_null(x.memory_bytes_max)},
-          {"merge_rate", number_or_null(x.merge_rate)},
-          {"k_wise_merge_rate", number_or_null(x.k_wise_merge_rate)}};
+          {"checkpoint_bytes_max", number_or_null(view.checkpoint_bytes_max)},
+          {"memory_bytes", view.memory_bytes},
+          {"memory_bytes_max", number_or_null(view.memory_bytes_max)},
+          {"merge_rate", number_or_null(view.merge_rate)},
+          {"k_wise_merge_rate", number_or_null(view.k_wise_merge_rate)}};
 }
 
 /// Shows stage trees, together at most `shown_stages_max` stages.

@@ -12,9 +12,11 @@ namespace hippo {
 /// What HTTP answers are made of: docs/http.md.
 using http_json = nlohmann::ordered_json;
 
-http_json to_json(const stored_event& x);
-http_json to_json(const service_view& x);
-inline http_json to_json(const described_study& x) { return to_json(x.view); }
+http_json to_json(const stored_event& event);
+http_json to_json(const service_view& view);
+inline http_json to_json(const described_study& study) {
+  return to_json(study.view);
+}
 
 /// Shows stage trees, together at most `shown_stages_max` stages.
 http_json to_json(const std::vector<merger_overview>& trees);

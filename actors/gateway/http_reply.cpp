@@ -39,11 +39,14 @@ const char* text_of_status(unsigned status) {
 
 } // namespace
 
-std::string text_of(const http_json& x) {
-  return x.dump(2, ' ', false, http_json::error_handler_t::replace) + '\n';
+std::string text_of(const http_json& document) {
+  return document.dump(2, ' ', false, http_json::error_handler_t::replace)
+         + '\n';
 }
 
-reply json_reply(const http_json& x) { return {200, text_of(x)}; }
+reply json_reply(const http_json& document) {
+  return {200, text_of(document)};
+}
 
 reply failure(unsigned status, const std::string& why) {
   return {status, text_of({{"error", why}})};
@@ -62,10 +65,10 @@ reply failure(const kj::Exception& why) {
   return failure(status, text);
 }
 
-kj::Promise<void> send(kj::HttpService::Response& response, reply x,
+kj::Promise<void> send(kj::HttpService::Response& response, reply content,
                        kj::HttpHeaders headers) {
-  headers.set(kj::HttpHeaderId::CONTENT_TYPE, x.type);
-  auto kept = kj::heap<reply>(std::move(x));
+  headers.set(kj::HttpHeaderId::CONTENT_TYPE, content.type);
+  auto kept = kj::heap<reply>(std::move(content));
   auto stream = response.send(kept->status, text_of_status(kept->status),
                               headers, kept->body.size());
   if (kept->body.empty()) // 304 has no room for one
@@ -75,16 +78,17 @@ kj::Promise<void> send(kj::HttpService::Response& response, reply x,
 }
 
 kj::Promise<void> send(kj::HttpService::Response& response,
-                       std::shared_ptr<const packed_body> x, const char* type,
-                       bool compress, kj::HttpHeaders headers) {
+                       std::shared_ptr<const packed_body> packed_body,
+                       const char* type, bool compress,
+                       kj::HttpHeaders headers) {
   headers.set(kj::HttpHeaderId::CONTENT_TYPE, type);
-  const bool is_zipped = compress && !x->zipped.empty();
+  const bool is_zipped = compress && !packed_body->zipped.empty();
   if (is_zipped)
     headers.add("Content-Encoding", "gzip");
-  const auto& body = is_zipped ? x->zipped : x->plain;
+  const auto& body = is_zipped ? packed_body->zipped : packed_body->plain;
   auto stream = response.send(200, text_of_status(200), headers, body.size());
   auto written = stream->write(body.data(), body.size());
-  return written.attach(kj::mv(stream), kj::heap(std::move(x)));
+  return written.attach(kj::mv(stream), kj::heap(std::move(packed_body)));
 }
 
 } // namespace hippo

@@ -22,9 +22,9 @@ struct reply {
 };
 
 /// JSON as people read it.
-std::string text_of(const http_json& x);
+std::string text_of(const http_json& document);
 
-reply json_reply(const http_json& x);
+reply json_reply(const http_json& document);
 
 /// Makes a reply of an error: an object with `error`.
 reply failure(unsigned status, const std::string& why);
@@ -32,12 +32,13 @@ reply failure(unsigned status, const std::string& why);
 reply failure(const kj::Exception& why);
 
 /// Sends an answer without tags and such. REQUIRES: it is not packed
-kj::Promise<void> send(kj::HttpService::Response& response, reply x,
+kj::Promise<void> send(kj::HttpService::Response& response, reply content,
                        kj::HttpHeaders headers);
 
 /// Sends what is packed, compressed if it may be.
 kj::Promise<void> send(kj::HttpService::Response& response,
-                       std::shared_ptr<const packed_body> x, const char* type,
-                       bool compress, kj::HttpHeaders headers);
+                       std::shared_ptr<const packed_body> packed_body,
+                       const char* type, bool compress,
+                       kj::HttpHeaders headers);
 
 } // namespace hippo

@@ -57,16 +57,16 @@ std::string needed_for(const study_forecast& x, double deadline_left,
 
 } // namespace
 
-void look_ahead(live_view& x) {
+void look_ahead(live_view& view) {
   std::map<std::string, const merger_status*> plans;
-  for (const auto& [key, place] : x.merger_of)
-    plans.emplace(key, &x.mergers[place]);
-  x.ahead = forecasts_of(x.studies, plans, x.pool.trainers);
+  for (const auto& [key, place] : view.merger_of)
+    plans.emplace(key, &view.mergers[place]);
+  view.ahead = forecasts_of(view.studies, plans, view.pool.trainers);
 }
 
-study_view live_view_of(archived_study x, const live_view& live) {
-  auto result = std::move(x.view);
-  const auto& row = x.row;
+study_view live_view_of(archived_study study, const live_view& live) {
+  auto result = std::move(study.view);
+  const auto& row = study.row;
   if (has_ended(row.state))
     return result;
   const auto running = live.studies.find(row.id);
@@ -95,9 +95,9 @@ study_view live_view_of(archived_study x, const live_view& live) {
   return result;
 }
 
-described_study described(archived_study x, const live_view& live) {
-  auto text = std::move(x.row.text);
-  return {live_view_of(std::move(x), live), std::move(text)};
+described_study described(archived_study study, const live_view& live) {
+  auto text = std::move(study.row.text);
+  return {live_view_of(std::move(study), live), std::move(text)};
 }
 
 } // namespace hippo

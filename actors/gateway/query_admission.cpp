@@ -79,10 +79,10 @@ expected<study_admission> query_service::load(const std::string& text,
 }
 
 kj::Promise<study_admission>
-query_service::only_admitted::operator()(study_admission x) const {
-  if (!x.study)
-    return to_exception(findings_error(x.errors));
-  return x;
+query_service::only_admitted::operator()(study_admission admission) const {
+  if (!admission.study)
+    return to_exception(findings_error(admission.errors));
+  return admission;
 }
 
 kj::Promise<std::optional<diagnostic>>

@@ -149,16 +149,16 @@ kj::Promise<trial_view> query_service::best(study_id study) {
 }
 
 template <class T, class F>
-kj::Promise<T> query_service::explore(client_work& client, F f) {
-  return client.ask<T>(
-    [f = std::move(f), state = sources_.state, objects = sources_.objects,
-     workloads = workloads_](const client_work::stop_test&) -> expected<T> {
-      auto opened = state_reader::open(state);
-      if (!opened)
-        return opened.failure();
-      archive x{std::move(*opened), *workloads, objects};
-      return f(x);
-    });
+kj::Promise<T> query_service::explore(client_work& client, F function) {
+  return client.ask<T>([function = std::move(function), state = sources_.state,
+                        objects = sources_.objects, workloads = workloads_](
+                         const client_work::stop_test&) -> expected<T> {
+    auto opened = state_reader::open(state);
+    if (!opened)
+      return opened.failure();
+    archive x{std::move(*opened), *workloads, objects};
+    return function(x);
+  });
 }
 
 kj::Promise<exported_part> query_service::export_part(client_work& client,
@@ -523,24 +523,25 @@ query_service::command(client_work& client, study_id study,
 }
 
 kj::Promise<command_answer> query_service::reopen(client_work& client,
-                                                  stored_study x,
+                                                  stored_study study,
                                                   study_command what) {
   return client
-    .admit<study_admission>(
-      [workloads = workloads_, text = x.text, file = x.file,
-       how = as_before(x.algorithm, x.typed)](const client_work::stop_test&) {
-        return load(text, file, *workloads, how);
-      })
+    .admit<study_admission>([workloads = workloads_, text = study.text,
+                             file = study.file,
+                             how = as_before(study.algorithm, study.typed)](
+                              const client_work::stop_test&) {
+      return load(text, file, *workloads, how);
+    })
     .then(only_admitted{})
-    .then([this, x = std::move(x), what = std::move(what)](
+    .then([this, study = std::move(study), what = std::move(what)](
             study_admission read) mutable -> kj::Promise<command_answer> {
       if (!read.study)
         return to_exception(
           {errc::invalid_argument,
-           "study " + x.name + ": " + read.errors.front().message});
+           "study " + study.name + ": " + read.errors.front().message});
       return asker_.request<command_answer>(
         sources_.coordinator, submit_timeout, command_atom::value,
-        study_submission{std::move(*read.study), std::move(x)}, what);
+        study_submission{std::move(*read.study), std::move(study)}, what);
     });
 }
 
@@ -585,13 +586,12 @@ query_service::start_training(study_id study, trial_no trial, step_t to) {
                 stored_study x) mutable -> kj::Promise<trained_answer> {
           if (!has_ended(x.state))
             return kj::mv(why);
-          // What it knows stays known.
-          return read<archive::progress_view>([=](archive& y) {
-                   return y.progress(study, trial, to);
+          return read<archive::progress_view>([=](archive& from) {
+                   return from.progress(study, trial, to);
                  })
-            .then([](archive::progress_view y) {
-              return trained_answer{y.trial.state, y.step, std::move(y.values),
-                                    y.trial.failure};
+            .then([](archive::progress_view x) {
+              return trained_answer{x.trial.state, x.step, std::move(x.values),
+                                    x.trial.failure};
             });
         });
     });

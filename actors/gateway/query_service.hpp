@@ -213,11 +213,12 @@ private:
                 kj::Timer& timer, std::unique_ptr<archive> stored,
                 std::unique_ptr<state_reader> watched);
 
-  /// Runs `f`, which is given the archive, on the reader's thread.
+  /// Runs `function`, which is given the archive, on the reader's thread.
   template <class T, class F>
-  kj::Promise<T> read(F f) {
-    return reader_.run<T>(
-      [f = std::move(f), x = archive_.get()] { return f(*x); });
+  kj::Promise<T> read(F function) {
+    return reader_.run<T>([function = std::move(function), x = archive_.get()] {
+      return function(*x);
+    });
   }
 
   void taskFailed(kj::Exception&&) override {} // none can
@@ -236,11 +237,12 @@ private:
                                         const admission& how);
   /// Fails if a study was refused.
   struct only_admitted {
-    kj::Promise<study_admission> operator()(study_admission x) const;
+    kj::Promise<study_admission> operator()(study_admission admission) const;
   };
-  /// Runs `f`, which is given an archive of its own, when it is its turn.
+  /// Runs `function`, which is given an archive of its own, when it is its
+  /// turn.
   template <class T, class F>
-  kj::Promise<T> explore(client_work& client, F f);
+  kj::Promise<T> explore(client_work& client, F function);
   /// How a study comes in that is new.
   kj::Promise<admission> as_new();
   /// Says whether what it may cost is too little, if that can be worked out.
@@ -259,7 +261,7 @@ private:
   /// The actor of a study, which may have ended since it was last asked for.
   kj::Promise<study_actor> find_live(study_id study);
   /// Gives a command to a study that has ended.
-  kj::Promise<command_answer> reopen(client_work& client, stored_study x,
+  kj::Promise<command_answer> reopen(client_work& client, stored_study study,
                                      study_command what);
   kj::Promise<trained_answer> start_training(study_id study,
                                              trial_no trial, step_t to);

@@ -19,15 +19,15 @@ constexpr std::uint64_t left_for_answers = 4;
 
 // -- held_room ----------------------------------------------------------------
 
-held_room::held_room(held_room&& x) noexcept
-  : from_(std::exchange(x.from_, nullptr)), bytes_(std::move(x.bytes_)),
-    turn_(std::exchange(x.turn_, std::nullopt)), whose_(x.whose_) {}
+held_room::held_room(held_room&& room) noexcept
+  : from_(std::exchange(room.from_, nullptr)), bytes_(std::move(room.bytes_)),
+    turn_(std::exchange(room.turn_, std::nullopt)), whose_(room.whose_) {}
 
-held_room& held_room::operator=(held_room&& x) noexcept {
-  std::swap(from_, x.from_);
-  std::swap(bytes_, x.bytes_);
-  std::swap(turn_, x.turn_);
-  std::swap(whose_, x.whose_);
+held_room& held_room::operator=(held_room&& room) noexcept {
+  std::swap(from_, room.from_);
+  std::swap(bytes_, room.bytes_);
+  std::swap(turn_, room.turn_);
+  std::swap(whose_, room.whose_);
   return *this;
 }
 

@@ -34,8 +34,8 @@ public:
     kj::Duration making_time = 2 * kj::SECONDS;
   };
 
-  response_memory(const limits& x, kj::Timer& timer)
-    : limits_(x), timer_(timer) {}
+  response_memory(const limits& bounds, kj::Timer& timer)
+    : limits_(bounds), timer_(timer) {}
   response_memory(const response_memory&) = delete;
   response_memory& operator=(const response_memory&) = delete;
 
@@ -49,9 +49,11 @@ public:
   /// Whether somebody waits for bytes who holds nothing.
   [[nodiscard]] bool somebody_starves() const;
 
-  /// Calls `f` whenever somebody waits for bytes who holds nothing: it may have
-  /// those give back who take nothing of what they hold.
-  void on_starving(std::function<void()> f) { on_starving_ = std::move(f); }
+  /// Calls `call` whenever somebody waits for bytes who holds nothing: it may
+  /// have those give back who take nothing of what they hold.
+  void on_starving(std::function<void()> call) {
+    on_starving_ = std::move(call);
+  }
 
 private:
   friend class held_room;
@@ -72,8 +74,8 @@ private:
 class held_room {
 public:
   held_room() = default;
-  held_room(held_room&& x) noexcept;
-  held_room& operator=(held_room&& x) noexcept;
+  held_room(held_room&& room) noexcept;
+  held_room& operator=(held_room&& room) noexcept;
   ~held_room();
 
   /// The answer is made: the turn is over, the room is kept.

@@ -19,22 +19,22 @@ void fill(capnp::List<capnp::Text>::Builder to,
     to.set(i, to_text(xs[i]));
 }
 
-void fill(schema::Event::Builder to, const stored_event& x) {
-  to.setId(x.id);
-  to.setTime(x.time);
-  if (const auto* measured = std::get_if<trial_measured>(&x.what)) {
+void fill(schema::Event::Builder to, const stored_event& event) {
+  to.setId(event.id);
+  to.setTime(event.time);
+  if (const auto* measured = std::get_if<trial_measured>(&event.what)) {
     to.setTrial(measured->trial);
     to.setStep(measured->at);
     fill(to.initMeasured(count(measured->values.size())), measured->values);
-  } else if (const auto* failed = std::get_if<trial_failed>(&x.what)) {
+  } else if (const auto* failed = std::get_if<trial_failed>(&event.what)) {
     to.setTrial(failed->trial);
     to.setStep(failed->at);
     to.setFailed(to_text(failed->reason.message));
-  } else if (const auto* chosen = std::get_if<trial_chosen>(&x.what)) {
+  } else if (const auto* chosen = std::get_if<trial_chosen>(&event.what)) {
     to.setTrial(chosen->trial);
     to.setChosen(to_text(chosen->what.why.how));
   } else {
-    const auto& command = std::get<study_command>(x.what);
+    const auto& command = std::get<study_command>(event.what);
     to.setTrial(command.trial);
     to.setStep(command.at);
     auto said = to.initCommand();

@@ -16,16 +16,18 @@ namespace hippo {
 // What RPC answers are made of: schemas/service.capnp.
 
 /// A text for a message, which copies it.
-inline kj::StringPtr to_text(const std::string& x) {
-  return {x.data(), x.size()};
+inline kj::StringPtr to_text(const std::string& text) {
+  return {text.data(), text.size()};
 }
 
 /// How many items a list of a message has.
-inline capnp::uint count(std::size_t x) { return static_cast<capnp::uint>(x); }
+inline capnp::uint count(std::size_t count) {
+  return static_cast<capnp::uint>(count);
+}
 
 void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs);
 void fill(capnp::List<capnp::Text>::Builder to,
           const std::vector<std::string>& xs);
-void fill(schema::Event::Builder to, const stored_event& x);
+void fill(schema::Event::Builder to, const stored_event& event);
 
 } // namespace hippo

@@ -30,11 +30,11 @@ struct study_forecast {
     return trainers.empty() ? 0 : all_trainers;
   }
 
-  /// Estimates how long it takes yet if there are `n` trainers, of which it has
-  /// its share: `seconds_left`.
+  /// Estimates how long it takes yet if there are `count` trainers, of which it
+  /// has its share: `seconds_left`.
   /// @returns seconds; nothing if there is nothing that says it
-  [[nodiscard]] std::optional<double> seconds(std::size_t n) const {
-    return seconds_left({left}, static_cast<double>(n) / crowd);
+  [[nodiscard]] std::optional<double> seconds(std::size_t count) const {
+    return seconds_left({left}, static_cast<double>(count) / crowd);
   }
 };
 

@@ -273,13 +273,13 @@ expected<std::monostate> study_history::read_trials(state_reader& store) {
   }
 }
 
-void study_history::put(std::size_t row, const stored_trial& x) {
+void study_history::put(std::size_t row, const stored_trial& trial) {
   auto& known = trials_[row].trial;
-  if (known.params != x.params) {
+  if (known.params != trial.params) {
     const auto before = known.params.empty()
                           ? json{}
                           : json::parse(known.params, nullptr, false);
-    const auto values = json::parse(x.params, nullptr, false);
+    const auto values = json::parse(trial.params, nullptr, false);
     if (before.is_object())
       for (const auto& [name, y] : before.items())
         params_[name].set(row, "null");
@@ -287,9 +287,9 @@ void study_history::put(std::size_t row, const stored_trial& x) {
       for (const auto& [name, y] : values.items())
         put_value(params_[name], row, y);
   }
-  text_bytes_ += x.params.size() + x.failure.size();
+  text_bytes_ += trial.params.size() + trial.failure.size();
   text_bytes_ -= known.params.size() + known.failure.size();
-  known = x;
+  known = trial;
 }
 
 const stored_trial* study_history::find(trial_no no) const {

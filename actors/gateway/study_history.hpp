@@ -108,7 +108,7 @@ private:
   expected<std::monostate> read_work(state_reader& store);
   expected<std::monostate> read_trials(state_reader& store);
   expected<std::monostate> read_stages(state_reader& store);
-  void put(std::size_t row, const stored_trial& x);
+  void put(std::size_t row, const stored_trial& trial);
 
   const stored_study study_; ///< the text left out
   const std::string workload_key_;

@@ -23,26 +23,27 @@ checkpoint_route::checkpoint_route(std::string host, const credentials* keys)
     spdlog::error("trainer: {}", peer.failure().message);
 }
 
-std::unique_ptr<checkpoint_store> checkpoint_route::store_of(const lease& x) {
-  if (is_in_object_store(x.folder))
-    return objects_of(x);
-  const std::filesystem::path folder{x.folder};
-  if (x.depot == 0 || x.token.empty()
-      || sees_folder(folder.parent_path().string(), x.token))
-    return folder_of(x);
+std::unique_ptr<checkpoint_store>
+checkpoint_route::store_of(const lease& lease) {
+  if (is_in_object_store(lease.folder))
+    return objects_of(lease);
+  const std::filesystem::path folder{lease.folder};
+  if (lease.depot == 0 || lease.token.empty()
+      || sees_folder(folder.parent_path().string(), lease.token))
+    return folder_of(lease);
   const auto name = folder.filename().string();
   return recent_.over(
-    name, std::make_unique<remote_store>(client_of(x.depot), name));
+    name, std::make_unique<remote_store>(client_of(lease.depot), name));
 }
 
 std::unique_ptr<checkpoint_store>
-checkpoint_route::objects_of(const lease& x) {
-  const auto slash = x.folder.rfind('/');
-  const auto name = x.folder.substr(slash + 1);
+checkpoint_route::objects_of(const lease& lease) {
+  const auto slash = lease.folder.rfind('/');
+  const auto name = lease.folder.substr(slash + 1);
   // The service keeps what it leaves itself.
-  std::unique_ptr<checkpoint_store> result
-    = std::make_unique<remote_store>(client_of(x.depot), name);
-  auto where = parse_location(x.folder.substr(0, slash));
+  std::unique_ptr<checkpoint_store> result =
+    std::make_unique<remote_store>(client_of(lease.depot), name);
+  auto where = parse_location(lease.folder.substr(0, slash));
   if (!where) {
     spdlog::error("trainer: {}", where.failure().message);
     return result;

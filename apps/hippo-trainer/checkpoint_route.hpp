@@ -25,10 +25,10 @@ public:
   checkpoint_route(std::string host, const credentials* keys);
 
   /// Chooses the store of a lease.
-  std::unique_ptr<checkpoint_store> store_of(const lease& x);
+  std::unique_ptr<checkpoint_store> store_of(const lease& lease);
 
 private:
-  std::unique_ptr<checkpoint_store> objects_of(const lease& x);
+  std::unique_ptr<checkpoint_store> objects_of(const lease& lease);
   depot_client& client_of(std::uint16_t port);
 
   std::string host_;

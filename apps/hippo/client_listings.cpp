@@ -88,17 +88,17 @@ json read_json(const std::string& text) {
   return result.is_discarded() ? json(text) : result;
 }
 
-std::optional<told_front> front_of(const study_view& x) {
-  if (x.front.empty())
+std::optional<told_front> front_of(const study_view& view) {
+  if (view.front.empty())
     return std::nullopt;
-  auto told = front_from_json(x.front);
+  auto told = front_from_json(view.front);
   if (!told)
     return std::nullopt;
   return std::move(*told);
 }
 
-std::optional<front_so_far> front_in_brief(const study_view& x) {
-  const auto told = front_of(x);
+std::optional<front_so_far> front_in_brief(const study_view& view) {
+  const auto told = front_of(view);
   if (!told || !told->has_several())
     return std::nullopt;
   return front_so_far{told->front.points.size(), told->front.hypervolume};

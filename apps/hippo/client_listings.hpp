@@ -23,10 +23,10 @@ listing list_trials(const std::vector<trial_view>& trials,
                     const goals& wanted = {});
 
 /// What a study wants and has found, if it wants more than one best value.
-std::optional<told_front> front_of(const study_view& x);
+std::optional<told_front> front_of(const study_view& view);
 
 /// The same in two numbers, if it has several metrics.
-std::optional<front_so_far> front_in_brief(const study_view& x);
+std::optional<front_so_far> front_in_brief(const study_view& view);
 
 /// A row for each trainer; those that have left only if `all`.
 listing list_trainers(const std::vector<trainer_view>& trainers, bool all);

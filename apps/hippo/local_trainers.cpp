@@ -64,18 +64,18 @@ local_trainers::start(const workload_catalogue& catalogue,
   return std::nullopt;
 }
 
-void local_trainers::mourn(entry& x, const std::string& and_then,
+void local_trainers::mourn(entry& place, const std::string& and_then,
                            const say_function& say) {
-  const auto end = x.process.ended();
-  if (!end || std::exchange(x.mourned, true))
+  const auto end = place.process.ended();
+  if (!end || std::exchange(place.mourned, true))
     return;
-  x.due = clock::now() + x.patience.next();
-  auto words = x.process.last_words(last_words_lines);
+  place.due = clock::now() + place.patience.next();
+  auto words = place.process.last_words(last_words_lines);
   if (!words.empty())
     words = "\n" + words;
   if (!words.empty() && words.back() == '\n')
     words.pop_back();
-  say(x.name + " died with " + *end + and_then + words);
+  say(place.name + " died with " + *end + and_then + words);
 }
 
 bool local_trainers::look_after(const say_function& say) {

@@ -61,7 +61,7 @@ private:
 
   /// Says how a trainer ended, if it has and that is news. @param and_then what
   /// follows from it
-  static void mourn(entry& x, const std::string& and_then,
+  static void mourn(entry& place, const std::string& and_then,
                     const say_function& say);
 
   std::vector<entry> trainers_;

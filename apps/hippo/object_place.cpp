@@ -73,17 +73,17 @@ void object_options::add_to(CLI::App& verb) {
 }
 
 expected<std::optional<object_location>>
-find_object_place(const std::string& state, const object_options& x) {
+find_object_place(const std::string& state, const object_options& options) {
   using place = std::optional<object_location>;
-  if (x.checkpoints.empty())
+  if (options.checkpoints.empty())
     return read_place(state);
-  if (x.checkpoints == in_folder)
+  if (options.checkpoints == in_folder)
     return place{};
-  auto region = x.region;
+  auto region = options.region;
   for (const char* name : {"AWS_REGION", "AWS_DEFAULT_REGION"})
     if (region.empty())
       region = variable(name);
-  auto result = parse_s3_url(x.checkpoints, x.endpoint, region);
+  auto result = parse_s3_url(options.checkpoints, options.endpoint, region);
   if (!result)
     return error{result.failure().code,
                  "--checkpoints: " + result.failure().message};
@@ -92,20 +92,20 @@ find_object_place(const std::string& state, const object_options& x) {
 
 std::optional<error>
 leave_object_place(const std::string& state,
-                   const std::optional<object_location>& x) {
-  if (!x) {
+                   const std::optional<object_location>& location) {
+  if (!location) {
     std::error_code failed;
     std::filesystem::remove(path_of(state), failed);
     if (failed)
       return error{errc::io_failed, path_of(state) + ": " + failed.message()};
     return std::nullopt;
   }
-  const nlohmann::ordered_json text{{"location", to_text(*x)}};
+  const nlohmann::ordered_json text{{"location", to_text(*location)}};
   return write_private_file(path_of(state), text.dump(1) + '\n', true);
 }
 
-std::string text_of(const std::optional<object_location>& x) {
-  return x ? to_text(*x) : std::string{};
+std::string text_of(const std::optional<object_location>& location) {
+  return location ? to_text(*location) : std::string{};
 }
 
 void keep_in_objects(service_options& to, const object_location& where,

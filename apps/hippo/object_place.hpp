@@ -26,17 +26,17 @@ struct object_options {
 /// checkpoints are in the state folder. Nothing said: as before.
 /// @returns the place, or `errc::invalid_argument`
 expected<std::optional<object_location>>
-find_object_place(const std::string& state, const object_options& x);
+find_object_place(const std::string& state, const object_options& options);
 
 /// Leaves in the state folder where checkpoints are (`object-store.json`), for
 /// all programs that come after.
 /// @returns nothing, or `errc::io_failed`
 std::optional<error>
 leave_object_place(const std::string& state,
-                   const std::optional<object_location>& x);
+                   const std::optional<object_location>& location);
 
 /// Returns the location as text; empty: there is none.
-std::string text_of(const std::optional<object_location>& x);
+std::string text_of(const std::optional<object_location>& location);
 
 /// Has a service keep checkpoints in a place, and delete what it gives up
 /// there.

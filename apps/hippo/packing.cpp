@@ -158,19 +158,19 @@ expected<std::string> pack_study(std::string text, const std::string& file) {
   return packed;
 }
 
-void mark_exact(const study_spec& x) {
-  const auto path = marks_of(x.workload);
+void mark_exact(const study_spec& spec) {
+  const auto path = marks_of(spec.workload);
   std::error_code ignored; // it is only a warning that comes back
   fs::create_directories(path.parent_path(), ignored);
-  std::ofstream{path, std::ios::app} << nlohmann::json(claim_of(x)).dump()
+  std::ofstream{path, std::ios::app} << nlohmann::json(claim_of(spec)).dump()
                                      << '\n';
 }
 
-bool is_known_exact(const study_spec& x) {
-  if (!is_own_workload(x.workload.name))
+bool is_known_exact(const study_spec& spec) {
+  if (!is_own_workload(spec.workload.name))
     return true;
-  const auto claim = claim_of(x);
-  std::ifstream in{marks_of(x.workload)};
+  const auto claim = claim_of(spec);
+  std::ifstream in{marks_of(spec.workload)};
   for (std::string line; std::getline(in, line);)
     if (covers(nlohmann::json::parse(line, nullptr, false), claim))
       return true;

@@ -20,9 +20,9 @@ expected<std::string> pack_study(std::string text, const std::string& file);
 /// Remembers, for this user on this machine, that `hippo check` has found the
 /// workload of a study exact, for hyper-parameters that change, or do not, as
 /// they do there.
-void mark_exact(const study_spec& x);
+void mark_exact(const study_spec& spec);
 
 /// Whether it has. What comes with Hippo is exact.
-bool is_known_exact(const study_spec& x);
+bool is_known_exact(const study_spec& spec);
 
 } // namespace hippo

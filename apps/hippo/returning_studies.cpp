@@ -99,15 +99,15 @@ void returning_studies::read_on() {
   });
 }
 
-std::optional<error> returning_studies::note(const found_studies& x) {
-  if (x.failure)
-    return x.failure;
-  for (const auto& y : x.others) {
+std::optional<error> returning_studies::note(const found_studies& found) {
+  if (found.failure)
+    return found.failure;
+  for (const auto& y : found.others) {
     say_("study " + to_string(y.id) + " (" + y.name + ") has failed: "
          + y.why);
     svc_.give_up(y.id, y.why);
   }
-  for (const auto& y : x.readable) {
+  for (const auto& y : found.readable) {
     if (y.study->spec().budget.cost && !priced_)
       say_("study " + to_string(y.stored->id) + " (" + y.stored->name
            + "): nothing counts for its budget.cost, as there is no "
@@ -115,20 +115,20 @@ std::optional<error> returning_studies::note(const found_studies& x) {
     ++left_;
     svc_.begin(y);
   }
-  is_all_read_ = x.is_all;
+  is_all_read_ = found.is_all;
   if (!is_all_read_)
     read_on();
   look();
   return std::nullopt;
 }
 
-void returning_studies::note(const study_start& x) {
-  if (!x.failure)
-    say_(x.name + " goes on");
-  else if (x.failure->code == errc::cancelled)
-    say_(x.name + " has been cancelled");
+void returning_studies::note(const study_start& start) {
+  if (!start.failure)
+    say_(start.name + " goes on");
+  else if (start.failure->code == errc::cancelled)
+    say_(start.name + " has been cancelled");
   else
-    say_(x.name + " has failed: " + x.failure->message);
+    say_(start.name + " has failed: " + start.failure->message);
   --left_;
   look();
 }

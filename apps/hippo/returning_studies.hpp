@@ -53,8 +53,8 @@ public:
                     source from, teller say);
 
   /// @returns why it is not known which studies there are, if it is not
-  std::optional<error> note(const found_studies& x);
-  void note(const study_start& x);
+  std::optional<error> note(const found_studies& found);
+  void note(const study_start& start);
 
   /// Lets training begin once all are there, or have taken too long.
   void look();

@@ -23,9 +23,9 @@ public:
   [[nodiscard]] bool colour() const noexcept { return colour_; }
   [[nodiscard]] bool wants_view() const noexcept { return terminal_; }
 
-  void show(const progress_view& x) {
-    display_.show(render_progress(
-      x, size_of_terminal(STDERR_FILENO).columns, colour_));
+  void show(const progress_view& view) {
+    display_.show(
+      render_progress(view, size_of_terminal(STDERR_FILENO).columns, colour_));
   }
 
   void clear() {
@@ -33,12 +33,12 @@ public:
       display_.clear();
   }
 
-  void tell(trial_event x) {
+  void tell(trial_event event) {
     if (quiet_ || terminal_)
       return;
     if (one_study_)
-      x.study.clear();
-    std::cerr << trial_line(x) << std::endl;
+      event.study.clear();
+    std::cerr << trial_line(event) << std::endl;
   }
 
   void say(const std::string& text) {

@@ -404,12 +404,12 @@ void log_to_stderr() {
 
 } // namespace
 
-expected<run_record> simulate(const simulation& x,
+expected<run_record> simulate(const simulation& simulation,
                               std::vector<machine_life>* lives,
                               std::vector<simulated_measurement>* measured,
                               estimate_watch* estimates) {
   log_to_stderr();
-  simulated_service service{x, measured, estimates};
+  simulated_service service{simulation, measured, estimates};
   auto result = service.run();
   if (result)
     result->simulated = true;

@@ -59,7 +59,8 @@ struct simulation {
 /// @param estimates if given, asks when studies will end
 /// @returns the record, its times in virtual seconds, or why there is none
 expected<run_record>
-simulate(const simulation& x, std::vector<machine_life>* lives = nullptr,
+simulate(const simulation& simulation,
+         std::vector<machine_life>* lives = nullptr,
          std::vector<simulated_measurement>* measured = nullptr,
          estimate_watch* estimates = nullptr);
 

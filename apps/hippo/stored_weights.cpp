@@ -134,11 +134,11 @@ void weights_options::add_to(CLI::App& verb) {
 }
 
 std::optional<error> export_weights(study_handle& study,
-                                    const weights_request& x,
+                                    const weights_request& request,
                                     const weights_options& how) {
   std::vector<std::string> damaged;
   for (;;) {
-    const auto what = study.weights(x.trial, x.step, damaged);
+    const auto what = study.weights(request.trial, request.step, damaged);
     if (!what)
       return what.failure();
     auto recipe = decode(wire<schema::Lease>::of_bytes(what->recipe));
@@ -149,7 +149,7 @@ std::optional<error> export_weights(study_handle& study,
     if (folder.failure())
       return folder.failure();
     auto why = export_in(folder.path(), study, *what, std::move(*recipe),
-                         x.path, how);
+                         request.path, how);
     // It goes on from the checkpoint before.
     if (!why || why->code != errc::bad_checkpoint
         || std::ranges::find(damaged, start) != damaged.end())

@@ -36,7 +36,7 @@ struct weights_request {
 /// another kind is refused.
 /// @returns why they cannot be had
 std::optional<error> export_weights(study_handle& study,
-                                    const weights_request& x,
+                                    const weights_request& request,
                                     const weights_options& how);
 
 } // namespace hippo

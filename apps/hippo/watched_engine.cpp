@@ -11,10 +11,10 @@ watched_engine::watched_engine(std::shared_ptr<engine> watched,
                                std::vector<simulated_measurement>* out)
   : watched_(std::move(watched)), timeline_(std::move(timeline)), out_(out) {}
 
-void watched_engine::start(const lease& x, engine_sink sink) {
-  kept_at_[x.number] = now();
-  watched_->start(x, [this, workload = x.workload.name,
-                      sink = std::move(sink)](const engine_event& told) {
+void watched_engine::start(const lease& lease, engine_sink sink) {
+  kept_at_[lease.number] = now();
+  watched_->start(lease, [this, workload = lease.workload.name,
+                          sink = std::move(sink)](const engine_event& told) {
     if (const auto* stop = std::get_if<stop_report>(&told)) {
       if (stop->saved)
         kept_at_[stop->lease] = now();

@@ -28,7 +28,7 @@ public:
                  std::shared_ptr<virtual_timeline> timeline,
                  std::vector<simulated_measurement>* out);
 
-  void start(const lease& x, engine_sink sink) override;
+  void start(const lease& lease, engine_sink sink) override;
   void add_stop(lease_id lease, const stop_point& stop) override;
   void cancel(lease_id lease) override;
   [[nodiscard]] step_t reached(lease_id lease) const override;

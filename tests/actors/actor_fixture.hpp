@@ -58,9 +58,9 @@ public:
 
   /// Has an actor killed in the end that others have spawned.
   template <class Handle>
-  Handle keep(Handle x) {
-    spawned_.push_back(caf::actor_cast<caf::actor>(x));
-    return x;
+  Handle keep(Handle handle) {
+    spawned_.push_back(caf::actor_cast<caf::actor>(handle));
+    return handle;
   }
 
   /// Delivers all messages; fires no timeout.

@@ -174,9 +174,9 @@ public:
 
 private:
   template <class Handle>
-  void kill(const Handle& x) {
-    self_->send_exit(x, caf::exit_reason::user_shutdown);
-    self_->wait_for(x);
+  void kill(const Handle& handle) {
+    self_->send_exit(handle, caf::exit_reason::user_shutdown);
+    self_->wait_for(handle);
   }
 
   /// Goes on with what has not ended.
@@ -226,10 +226,10 @@ public:
   raw_socket& operator=(const raw_socket&) = delete;
 
   /// @returns whether all was sent: the other side may have hung up
-  bool send(const std::string& x) {
-    for (std::size_t at = 0; at < x.size();) {
-      const auto n
-        = ::send(fd_, x.data() + at, x.size() - at, MSG_NOSIGNAL);
+  bool send(const std::string& text) {
+    for (std::size_t at = 0; at < text.size();) {
+      const auto n =
+        ::send(fd_, text.data() + at, text.size() - at, MSG_NOSIGNAL);
       if (n <= 0)
         return false;
       at += static_cast<std::size_t>(n);

@@ -123,7 +123,7 @@ private:
     }
   };
 
-  std::uint64_t below(std::uint64_t n) { return random_() % n; }
+  std::uint64_t below(std::uint64_t count) { return random_() % count; }
 
   void ask(connection& x, std::uint64_t bytes) {
     x.asked.push_back({now_, bytes, x.me->line().take(bytes, purpose::make)});

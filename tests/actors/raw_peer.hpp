@@ -38,8 +38,8 @@ public:
     int on = 1;
     ::setsockopt(file_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
-  raw_peer(raw_peer&& x) noexcept
-    : file_(std::exchange(x.file_, -1)), is_connected_(x.is_connected_) {}
+  raw_peer(raw_peer&& peer) noexcept
+    : file_(std::exchange(peer.file_, -1)), is_connected_(peer.is_connected_) {}
   raw_peer& operator=(raw_peer&&) = delete;
   ~raw_peer() {
     if (file_ >= 0)
@@ -49,11 +49,11 @@ public:
   [[nodiscard]] bool is_connected() const noexcept { return is_connected_; }
 
   /// @returns whether all of it went
-  bool say(const bytes& x) const {
+  bool say(const bytes& content) const {
     std::size_t at = 0;
-    while (at < x.size()) {
-      const auto n
-        = ::send(file_, x.data() + at, x.size() - at, MSG_NOSIGNAL);
+    while (at < content.size()) {
+      const auto n =
+        ::send(file_, content.data() + at, content.size() - at, MSG_NOSIGNAL);
       if (n <= 0)
         return false;
       at += static_cast<std::size_t>(n);
@@ -63,8 +63,9 @@ public:
 
   /// Says as much as goes without waiting, from a byte on.
   /// @returns how many bytes
-  [[nodiscard]] std::size_t say_some(const bytes& x, std::size_t from) const {
-    const auto n = ::send(file_, x.data() + from, x.size() - from,
+  [[nodiscard]] std::size_t say_some(const bytes& content,
+                                     std::size_t from) const {
+    const auto n = ::send(file_, content.data() + from, content.size() - from,
                           MSG_NOSIGNAL | MSG_DONTWAIT);
     return n > 0 ? static_cast<std::size_t>(n) : 0;
   }

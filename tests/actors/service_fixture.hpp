@@ -33,21 +33,21 @@ public:
   explicit fake_engine(std::shared_ptr<folder> files)
     : files_(std::move(files)) {}
 
-  void start(const lease& x, engine_sink sink) override {
+  void start(const lease& lease, engine_sink sink) override {
     for (const auto& [number, y] : tasks_) {
-      ASSERT_NE(y.work.lane, x.lane);
-      ASSERT_EQ(key_of(y.work.workload), key_of(x.workload));
+      ASSERT_NE(y.work.lane, lease.lane);
+      ASSERT_EQ(key_of(y.work.workload), key_of(lease.workload));
     }
-    ASSERT_LT(x.lane, at_once);
+    ASSERT_LT(lease.lane, at_once);
     task next;
-    next.work = x;
+    next.work = lease;
     next.sink = std::move(sink);
-    next.at = x.stages.front().begin;
-    if (const auto i = files_->find(x.start.file); i != files_->end())
+    next.at = lease.stages.front().begin;
+    if (const auto i = files_->find(lease.start.file); i != files_->end())
       next.state = i->second;
     else
-      next.lacks_file = !x.start.file.empty();
-    tasks_.emplace(x.number, std::move(next));
+      next.lacks_file = !lease.start.file.empty();
+    tasks_.emplace(lease.number, std::move(next));
   }
 
   void add_stop(lease_id lease, const stop_point& stop) override {
@@ -343,17 +343,17 @@ public:
   void go() { self->send(merging, go_atom::value); }
 
   /// Asks a study for something.
-  caf::expected<command_answer> command(std::size_t i, study_command::verb what,
+  caf::expected<command_answer> command(std::size_t index,
+                                        study_command::verb what,
                                         std::string text = {},
-                                        trial_no trial = 0,
-                                        step_t at = 0) {
+                                        trial_no trial = 0, step_t at = 0) {
     return ask<command_answer>(
-      studies[i], command_atom::value,
+      studies[index], command_atom::value,
       study_command{what, trial, at, std::move(text), 0});
   }
 
-  study_phase phase_of(std::size_t i) {
-    auto result = ask<study_status>(studies[i], status_atom::value);
+  study_phase phase_of(std::size_t index) {
+    auto result = ask<study_status>(studies[index], status_atom::value);
     EXPECT_TRUE(result) << sys.render(result.error());
     return result ? result->state : study_phase::running;
   }
@@ -417,22 +417,22 @@ public:
     return result;
   }
 
-  void register_by_hand(manual_trainer& x,
-                        std::map<std::string, std::string> workloads
-                        = {{"model", ""}}) {
+  void register_by_hand(manual_trainer& trainer,
+                        std::map<std::string, std::string> workloads = {
+                          {"model", ""}}) {
     hello greeting;
     greeting.device = "model";
     greeting.workloads = std::move(workloads);
     auto answer = ask<welcome_wire>(trainers_pool, register_atom::value,
-                                    encode(greeting), x.handle);
+                                    encode(greeting), trainer.handle);
     ASSERT_TRUE(answer) << sys.render(answer.error());
-    x.number = decode(*answer)->trainer;
+    trainer.number = decode(*answer)->trainer;
   }
 
-  void heartbeat_by_hand(const manual_trainer& x, lease_id lease = {},
+  void heartbeat_by_hand(const manual_trainer& trainer, lease_id lease = {},
                          step_t at = 0) {
     heartbeat message;
-    message.trainer = x.number;
+    message.trainer = trainer.number;
     message.lease = lease;
     message.at = at;
     self->send(trainers_pool, heartbeat_atom::value, encode(message));
@@ -476,9 +476,8 @@ public:
     }
   }
 
-  study_record record_of(std::size_t i) {
-    auto result
-      = ask<study_record>(studies[i], overview_atom::value);
+  study_record record_of(std::size_t index) {
+    auto result = ask<study_record>(studies[index], overview_atom::value);
     EXPECT_TRUE(result) << sys.render(result.error());
     return result ? *result : study_record{};
   }
@@ -498,20 +497,19 @@ public:
 
   /// What a trial was trained with, by all that the record shows of it: its
   /// parameters, where it comes from, and what it has measured.
-  std::map<std::string, sequence> values_of(std::size_t i,
-                                            const study_record& record,
-                                            trial_no no) {
+  std::map<std::string, sequence>
+  values_of(std::size_t index, const study_record& record, trial_no no) {
     const auto& trial = record.trials.at(no);
-    observations seen{specs[i].objective.direction, {}};
+    observations seen{specs[index].objective.direction, {}};
     for (const auto& x : trial.results)
       seen.values.push_back({x.step, x.values.at("value")});
     const auto split = trial.params.find("forked");
     std::map<std::string, sequence> before, result;
     if (split != trial.params.end())
-      before = values_of(i, record, split->at("from"));
+      before = values_of(index, record, split->at("from"));
     for (const auto& [name, shown] : trial.params.items())
       if (name != "forked") {
-        result[name] = make_sequence(shown, specs[i].max_steps, seen).value;
+        result[name] = make_sequence(shown, specs[index].max_steps, seen).value;
         if (!before.empty())
           result[name] = spliced(before.at(name), result[name],
                                  split->at("at"));
@@ -522,19 +520,19 @@ public:
   /// Every result of every trial must be what training it alone gives, there
   /// must be one for each state that is measured, up to where it diverges, and
   /// every trial must have ended.
-  void expect_results_as_alone(std::size_t i) {
-    const auto record = record_of(i);
+  void expect_results_as_alone(std::size_t index) {
+    const auto record = record_of(index);
     const measuring when{
-      specs[i].objective.every,
-      make_algorithm(specs[i], read_search(specs[i]))->rungs()};
+      specs[index].objective.every,
+      make_algorithm(specs[index], read_search(specs[index]))->rungs()};
     for (const auto& trial : record.trials) {
       EXPECT_NE(trial.state, trial_state::running) << trial.id;
       EXPECT_NE(trial.state, trial_state::pending) << trial.id;
       model_trial alone;
-      auto sequences = values_of(i, record, trial.id);
+      auto sequences = values_of(index, record, trial.id);
       sequences.emplace("lr", sequence{form::constant(0.1)});
       sequences.emplace("batch_size", sequence{form::constant(64)});
-      alone.segments = join(sequences, specs[i].max_steps);
+      alone.segments = join(sequences, specs[index].max_steps);
       model_state state;
       step_t at = 0;
       for (const auto& x : trial.results) {
@@ -552,9 +550,9 @@ public:
         state.train(alone.at(at), at, at + 1);
       EXPECT_TRUE(diverges(state.evaluate())) << trial.id << " at " << at;
     }
-    auto ended = ask<study_status>(studies[i], status_atom::value);
+    auto ended = ask<study_status>(studies[index], status_atom::value);
     ASSERT_TRUE(ended);
-    EXPECT_TRUE(has_ended(ended->state)) << specs[i].name;
+    EXPECT_TRUE(has_ended(ended->state)) << specs[index].name;
   }
 };
 

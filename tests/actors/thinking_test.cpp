@@ -26,9 +26,9 @@ public:
     for (const auto no : turns_.leave(party).dropped)
       jobs_.erase(no);
   }
-  void post(party_no party, job x) override {
+  void post(party_no party, job work) override {
     ++posted;
-    jobs_.emplace(turns_.add(party), std::move(x));
+    jobs_.emplace(turns_.add(party), std::move(work));
     if (!holds)
       run_one();
   }

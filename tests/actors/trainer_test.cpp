@@ -22,8 +22,8 @@ struct idle_engine : engine {
 struct patient_engine : idle_engine {
   std::vector<std::pair<lease, engine_sink>> begun;
 
-  void start(const lease& x, engine_sink sink) override {
-    begun.emplace_back(x, std::move(sink));
+  void start(const lease& lease, engine_sink sink) override {
+    begun.emplace_back(lease, std::move(sink));
   }
 
   void end_oldest() {

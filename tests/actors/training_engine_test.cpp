@@ -93,9 +93,9 @@ public:
   counted_folder(std::string folder, std::atomic<int>& reads)
     : behind_(std::move(folder)), reads_(reads) {}
 
-  expected<std::string> read(const checkpoint& x) override {
+  expected<std::string> read(const checkpoint& checkpoint) override {
     ++reads_;
-    return behind_.read(x);
+    return behind_.read(checkpoint);
   }
 
   expected<checkpoint> write(const std::string& name, const std::string& bytes,

@@ -92,10 +92,10 @@ public:
     has_loaded_ = true;
   }
 
-  std::vector<std::string> differences(const std::string& x,
-                                       const std::string& y) override {
-    return x == y ? std::vector<std::string>{}
-                  : std::vector<std::string>{x + " is not " + y};
+  std::vector<std::string> differences(const std::string& left,
+                                       const std::string& right) override {
+    return left == right ? std::vector<std::string>{}
+                         : std::vector<std::string>{left + " is not " + right};
   }
 
 private:

@@ -446,44 +446,44 @@ fake_study& fake_model::add(const std::string& text) {
   return studies.back();
 }
 
-void fake_model::go_on(fake_study& x) {
-  if (x.info.name.starts_with("slow") || x.info.state != "RUNNING"
-      || x.info.finished == x.trials.size())
+void fake_model::go_on(fake_study& study) {
+  if (study.info.name.starts_with("slow") || study.info.state != "RUNNING"
+      || study.info.finished == study.trials.size())
     return;
-  auto& trial = x.trials[x.info.finished];
+  auto& trial = study.trials[study.info.finished];
   for (step_t step = 1; step <= 2; ++step) {
     study_event y;
-    y.id = 10 * (x.events.size() + 1); // ids grow, with gaps
+    y.id = 10 * (study.events.size() + 1); // ids grow, with gaps
     y.time = 1.7e9;
     y.trial = trial.trial;
     y.step = step;
     y.metrics["val_accuracy"] = value_of(trial.trial, step);
-    x.events.push_back(std::move(y));
+    study.events.push_back(std::move(y));
   }
   trial.steps = 2;
-  x.info.delivered_steps += 2;
+  study.info.delivered_steps += 2;
   trial.shared_steps = 1;
   trial.state = trial_state::complete;
   trial.best = best_measurement{value_of(trial.trial, 2), 2};
-  x.info.best = trial;
-  if (++x.info.finished == x.trials.size())
-    x.info.state = "COMPLETE";
+  study.info.best = trial;
+  if (++study.info.finished == study.trials.size())
+    study.info.state = "COMPLETE";
 }
 
-void fill(fake_model& x) {
-  const std::lock_guard lock{x.mutex};
-  auto& done = x.add("study: mnist\n");
+void fill(fake_model& model) {
+  const std::lock_guard lock{model.mutex};
+  auto& done = model.add("study: mnist\n");
   while (!has_ended(done.info))
-    x.go_on(done);
-  x.add("study: slow-one\n");
-  x.trainers = {
-    {1, "alpha/100", "cpu avx2 1 thread", "",
-     lease_view{"lr 0.1, batch_size 64", 3, 12, 1.5, 1}, 17179869184, "", ""},
-    {2, "alpha/101", "cpu avx2 1 thread", "", std::nullopt, 17179869184, "",
-     ""},
-    {3, "beta/7", "cuda H100", "connection lost", std::nullopt, 85899345920,
-     "13.0", "9.0"}};
-  x.log = "the first line of the log\nand the second one\n";
+    model.go_on(done);
+  model.add("study: slow-one\n");
+  model.trainers = {{1, "alpha/100", "cpu avx2 1 thread", "",
+                     lease_view{"lr 0.1, batch_size 64", 3, 12, 1.5, 1},
+                     17179869184, "", ""},
+                    {2, "alpha/101", "cpu avx2 1 thread", "", std::nullopt,
+                     17179869184, "", ""},
+                    {3, "beta/7", "cuda H100", "connection lost", std::nullopt,
+                     85899345920, "13.0", "9.0"}};
+  model.log = "the first line of the log\nand the second one\n";
 }
 
 class fake_service::impl {

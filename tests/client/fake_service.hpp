@@ -46,11 +46,11 @@ struct fake_model {
   fake_study& add(const std::string& text);
 
   /// Ends one more trial of a study. REQUIRES: the mutex is held
-  void go_on(fake_study& x);
+  void go_on(fake_study& study);
 };
 
 /// Fills a model with what listings show.
-void fill(fake_model& x);
+void fill(fake_model& model);
 
 /// A service over loopback, on a thread of its own.
 class fake_service {

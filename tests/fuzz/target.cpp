@@ -14,17 +14,18 @@ const std::vector<target>& targets() {
   return all;
 }
 
-void run(const target& x, std::string_view input) {
+void run(const target& target, std::string_view input) {
   const auto before = bytes_in_use();
   reset_peak();
-  x.run(input);
+  target.run(input);
   const auto taken = peak_bytes() - std::min(before, peak_bytes());
-  require(taken <= x.memory_max,
-          std::to_string(input.size()) + " bytes of input took "
-            + std::to_string(taken >> 20) + " MiB");
+  require(taken <= target.memory_max, std::to_string(input.size())
+                                        + " bytes of input took "
+                                        + std::to_string(taken >> 20) + " MiB");
 }
 
-std::string mutate(std::string input, std::string_view other, const target& x,
+std::string mutate(std::string input, std::string_view other,
+                   const target& target,
                    const std::function<std::uint64_t()>& random) {
   constexpr std::size_t input_bytes_max = 1 << 18;
   const auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
@@ -39,8 +40,9 @@ std::string mutate(std::string input, std::string_view other, const target& x,
         break;
       case 2:
       case 3:
-        if (!x.words.empty())
-          input.replace(at, below(2) * size, x.words[below(x.words.size())]);
+        if (!target.words.empty())
+          input.replace(at, below(2) * size,
+                        target.words[below(target.words.size())]);
         break;
       case 4:
         input.erase(at, size);

@@ -36,12 +36,13 @@ inline void require(bool holds, const std::string& what) {
 }
 
 /// Runs a target on an input, and counts what that takes.
-void run(const target& x, std::string_view input);
+void run(const target& target, std::string_view input);
 
 /// Changes an input a little: bytes, words of the target, parts that are
 /// repeated until they are long, pieces of the other input.
 /// @param random a function of nothing that returns 64 random bits
-std::string mutate(std::string input, std::string_view other, const target& x,
+std::string mutate(std::string input, std::string_view other,
+                   const target& target,
                    const std::function<std::uint64_t()>& random);
 
 } // namespace hippo::fuzz

@@ -74,8 +74,8 @@ struct RudePeerTest : ConnectionTest {
 
   kj::AsyncIoStream& stream = *pipe.ends[1];
 
-  void say(const bytes& x) {
-    said = x;
+  void say(const bytes& content) {
+    said = content;
     saying = stream.write(said.data(), said.size()).eagerlyEvaluate(nullptr);
     run();
   }

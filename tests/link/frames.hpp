@@ -23,12 +23,12 @@ inline frame frame_of(frame_type type, std::size_t words,
   return {type, std::make_shared<const frame::words_type>(kj::mv(xs))};
 }
 
-inline void append(bytes& to, const frame& x) {
-  const auto header = header_of(x);
+inline void append(bytes& to, const frame& frame) {
+  const auto header = header_of(frame);
   to.insert(to.end(), header.begin(), header.end());
-  if (!x.message)
+  if (!frame.message)
     return;
-  const auto body = x.message->asBytes();
+  const auto body = frame.message->asBytes();
   to.insert(to.end(), body.begin(), body.end());
 }
 
@@ -73,9 +73,9 @@ inline std::vector<frame> random_frames(link_side sender,
   return result;
 }
 
-inline bool operator==(const frame& x, const frame& y) {
-  return x.type == y.type
-         && wire<void>{x.message} == wire<void>{y.message};
+inline bool operator==(const frame& left, const frame& right) {
+  return left.type == right.type
+         && wire<void>{left.message} == wire<void>{right.message};
 }
 
 } // namespace hippo::test

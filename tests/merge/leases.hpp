@@ -13,9 +13,10 @@
 namespace hippo::test {
 
 /// A moment so many seconds after the first one.
-inline moment at_second(double x) {
-  return moment{} + std::chrono::duration_cast<moment::duration>(
-           std::chrono::duration<double>(x));
+inline moment at_second(double value) {
+  return moment{}
+         + std::chrono::duration_cast<moment::duration>(
+           std::chrono::duration<double>(value));
 }
 
 /// A lease of these stages, with a stop at the end of each; it has not reported

@@ -137,20 +137,21 @@ public:
     return result;
   }
 
-  void give(std::size_t no, study_orders x) {
+  void give(std::size_t no, study_orders orders) {
     auto& st = studies[no];
-    for (const auto& y : x.added) {
+    for (const auto& y : orders.added) {
       auto& trial = st.trials[y.no];
       trial.study = static_cast<study_no>(no);
       trial.segments = y.segments;
     }
-    for (auto y : x.dropped)
+    for (auto y : orders.dropped)
       st.dropped.insert(y);
-    for (const auto& y : x.asked) {
+    for (const auto& y : orders.asked) {
       auto& to = st.trials.at(y.no).asked_to;
       to = std::max(to, y.to);
     }
-    apply(merge_event::orders_given{static_cast<study_no>(no), std::move(x)});
+    apply(
+      merge_event::orders_given{static_cast<study_no>(no), std::move(orders)});
   }
 
   /// Adds trials and has each trained up to `to`.
@@ -261,13 +262,13 @@ public:
   }
 
   /// Sends a report, as that of a running lease or not.
-  void report(const stop_report& x, bool resent = false) {
+  void report(const stop_report& report, bool resent = false) {
     const reply_address to{++last_reply_};
-    unanswered[to] = ack{x.lease, x.at};
+    unanswered[to] = ack{report.lease, report.at};
     if (resent)
-      apply(merge_event::resent{x, to});
+      apply(merge_event::resent{report, to});
     else
-      apply(merge_event::reported{x, to});
+      apply(merge_event::reported{report, to});
   }
 
   void end(trainer_id id, lease_id number, std::optional<error> failure = {},
@@ -401,14 +402,14 @@ public:
   }
 
 private:
-  static merger_options with_defaults(merger_options x) {
-    if (x.workload.name.empty())
-      x.workload.name = "model";
-    x.folder = "folder";
-    x.speed_names = {"batch_size"};
-    if (x.unpacked_nodes_max == merger_options{}.unpacked_nodes_max)
-      x.unpacked_nodes_max = 0; // as many come as are looked at
-    return x;
+  static merger_options with_defaults(merger_options chosen) {
+    if (chosen.workload.name.empty())
+      chosen.workload.name = "model";
+    chosen.folder = "folder";
+    chosen.speed_names = {"batch_size"};
+    if (chosen.unpacked_nodes_max == merger_options{}.unpacked_nodes_max)
+      chosen.unpacked_nodes_max = 0; // as many come as are looked at
+    return chosen;
   }
 
   void receive(study_no no, const study_news& news) {
@@ -432,39 +433,39 @@ private:
     return trainers[id];
   }
 
-  void take(merge_effect::send_lease& x) {
-    auto& jobs = granted(x.trainer).jobs;
+  void take(merge_effect::send_lease& order) {
+    auto& jobs = granted(order.trainer).jobs;
     EXPECT_LT(jobs.size(), lanes_);
     for (const auto& [number, job] : jobs)
-      EXPECT_NE(job.work.lane, x.work.lane);
+      EXPECT_NE(job.work.lane, order.work.lane);
     trainer::job job;
-    job.kind = trainers.at(x.trainer).kind;
-    job.at = x.work.stages.front().begin;
-    if (!x.work.start.file.empty()) {
-      EXPECT_EQ(files.count(x.work.start.file), 1u);
-      EXPECT_EQ(deleted.count("folder/" + x.work.start.file), 0u)
+    job.kind = trainers.at(order.trainer).kind;
+    job.at = order.work.stages.front().begin;
+    if (!order.work.start.file.empty()) {
+      EXPECT_EQ(files.count(order.work.start.file), 1u);
+      EXPECT_EQ(deleted.count("folder/" + order.work.start.file), 0u)
         << "a lease starts from what is deleted";
-      job.state = files[x.work.start.file];
+      job.state = files[order.work.start.file];
     } else {
       EXPECT_EQ(job.at, 0u);
     }
-    EXPECT_EQ(x.work.stops.back().at, x.work.stages.back().end);
-    sent_leases.emplace_back(x.trainer, x.work);
-    job.work = std::move(x.work);
+    EXPECT_EQ(order.work.stops.back().at, order.work.stages.back().end);
+    sent_leases.emplace_back(order.trainer, order.work);
+    job.work = std::move(order.work);
     const auto number = job.work.number;
     EXPECT_TRUE(jobs.emplace(number, std::move(job)).second);
   }
 
-  void take(merge_effect::send_stop& x) {
-    sent_stops.push_back(x);
-    auto& jobs = granted(x.trainer).jobs;
-    const auto i = jobs.find(x.stop.lease);
+  void take(merge_effect::send_stop& order) {
+    sent_stops.push_back(order);
+    auto& jobs = granted(order.trainer).jobs;
+    const auto i = jobs.find(order.stop.lease);
     if (i == jobs.end())
       return; // it ends
     auto& job = i->second;
-    if (x.stop.point.at <= job.at && !x.stop.point.last)
+    if (order.stop.point.at <= job.at && !order.stop.point.last)
       return; // passed
-    auto point = x.stop.point;
+    auto point = order.stop.point;
     point.at = std::max(point.at, job.at + 1);
     auto& stops = job.work.stops;
     const auto where
@@ -479,73 +480,79 @@ private:
     }
   }
 
-  void take(merge_effect::send_cancel& x) {
-    auto& jobs = granted(x.trainer).jobs;
-    if (jobs.count(x.lease) > 0)
-      cancelled.emplace_back(x.trainer, x.lease);
+  void take(merge_effect::send_cancel& order) {
+    auto& jobs = granted(order.trainer).jobs;
+    if (jobs.count(order.lease) > 0)
+      cancelled.emplace_back(order.trainer, order.lease);
   }
 
-  void take(merge_effect::send_ack& x) {
+  void take(merge_effect::send_ack& order) {
     ++acks;
-    const auto i = unanswered.find(x.to);
+    const auto i = unanswered.find(order.to);
     ASSERT_NE(i, unanswered.end()) << "acknowledged twice, or never sent";
-    EXPECT_EQ(i->second, x.report);
+    EXPECT_EQ(i->second, order.report);
     unanswered.erase(i);
   }
 
-  void take(merge_effect::release_trainer& x) {
-    auto& y = granted(x.trainer);
+  void take(merge_effect::release_trainer& order) {
+    auto& y = granted(order.trainer);
     EXPECT_TRUE(y.jobs.empty()) << "released with a lease";
     y.granted = false;
   }
 
-  void take(merge_effect::cool_down_trainer& x) { cool_downs.push_back(x); }
+  void take(merge_effect::cool_down_trainer& order) {
+    cool_downs.push_back(order);
+  }
 
-  void take(merge_effect::blame_trainer& x) { blamed.insert(x.trainer); }
-  void take(merge_effect::note_failure& x) { ++failures[x.trainer]; }
+  void take(merge_effect::blame_trainer& order) {
+    blamed.insert(order.trainer);
+  }
+  void take(merge_effect::note_failure& order) { ++failures[order.trainer]; }
 
-  void take(merge_effect::give_back_stalled& x) {
-    stalled.push_back(x);
-    auto& y = granted(x.trainer);
+  void take(merge_effect::give_back_stalled& order) {
+    stalled.push_back(order);
+    auto& y = granted(order.trainer);
     y.granted = false;
     y.jobs.clear();
   }
 
-  void take(merge_effect::note_alive& x) { granted(x.trainer); }
+  void take(merge_effect::note_alive& order) { granted(order.trainer); }
 
-  void take(merge_effect::announce_demand& x) {
-    wanted = x.trainers;
-    wanted_kinds = x.kinds;
-    demands.push_back(x);
+  void take(merge_effect::announce_demand& order) {
+    wanted = order.trainers;
+    wanted_kinds = order.kinds;
+    demands.push_back(order);
   }
 
-  void take(merge_effect::commit& x) {
-    for (const auto& file : x.what.files)
+  void take(merge_effect::commit& order) {
+    for (const auto& file : order.what.files)
       for (const auto& [id, y] : trainers)
         for (const auto& [number, job] : y.jobs)
           EXPECT_TRUE(job.at > job.work.stages.front().begin
                       || damaged.count(file) > 0
                       || "folder/" + job.work.start.file != file)
             << "what a lease starts from is deleted";
-    commits.push_back(std::move(x.what));
+    commits.push_back(std::move(order.what));
   }
 
-  void take(merge_effect::offer_capacity& x) {
-    auto& st = studies[number_of(x.study)];
+  void take(merge_effect::offer_capacity& order) {
+    auto& st = studies[number_of(order.study)];
     ++st.received;
-    st.offered += x.trials;
+    st.offered += order.trials;
   }
 
-  void take(merge_effect::notify_spent& x) {
-    ++studies[number_of(x.study)].spent;
+  void take(merge_effect::notify_spent& order) {
+    ++studies[number_of(order.study)].spent;
   }
 
-  void take(merge_effect::notify_quiesced& x) {
-    ++studies[number_of(x.study)].quiesced;
+  void take(merge_effect::notify_quiesced& order) {
+    ++studies[number_of(order.study)].quiesced;
   }
-  void take(merge_effect::retired& x) { retired.push_back(x.trained_steps); }
+  void take(merge_effect::retired& order) {
+    retired.push_back(order.trained_steps);
+  }
   void take(merge_effect::restore_code&) { ++code_restored; }
-  void take(merge_effect::log_line& x) { log.push_back(std::move(x)); }
+  void take(merge_effect::log_line& order) { log.push_back(std::move(order)); }
 
 public:
   /// Leases that trainers were asked to cancel while they had them.

@@ -28,8 +28,8 @@ protected:
     studies.add({study_id{8}, {10, {20}}, 1, false});
   }
 
-  void apply(study_no study, const study_orders& x, bool merge = true) {
-    const auto why = studies.apply(study, x, merge);
+  void apply(study_no study, const study_orders& orders, bool merge = true) {
+    const auto why = studies.apply(study, orders, merge);
     EXPECT_FALSE(why) << why->message;
   }
 

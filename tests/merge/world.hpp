@@ -68,7 +68,7 @@ struct world {
   }
 
   /// Takes in a trainer that trains as many leases at once as all do here.
-  void join(trainer_id x) { leases.add(x, lanes_of_trainers); }
+  void join(trainer_id trainer) { leases.add(trainer, lanes_of_trainers); }
 
   void advance(double seconds) {
     now += seconds;
@@ -102,11 +102,11 @@ struct world {
   }
 
   /// Ends a lease; what it has not reached is waited for again.
-  void end(lease_id x) {
-    const auto ended = leases.end(x);
+  void end(lease_id lease_number) {
+    const auto ended = leases.end(lease_number);
     leases.set_free(ended.trainer);
-    ledger.end(x);
-    plan.end_lease(x);
+    ledger.end(lease_number);
+    plan.end_lease(lease_number);
     follow();
   }
 };

@@ -14,9 +14,9 @@ struct scripted_http final : http {
   std::deque<http_answer> answers;
   std::vector<http_request> asked;
   std::vector<std::string> bodies; ///< of what was asked
-  http_answer perform(const http_request& x) override {
-    asked.push_back(x);
-    bodies.emplace_back(x.body);
+  http_answer perform(const http_request& request) override {
+    asked.push_back(request);
+    bodies.emplace_back(request.body);
     if (answers.empty())
       return {0, "no route", {}, {}};
     auto result = answers.front();

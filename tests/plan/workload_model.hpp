@@ -42,9 +42,9 @@ struct model_trial {
   step_t asked_to = 0;
   std::map<step_t, metrics> delivered;
 
-  [[nodiscard]] const configuration& at(step_t t) const {
+  [[nodiscard]] const configuration& at(step_t step) const {
     auto i = segments.size();
-    while (segments[--i].begin > t) {
+    while (segments[--i].begin > step) {
     }
     return segments[i].config;
   }

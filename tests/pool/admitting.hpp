@@ -11,11 +11,11 @@ namespace hippo::test {
 
 /// Has a pool admit a trainer. @returns its answer; the other effects are
 /// added to `out`
-inline welcome admitted(pool_core& pool, const hello& x,
+inline welcome admitted(pool_core& pool, const hello& hello,
                         std::optional<trainer_id> known, moment now,
                         pool_core::effects& out) {
   welcome result;
-  for (auto& y : pool.apply(pool_event::registered{x, known}, now))
+  for (auto& y : pool.apply(pool_event::registered{hello, known}, now))
     if (auto* answer = std::get_if<pool_effect::answer_hello>(&y))
       result = std::move(answer->what);
     else

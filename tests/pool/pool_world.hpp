@@ -75,11 +75,13 @@ public:
   }
 
   /// Seconds for which trainers have worked for a workload, added up.
-  [[nodiscard]] double device_seconds(std::size_t x) const {
-    return device_seconds_[x];
+  [[nodiscard]] double device_seconds(std::size_t value) const {
+    return device_seconds_[value];
   }
   /// What was trained of it, in seconds of the kind that is best for it.
-  [[nodiscard]] double progress(std::size_t x) const { return progress_[x]; }
+  [[nodiscard]] double progress(std::size_t value) const {
+    return progress_[value];
+  }
   [[nodiscard]] double progress() const {
     double result = 0;
     for (const auto x : progress_)
@@ -104,9 +106,9 @@ private:
            + std::chrono::nanoseconds(std::llround(now_ * 1e9));
   }
 
-  [[nodiscard]] double best_speed(std::size_t x) const {
+  [[nodiscard]] double best_speed(std::size_t value) const {
     double result = 0;
-    for (const auto& [kind, speed] : workloads_[x].speeds)
+    for (const auto& [kind, speed] : workloads_[value].speeds)
       result = std::max(result, speed);
     return result;
   }
@@ -146,9 +148,9 @@ private:
   }
 
   /// The pool is asked to look at its shares again.
-  void review(const pool_effect::review_after& x) {
-    const auto when = now_ + std::chrono::duration<double>(x.span).count();
-    reviews_[next_review_] = x.ends_cool_down;
+  void review(const pool_effect::review_after& due) {
+    const auto when = now_ + std::chrono::duration<double>(due.span).count();
+    reviews_[next_review_] = due.ends_cool_down;
     // Trainers are numbered from 1: what is beyond is a review.
     ends_.emplace(when, trainer_id{next_review_++});
   }

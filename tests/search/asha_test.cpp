@@ -116,8 +116,9 @@ public:
   [[nodiscard]] std::uint64_t of(trial_no trial, step_t rung) const override {
     return rung < 2 ? 0 : at_2_[trial];
   }
-  [[nodiscard]] std::optional<double> predicted(trial_no x) const override {
-    const auto i = expected_.find(x);
+  [[nodiscard]] std::optional<double>
+  predicted(trial_no trial_number) const override {
+    const auto i = expected_.find(trial_number);
     return i == expected_.end() ? std::nullopt : std::optional{i->second};
   }
 

@@ -251,11 +251,11 @@ public:
   [[nodiscard]] const std::vector<losses>& ends() const { return ends_; }
 
 private:
-  void take(const turn& x) {
-    turns_.push_back(x);
-    for (const auto& [trial, to] : x.asked)
+  void take(const turn& turn) {
+    turns_.push_back(turn);
+    for (const auto& [trial, to] : turn.asked)
       running_[trial] = to;
-    for (auto trial : x.pruned)
+    for (auto trial : turn.pruned)
       running_.erase(trial);
   }
 

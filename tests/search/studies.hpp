@@ -48,18 +48,18 @@ inline study_spec study(const std::string& space, const std::string& algorithm,
 }
 
 inline std::unique_ptr<algorithm>
-algorithm_of(const study_spec& x, const trial_states* states = nullptr) {
-  return make_algorithm(x, read_search(x), states);
+algorithm_of(const study_spec& spec, const trial_states* states = nullptr) {
+  return make_algorithm(spec, read_search(spec), states);
 }
 
-inline tuner tuner_of(const study_spec& x,
+inline tuner tuner_of(const study_spec& spec,
                       std::map<std::string, sequence> defaults = {}) {
-  return {x, read_search(x), std::move(defaults)};
+  return {spec, read_search(spec), std::move(defaults)};
 }
 
 inline std::unique_ptr<sampler>
-sampler_of(const study_spec& x, const untrained_work* work = nullptr) {
-  return make_sampler(x, read_search(x), {work, {}, nullptr});
+sampler_of(const study_spec& spec, const untrained_work* work = nullptr) {
+  return make_sampler(spec, read_search(spec), {work, {}, nullptr});
 }
 
 } // namespace hippo

@@ -49,13 +49,14 @@ public:
   }
 
 private:
-  static bool same(const trial_parameters& x, const trial_parameters& y,
+  static bool same(const trial_parameters& left, const trial_parameters& right,
                    step_t at) {
-    if (x.sequences.size() != y.sequences.size())
+    if (left.sequences.size() != right.sequences.size())
       return false;
-    for (const auto& [name, values] : x.sequences) {
-      const auto other = y.sequences.find(name);
-      if (other == y.sequences.end() || values.at(at) != other->second.at(at))
+    for (const auto& [name, values] : left.sequences) {
+      const auto other = right.sequences.find(name);
+      if (other == right.sequences.end()
+          || values.at(at) != other->second.at(at))
         return false;
     }
     return true;
@@ -81,9 +82,10 @@ public:
   }
 
   /// Whose predictions they are.
-  void ask(const sampler& x) { sampler_ = &x; }
-  [[nodiscard]] std::optional<double> predicted(trial_no x) const override {
-    const auto choice = sampler_->choice_of(x);
+  void ask(const sampler& sampler) { sampler_ = &sampler; }
+  [[nodiscard]] std::optional<double>
+  predicted(trial_no trial_number) const override {
+    const auto choice = sampler_->choice_of(trial_number);
     return choice ? choice->why.predicted : std::nullopt;
   }
 
@@ -97,8 +99,8 @@ private:
 /// that report in random order.
 class study_run {
 public:
-  explicit study_run(const study_spec& x)
-    : tuner_(algorithm_of(x, &states_)), values_(sampler_of(x, &work_)) {
+  explicit study_run(const study_spec& spec)
+    : tuner_(algorithm_of(spec, &states_)), values_(sampler_of(spec, &work_)) {
     states_.ask(*values_);
     if (values_->is_static())
       for (trial_no trial = 0; trial < tuner_->trials(); ++trial)
@@ -157,14 +159,14 @@ public:
   }
 
 private:
-  void tell(const tuning_event& x) {
-    events_.push_back(x);
-    if (x.at) {
-      values_->on_result(x.trial, *x.at, x.value);
-      take(tuner_->on_result(x.trial, *x.at, x.value));
+  void tell(const tuning_event& event) {
+    events_.push_back(event);
+    if (event.at) {
+      values_->on_result(event.trial, *event.at, event.value);
+      take(tuner_->on_result(event.trial, *event.at, event.value));
     } else {
-      values_->on_failure(x.trial);
-      take(tuner_->on_failure(x.trial));
+      values_->on_failure(event.trial);
+      take(tuner_->on_failure(event.trial));
     }
   }
 

@@ -47,8 +47,8 @@ private:
     return result;
   }
 
-  void take(const turn& x) {
-    for (const auto& y : x.asked) {
+  void take(const turn& turn) {
+    for (const auto& y : turn.asked) {
       running_[y.trial] = y.to;
       // A fork has what it shares with the trial that it comes from.
       const auto* from = tuner_.origin(y.trial);

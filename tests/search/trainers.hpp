@@ -54,7 +54,9 @@ struct tuning_event {
 };
 
 /// Opens all of an algorithm's trials at once.
-inline std::vector<action> start(algorithm& x) { return x.open(x.trials()); }
+inline std::vector<action> start(algorithm& algorithm) {
+  return algorithm.open(algorithm.trials());
+}
 
 /// Brackets of successive halving.
 inline hyperband::make_rule halving(std::uint64_t eta, direction better) {
@@ -149,10 +151,10 @@ public:
   [[nodiscard]] std::size_t most_running() const { return most_running_; }
 
 private:
-  void tell(const tuning_event& x) {
-    events_.push_back(x);
-    take(x.at ? tuner_.on_result(x.trial, *x.at, x.value)
-              : tuner_.on_failure(x.trial));
+  void tell(const tuning_event& event) {
+    events_.push_back(event);
+    take(event.at ? tuner_.on_result(event.trial, *event.at, event.value)
+                  : tuner_.on_failure(event.trial));
     // A fork hears again what it has in common with its parent.
     for (const auto& split : std::exchange(new_forks_, {}))
       for (step_t at = 1; at <= split.at; ++at)

@@ -21,9 +21,9 @@ namespace hippo {
 /// was asked for is decided otherwise later.
 class tuner_run {
 public:
-  explicit tuner_run(const study_spec& x,
+  explicit tuner_run(const study_spec& spec,
                      std::uint64_t ahead = trials_ahead_max)
-    : tuner_(x, read_search(x), {}, ahead), ahead_(ahead) {
+    : tuner_(spec, read_search(spec), {}, ahead), ahead_(ahead) {
     take(tuner_.start());
   }
 
@@ -136,22 +136,22 @@ private:
     test::model_state state;
   };
 
-  static std::vector<segment> up_to(step_t end, std::vector<segment> x) {
-    std::erase_if(x, [end](const segment& y) { return y.begin >= end; });
-    return x;
+  static std::vector<segment> up_to(step_t end, std::vector<segment> segments) {
+    std::erase_if(segments, [end](const segment& y) { return y.begin >= end; });
+    return segments;
   }
 
-  void tell(const tuning_event& x) {
-    events_.push_back(x);
-    if (!x.at || *x.at >= tuner_.when().rungs.front())
-      unsettled_.erase(x.trial);
-    take(x.at ? tuner_.on_result(x.trial, *x.at, x.value)
-              : tuner_.on_failure(x.trial));
+  void tell(const tuning_event& event) {
+    events_.push_back(event);
+    if (!event.at || *event.at >= tuner_.when().rungs.front())
+      unsettled_.erase(event.trial);
+    take(event.at ? tuner_.on_result(event.trial, *event.at, event.value)
+                  : tuner_.on_failure(event.trial));
   }
 
-  void take(const turn& x) {
-    turns_.push_back(x);
-    for (auto trial : x.added) {
+  void take(const turn& turn) {
+    turns_.push_back(turn);
+    for (auto trial : turn.added) {
       EXPECT_LT(trial, tuner_.trials());
       EXPECT_FALSE(trials_.contains(trial)) << trial << " was added already";
       if (const auto* from = tuner_.origin(trial)) {
@@ -164,18 +164,18 @@ private:
       trials_[trial].first = tuner_.parameters(trial);
       trials_[trial].segments = tuner_.segments(trial);
     }
-    for (auto trial : x.rerouted) {
+    for (auto trial : turn.rerouted) {
       auto& known = trials_.at(trial);
       EXPECT_TRUE(known.first.responsive);
       expect_the_same(trial, known.known_to);
       known.segments = tuner_.segments(trial);
     }
-    for (auto trial : x.pruned) {
+    for (auto trial : turn.pruned) {
       EXPECT_TRUE(ended_.insert(trial).second) << trial << " ended already";
       running_.erase(trial);
       unsettled_.erase(trial);
     }
-    for (const auto& [trial, to] : x.asked) {
+    for (const auto& [trial, to] : turn.asked) {
       auto& known = trials_.at(trial);
       EXPECT_FALSE(ended_.contains(trial)) << trial << " has ended";
       EXPECT_GT(to, known.asked) << trial;

@@ -140,10 +140,10 @@ private:
   }
 
   /// Adds the value to start from, unless a warm-up may have said it.
-  json start(json x, int depth, const char* name = "initial") {
+  json start(json document, int depth, const char* name = "initial") {
     if (depth == 0 || random_() % 2 == 0)
-      x[name] = number();
-    return x;
+      document[name] = number();
+    return document;
   }
 
   double number() {

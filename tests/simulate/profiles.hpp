@@ -70,8 +70,8 @@ inline std::vector<segment> segments_of(const simulation_profile& profile,
   return join(changed, end);
 }
 
-inline sequence constant(double x) {
-  return sequence{form::constant(x)};
+inline sequence constant(double value) {
+  return sequence{form::constant(value)};
 }
 
 /// `begin`, times `gamma` at every one of `milestones`.

@@ -57,9 +57,10 @@ void connection::lose(virtual_timeline::duration until_service_notices,
     end(x, 0s);
 }
 
-void connection::end(const caf::actor& x, virtual_timeline::duration after) {
-  const auto notice = [x] {
-    caf::anon_send_exit(x, caf::exit_reason::remote_link_unreachable);
+void connection::end(const caf::actor& actor,
+                     virtual_timeline::duration after) {
+  const auto notice = [actor] {
+    caf::anon_send_exit(actor, caf::exit_reason::remote_link_unreachable);
   };
   const auto& timeline = where_.timeline;
   if (after == 0s)
@@ -182,11 +183,11 @@ lease_owner_actor connection::owner_for(const lease_owner_actor& owner) {
 }
 
 /// A heartbeat as a trainer says it that lies.
-heartbeat_wire connection::told(const heartbeat_wire& x) {
+heartbeat_wire connection::told(const heartbeat_wire& message) {
   const auto& sick = *where_.sick;
-  auto lie = decode(x);
+  auto lie = decode(message);
   if (!lie || (!sick.says_idle && !sick.moves))
-    return x;
+    return message;
   if (sick.says_idle) {
     lie->lease = lease_id{};
     lie->at = 0;
@@ -211,13 +212,13 @@ void connection::send_unknown(Self self, const pool_actor& pool) {
 
 /// Sends a report, and what a trainer that lies says beside it.
 void connection::send_report(const lease_owner_actor& owner,
-                             const stop_report_wire& x) {
+                             const stop_report_wire& message) {
   const auto& sick = *where_.sick;
   const auto send = [this, owner](const stop_report_wire& y) {
     caf::send_as(far_trainer_, owner, report_atom::value, y);
   };
   if (sick.talks_nonsense)
-    if (auto lie = decode(x)) {
+    if (auto lie = decode(message)) {
       // The truth comes as well, or the work would have to be done again.
       switch (random_() % 5) {
         case 0: lie->at += 1000; break;
@@ -230,14 +231,14 @@ void connection::send_report(const lease_owner_actor& owner,
       }
       send(encode(*lie));
     }
-  send(x);
+  send(message);
   if (sick.repeats)
-    send(x);
+    send(message);
   if (sick.is_late) {
     const auto me = weak_from_this();
     where_.timeline->schedule_at(where_.timeline->now() + 70s, [=] {
       if (const auto y = me.lock(); y && !y->is_lost_)
-        send(x);
+        send(message);
     });
   }
 }

@@ -55,11 +55,12 @@ private:
                                           trainer_actor trainer);
   lease_owner_actor owner_for(const lease_owner_actor& owner);
   void pass(std::function<void()> message);
-  heartbeat_wire told(const heartbeat_wire& x);
+  heartbeat_wire told(const heartbeat_wire& message);
   template <class Self>
   void send_unknown(Self self, const pool_actor& pool);
-  void send_report(const lease_owner_actor& owner, const stop_report_wire& x);
-  void end(const caf::actor& x, virtual_timeline::duration after);
+  void send_report(const lease_owner_actor& owner,
+                   const stop_report_wire& message);
+  void end(const caf::actor& actor, virtual_timeline::duration after);
 
   environment where_;
   std::mt19937_64 random_;

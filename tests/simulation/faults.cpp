@@ -77,10 +77,10 @@ void world::run_out_of_memory() {
   end(who, fault_of(std::make_exception_ptr(std::bad_alloc{}), study));
 }
 
-void world::inject(scenario::field x) {
+void world::inject(scenario::field field) {
   using s = scenario;
-  const auto is = [&](std::uint64_t s::*value) { return x.value == value; };
-  tell(std::string{"fault: "} + x.name + ", " + x.meaning);
+  const auto is = [&](std::uint64_t s::*value) { return field.value == value; };
+  tell(std::string{"fault: "} + field.name + ", " + field.meaning);
   const auto span = seconds_below(40);
   if (is(&s::crash) || is(&s::power_cut)) {
     const auto end = [this, power = is(&s::power_cut)] {

@@ -56,8 +56,8 @@ flaw hash_state::wrong() const {
   return result;
 }
 
-std::uint64_t hash_of(const configuration& x) {
-  const auto text = to_text(x);
+std::uint64_t hash_of(const configuration& params) {
+  const auto text = to_text(params);
   return hash_bytes(text.data(), text.size());
 }
 
@@ -67,23 +67,23 @@ hash_engine::~hash_engine() {
       where_.timeline->cancel(*x.next);
 }
 
-void hash_engine::start(const lease& x, engine_sink sink) {
+void hash_engine::start(const lease& lease, engine_sink sink) {
   for (const auto& [number, y] : jobs_)
-    if (y.work.lane == x.lane
-        || key_of(y.work.workload) != key_of(x.workload))
+    if (y.work.lane == lease.lane
+        || key_of(y.work.workload) != key_of(lease.workload))
       where_.complain("a lease starts beside one that excludes it");
   if (is_stuck_)
     where_.complain("a lease starts on a device that is stuck");
-  if (x.lane >= where_.at_once)
+  if (lease.lane >= where_.at_once)
     where_.complain("a lease is for a lane that is not there");
   job next;
-  next.work = x;
+  next.work = lease;
   next.sink = std::move(sink);
   next.since = where_.timeline->now() + 50ms;
   next.step = where_.step * (sick.is_slow ? 10 : 1);
-  next.state = hash_state::initial(key_of(x.workload));
+  next.state = hash_state::initial(key_of(lease.workload));
   next.calls = call_watch{limits_here()};
-  const auto [i, is_new] = jobs_.emplace(x.number, std::move(next));
+  const auto [i, is_new] = jobs_.emplace(lease.number, std::move(next));
   if (!is_new)
     where_.complain("a lease starts twice");
   schedule(i->second);
@@ -155,15 +155,15 @@ step_t hash_engine::reached(lease_id lease) const {
   return i == jobs_.end() ? 0 : reached(i->second);
 }
 
-step_t hash_engine::reached(const job& x) const {
-  const auto begin = std::max(x.state.at, x.work.stages.front().begin);
+step_t hash_engine::reached(const job& work) const {
+  const auto begin = std::max(work.state.at, work.work.stages.front().begin);
   const auto now = where_.timeline->now();
-  if (!x.is_loaded || sick.stands_still() || x.is_silent || x.hangs_until
-      || now <= x.since
-      || x.next_stop >= x.work.stops.size())
+  if (!work.is_loaded || sick.stands_still() || work.is_silent
+      || work.hangs_until || now <= work.since
+      || work.next_stop >= work.work.stops.size())
     return begin;
-  const auto steps = static_cast<step_t>((now - x.since) / x.step);
-  return std::min(begin + steps, x.work.stops[x.next_stop].at);
+  const auto steps = static_cast<step_t>((now - work.since) / work.step);
+  return std::min(begin + steps, work.work.stops[work.next_stop].at);
 }
 
 void hash_engine::freeze(bool frozen) {
@@ -176,38 +176,38 @@ void hash_engine::freeze(bool frozen) {
 }
 
 /// Decides when the next thing of a lease happens.
-void hash_engine::schedule(job& x) {
-  if (x.is_silent)
+void hash_engine::schedule(job& work) {
+  if (work.is_silent)
     return; // whatever is asked of it
-  if (x.next)
-    where_.timeline->cancel(*x.next);
-  x.next.reset();
+  if (work.next)
+    where_.timeline->cancel(*work.next);
+  work.next.reset();
   if (frozen_)
     return;
-  if (x.hangs_until) {
-    if (const auto due
-        = x.calls.due(*x.hangs_until != call_watch::effect::nothing))
-      x.next = where_.timeline->schedule_at(
+  if (work.hangs_until) {
+    if (const auto due =
+          work.calls.due(*work.hangs_until != call_watch::effect::nothing))
+      work.next = where_.timeline->schedule_at(
         std::max<virtual_timeline::duration>(*due, where_.timeline->now()),
-        [this, number = x.work.number] { look(number); });
+        [this, number = work.work.number] { look(number); });
     return;
   }
   if (sick.stands_still())
     return;
-  if (!x.is_loaded) {
-    x.next = where_.timeline->schedule_at(
-      std::max(x.since, where_.timeline->now()),
-      [this, number = x.work.number] { go_on(number); });
+  if (!work.is_loaded) {
+    work.next = where_.timeline->schedule_at(
+      std::max(work.since, where_.timeline->now()),
+      [this, number = work.work.number] { go_on(number); });
     return;
   }
-  const auto begin = std::max(x.state.at, x.work.stages.front().begin);
-  const auto to
-    = x.cancelled ? reached(x) + 1 : x.work.stops[x.next_stop].at;
+  const auto begin = std::max(work.state.at, work.work.stages.front().begin);
+  const auto to =
+    work.cancelled ? reached(work) + 1 : work.work.stops[work.next_stop].at;
   const auto steps
     = static_cast<std::int64_t>(to > begin ? to - begin : 0);
-  x.next = where_.timeline->schedule_at(
-    std::max(x.since + x.step * steps, where_.timeline->now()),
-    [this, number = x.work.number] { go_on(number); });
+  work.next = where_.timeline->schedule_at(
+    std::max(work.since + work.step * steps, where_.timeline->now()),
+    [this, number = work.work.number] { go_on(number); });
 }
 
 void hash_engine::go_on(lease_id number) {
@@ -270,56 +270,57 @@ void hash_engine::go_on(lease_id number) {
 
 /// Says that it has saved what it is to save first, which it has not, and ends
 /// the lease.
-void hash_engine::dupe(job& x) {
-  const auto number = x.work.number;
-  const auto& stop = x.work.stops.front();
-  where_.note_fruitless(x.work, stop);
+void hash_engine::dupe(job& work) {
+  const auto number = work.work.number;
+  const auto& stop = work.work.stops.front();
+  where_.note_fruitless(work.work, stop);
   if (stop.save && !stop.evaluate) {
-    const auto* where = stage_reaching(x.work, stop.at);
+    const auto* where = stage_reaching(work.work, stop.at);
     stop_report lie;
     lie.lease = number;
     lie.at = stop.at;
     lie.device = "sim";
     lie.saved = checkpoint{
       checkpoint_name(where ? where->node : root_node, stop.at, number), 1, 1};
-    x.sink(lie);
+    work.sink(lie);
   }
   end(number, error{errc::cancelled, "gone"});
 }
 
-void hash_engine::pass_stop(job& x, const stop_point& stop) {
-  const auto number = x.work.number;
+void hash_engine::pass_stop(job& work, const stop_point& stop) {
+  const auto number = work.work.number;
   stop_report report;
   report.lease = number;
   report.at = stop.at;
   report.device = "sim";
-  for (const auto& y : x.work.stages) {
+  for (const auto& y : work.work.stages) {
     const auto config = hash_of(y.config);
-    while (x.state.at >= y.begin && x.state.at < std::min(y.end, stop.at)) {
-      x.state.step(config);
+    while (work.state.at >= y.begin
+           && work.state.at < std::min(y.end, stop.at)) {
+      work.state.step(config);
       ++trained;
       ++report.trained_steps;
-      if (where_.has_poison && x.state.is_poisoned()) {
-        --x.state.at; // that step was not taken
+      if (where_.has_poison && work.state.is_poisoned()) {
+        --work.state.at; // that step was not taken
         end(number, error{errc::training_failed, "poisoned"});
         return;
       }
-      if (fails(x, flawed_call::train, x.state))
+      if (fails(work, flawed_call::train, work.state))
         return;
     }
   }
-  report.train_ns
-    = report.trained_steps * static_cast<std::uint64_t>(x.step.count());
-  if (fails(x, flawed_call::size, x.state)
-      || (stop.evaluate && fails(x, flawed_call::evaluate, x.state)))
+  report.train_ns =
+    report.trained_steps * static_cast<std::uint64_t>(work.step.count());
+  if (fails(work, flawed_call::size, work.state)
+      || (stop.evaluate && fails(work, flawed_call::evaluate, work.state)))
     return;
   if (stop.evaluate)
-    report.values = {{"value", x.state.measured()}};
+    report.values = {{"value", work.state.measured()}};
   if (stop.evaluate
       && (sick.measures_nan
-          || (where_.has_poison && x.state.is_diverged()))) {
+          || (where_.has_poison && work.state.is_diverged()))) {
     report.values.clear();
-    x.sink(report);
+    work.sink(report);
     end(number, error{errc::diverged, "value is not finite"});
     return;
   }
@@ -327,36 +328,37 @@ void hash_engine::pass_stop(job& x, const stop_point& stop) {
     end(number, error{errc::io_failed, "no space left on device"});
     return;
   }
-  if ((stop.save && fails(x, flawed_call::save, x.state))
-      || fails(x, flawed_call::output, x.state))
+  if ((stop.save && fails(work, flawed_call::save, work.state))
+      || fails(work, flawed_call::output, work.state))
     return;
   if (stop.save) {
-    const auto* where = stage_reaching(x.work, stop.at);
+    const auto* where = stage_reaching(work.work, stop.at);
     const auto name
       = checkpoint_name(where ? where->node : root_node, stop.at, number);
-    const auto path = x.work.folder + '/' + name;
-    where_.folder->insert_or_assign(path, x.state);
+    const auto path = work.work.folder + '/' + name;
+    where_.folder->insert_or_assign(path, work.state);
     std::ofstream{path};
-    report.saved = checkpoint{name, 1, x.state.value};
+    report.saved = checkpoint{name, 1, work.state.value};
   }
-  ++x.next_stop;
-  x.since = where_.timeline->now();
-  where_.note_report(x.work, stop.at);
-  x.sink(report);
-  if (x.next_stop == x.work.stops.size() || stop.last)
+  ++work.next_stop;
+  work.since = where_.timeline->now();
+  where_.note_report(work.work, stop.at);
+  work.sink(report);
+  if (work.next_stop == work.work.stops.size() || stop.last)
     end(number, {});
   else
-    schedule(x);
+    schedule(work);
 }
 
 /// The lease is in a call from now on that does not return.
-void hash_engine::hang(job& x, call_kind call, call_watch::effect ends_with) {
+void hash_engine::hang(job& work, call_kind call,
+                       call_watch::effect ends_with) {
   const auto now = where_.timeline->now();
-  x.hangs_until = ends_with;
-  x.calls.begin(call, 1, now);
-  if (x.cancelled)
-    x.awaited_since = now;
-  schedule(x);
+  work.hangs_until = ends_with;
+  work.calls.begin(call, 1, now);
+  if (work.cancelled)
+    work.awaited_since = now;
+  schedule(work);
 }
 
 /// Does what is due about a call that does not return.
@@ -384,7 +386,7 @@ void hash_engine::look(lease_id number) {
 
 /// Fails a lease if something is wrong with a state, in that call.
 /// @returns whether it does
-bool hash_engine::fails(job& x, flawed_call call, const hash_state& state) {
+bool hash_engine::fails(job& work, flawed_call call, const hash_state& state) {
   if (!where_.has_flaws && !where_.has_hangs)
     return false;
   auto wrong = state.wrong();
@@ -396,43 +398,44 @@ bool hash_engine::fails(job& x, flawed_call call, const hash_state& state) {
   const auto at = state.at;
   switch (call) {
     case flawed_call::train:
-      --x.state.at; // that step was not taken
-      strike(x, wrong, lease_part::training, at - 1);
+      --work.state.at; // that step was not taken
+      strike(work, wrong, lease_part::training, at - 1);
       break;
     case flawed_call::evaluate:
-      strike(x, wrong, lease_part::measuring, at);
+      strike(work, wrong, lease_part::measuring, at);
       break;
     case flawed_call::init:
     case flawed_call::load:
-      strike(x, wrong, lease_part::training, at);
+      strike(work, wrong, lease_part::training, at);
       break;
     default:
-      strike(x, wrong, lease_part::saving, at);
+      strike(work, wrong, lease_part::saving, at);
   }
   return true;
 }
 
-void hash_engine::strike(job& x, const flaw& wrong, lease_part during,
+void hash_engine::strike(job& work, const flaw& wrong, lease_part during,
                          step_t at) {
-  const auto number = x.work.number;
-  where_.note_fruitless(x.work, x.work.stops.at(x.next_stop));
+  const auto number = work.work.number;
+  where_.note_fruitless(work.work, work.work.stops.at(work.next_stop));
   switch (wrong.how) {
     case flawed_way::never_returns:
-      hang(x, during == lease_part::measuring ? call_kind::measuring
-              : during == lease_part::saving  ? call_kind::saving
-                                              : call_kind::training,
+      hang(work,
+           during == lease_part::measuring ? call_kind::measuring
+           : during == lease_part::saving  ? call_kind::saving
+                                           : call_kind::training,
            wrong.ends_with);
       break;
     case flawed_way::throws:
       end(number, error{errc::training_failed, "flawed"}, during, at);
       break;
     case flawed_way::kills:
-      x.is_silent = true;
+      work.is_silent = true;
       where_.die();
       break;
     case flawed_way::is_silent:
-      x.is_silent = true;
-      x.next = where_.timeline->schedule_at(
+      work.is_silent = true;
+      work.next = where_.timeline->schedule_at(
         where_.timeline->now() + 100s, [this, number, during, at] {
           jobs_.at(number).next.reset();
           end(number, error{errc::training_failed, "silent for too long"},

@@ -67,7 +67,7 @@ struct hash_state {
 };
 
 /// The hash of a configuration as `hash_state::step` wants it.
-std::uint64_t hash_of(const configuration& x);
+std::uint64_t hash_of(const configuration& params);
 
 /// What lies in the folder of checkpoints, by path. Each has an empty file of
 /// its name as well, which the service may delete.
@@ -138,7 +138,7 @@ public:
   hash_engine(const hash_engine&) = delete;
   hash_engine& operator=(const hash_engine&) = delete;
 
-  void start(const lease& x, engine_sink sink) override;
+  void start(const lease& lease, engine_sink sink) override;
   void add_stop(lease_id lease, const stop_point& stop) override;
   void cancel(lease_id lease) override;
   [[nodiscard]] step_t reached(lease_id lease) const override;
@@ -173,19 +173,20 @@ private:
     std::optional<virtual_timeline::duration> awaited_since{};
   };
 
-  void hang(job& x, call_kind call, call_watch::effect ends_with);
+  void hang(job& work, call_kind call, call_watch::effect ends_with);
   void look(lease_id number);
 
-  void schedule(job& x);
+  void schedule(job& work);
   void go_on(lease_id number);
-  void pass_stop(job& x, const stop_point& stop);
+  void pass_stop(job& work, const stop_point& stop);
   void end(lease_id number, std::optional<error> why,
            lease_part during = lease_part::training,
            std::optional<step_t> at = {});
-  [[nodiscard]] bool fails(job& x, flawed_call call, const hash_state& state);
-  void dupe(job& x);
-  void strike(job& x, const flaw& wrong, lease_part during, step_t at);
-  [[nodiscard]] step_t reached(const job& x) const;
+  [[nodiscard]] bool fails(job& work, flawed_call call,
+                           const hash_state& state);
+  void dupe(job& work);
+  void strike(job& work, const flaw& wrong, lease_part during, step_t at);
+  [[nodiscard]] step_t reached(const job& work) const;
 
   environment where_;
   std::map<lease_id, job> jobs_;

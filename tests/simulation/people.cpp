@@ -101,8 +101,8 @@ void world::add_trainer() {
 }
 
 /// Lets a trainer look for the service until it finds it.
-void world::connect(node& x) {
-  after(seconds_below(3), [this, number = x.number] {
+void world::connect(node& peer) {
+  after(seconds_below(3), [this, number = peer.number] {
     const auto i = nodes_.find(number);
     if (i == nodes_.end() || !is_up_)
       return; // it is told of the next one

@@ -92,26 +92,26 @@ struct scenario {
 
 /// Scenarios that still fail `fails`, made smaller step by step.
 template <class F>
-scenario shrunk(scenario x, const F& fails) {
+scenario shrunk(scenario original, const F& fails) {
   for (bool is_smaller = true; is_smaller;) {
     is_smaller = false;
     for (const auto& field : scenario::fields()) {
       const auto least = field.is_fault ? 0u : 1u;
-      for (auto now = x.*field.value; now > least;) {
-        auto next = x;
+      for (auto now = original.*field.value; now > least;) {
+        auto next = original;
         next.*field.value = field.is_fault && now > 1 ? now / 2 : least;
         if (std::string{field.name} == "trials"
             || std::string{field.name} == "steps")
           next.*field.value = now - 1;
         if (next.*field.value < least || !fails(next))
           break;
-        x = next;
-        now = x.*field.value;
+        original = next;
+        now = original.*field.value;
         is_smaller = true;
       }
     }
   }
-  return x;
+  return original;
 }
 
 } // namespace hippo::simulation

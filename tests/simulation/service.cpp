@@ -177,10 +177,11 @@ void world::go() {
 }
 
 /// Ends an actor before it has another message.
-void world::end(const caf::strong_actor_ptr& x, caf::error why) {
-  x->enqueue(nullptr, caf::make_message_id(caf::message_priority::high),
-             caf::make_message(caf::exit_msg{x->address(), std::move(why)}),
-             nullptr);
+void world::end(const caf::strong_actor_ptr& actor, caf::error why) {
+  actor->enqueue(
+    nullptr, caf::make_message_id(caf::message_priority::high),
+    caf::make_message(caf::exit_msg{actor->address(), std::move(why)}),
+    nullptr);
 }
 
 /// Ends the service between two messages, with all that its actors have not
@@ -261,10 +262,10 @@ std::map<study_id, world::standing> world::standings() const {
   return result;
 }
 
-std::string world::text_of(const standing& x) {
-  auto result = std::string{to_string(x.phase)} + ", weight "
-                + std::to_string(x.weight) + ", trials";
-  for (const auto& [state, asked, why] : x.trials)
+std::string world::text_of(const standing& place) {
+  auto result = std::string{to_string(place.phase)} + ", weight "
+                + std::to_string(place.weight) + ", trials";
+  for (const auto& [state, asked, why] : place.trials)
     result += std::string{" "} + to_string(state) + '/'
               + std::to_string(asked) + (why.empty() ? "" : " (" + why + ')');
   return result;

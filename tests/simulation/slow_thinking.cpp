@@ -28,11 +28,11 @@ void slow_thinking::leave(party_no party) {
     cancelled_[*gone.running] = true;
 }
 
-void slow_thinking::post(party_no party, job x) {
+void slow_thinking::post(party_no party, job work) {
   if (turns_.waiting(party) > 0)
     around_.fail("a study has two jobs that wait");
   const auto no = turns_.add(party);
-  jobs_[no] = {std::move(x), around_.now(), turns_.parties()};
+  jobs_[no] = {std::move(work), around_.now(), turns_.parties()};
   begin();
 }
 
@@ -62,12 +62,12 @@ void slow_thinking::begin() {
   }
 }
 
-void slow_thinking::run(fair_turns::turn x) {
-  const auto what = std::move(jobs_.extract(x.job).mapped().what);
+void slow_thinking::run(fair_turns::turn turn) {
+  const auto what = std::move(jobs_.extract(turn.job).mapped().what);
   const work_meter::pause elsewhere;
-  what(paused_at_random{random_, std::exchange(cancelled_[x.job], false)});
-  cancelled_.erase(x.job);
-  turns_.end(x.job);
+  what(paused_at_random{random_, std::exchange(cancelled_[turn.job], false)});
+  cancelled_.erase(turn.job);
+  turns_.end(turn.job);
 }
 
 } // namespace hippo::simulation

@@ -34,7 +34,7 @@ public:
 
   party_no join(job_kind kind) override { return turns_.join(kind); }
   void leave(party_no party) override;
-  void post(party_no party, job x) override;
+  void post(party_no party, job work) override;
   [[nodiscard]] std::size_t waiting(party_no party) const override {
     return turns_.waiting(party);
   }
@@ -57,7 +57,7 @@ private:
   };
 
   void begin();
-  void run(fair_turns::turn x);
+  void run(fair_turns::turn turn);
   [[nodiscard]] bool is_slow(party_no party) const {
     return slow_max_.count() > 0 && static_cast<std::uint64_t>(party) % 3 == 0;
   }

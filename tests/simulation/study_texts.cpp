@@ -31,11 +31,11 @@ std::vector<workload_descriptor> simulated_workloads() {
   return {result, own};
 }
 
-std::string random_study(std::mt19937_64& random, const scenario& x,
+std::string random_study(std::mt19937_64& random, const scenario& scenario,
                          std::uint64_t number) {
   const auto below = [&](std::uint64_t n) { return random() % n; };
-  const auto steps = std::to_string(x.steps);
-  const auto half = std::to_string(1 + x.steps / 2);
+  const auto steps = std::to_string(scenario.steps);
+  const auto half = std::to_string(1 + scenario.steps / 2);
   static const std::vector<std::string> rates{
     "0.1",
     "0.2",
@@ -76,18 +76,18 @@ std::string random_study(std::mt19937_64& random, const scenario& x,
     "client",
   };
   const auto& algorithm = algorithms[below(algorithms.size())];
-  auto result = "study: s" + std::to_string(number) + "\nworkload: {name: "
-                + "model, seed: " + std::to_string(below(x.workloads))
-                + "}\n"
-                + "objective: {metric: value, direction: "
-                + (below(2) == 0 ? "maximize" : "minimize") + ", every: "
-                + (below(3) == 0 ? half : "1") + "}\nsteps: {max: " + steps
-                + "}\nspace:\n  lr: {choice: [" + options
-                + "]}\n  batch_size: {choice: [64, 128]}\nalgorithm: "
-                + algorithm + "\nseed: " + std::to_string(below(3))
-                + "\nbudget: {trials: " + std::to_string(1 + below(x.trials))
-                + (below(8) == 0 ? ", seconds: 60" : "") + "}\nweight: "
-                + std::to_string(1 + below(3)) + "\n";
+  auto result =
+    "study: s" + std::to_string(number) + "\nworkload: {name: "
+    + "model, seed: " + std::to_string(below(scenario.workloads)) + "}\n"
+    + "objective: {metric: value, direction: "
+    + (below(2) == 0 ? "maximize" : "minimize")
+    + ", every: " + (below(3) == 0 ? half : "1") + "}\nsteps: {max: " + steps
+    + "}\nspace:\n  lr: {choice: [" + options
+    + "]}\n  batch_size: {choice: [64, 128]}\nalgorithm: " + algorithm
+    + "\nseed: " + std::to_string(below(3))
+    + "\nbudget: {trials: " + std::to_string(1 + below(scenario.trials))
+    + (below(8) == 0 ? ", seconds: 60" : "")
+    + "}\nweight: " + std::to_string(1 + below(3)) + "\n";
   // Without a draw that would shift all that come after it.
   auto more = random;
   switch (more() % 8) {
@@ -107,7 +107,7 @@ std::string random_study(std::mt19937_64& random, const scenario& x,
     default:
       break;
   }
-  if (x.settings != 0) {
+  if (scenario.settings != 0) {
     // Of the same keys: what a study says of its silence is in none.
     static const std::vector<std::string> spans{"0.5", "30", "60"};
     const auto begin = result.find("name: model, seed: ");
@@ -118,9 +118,9 @@ std::string random_study(std::mt19937_64& random, const scenario& x,
   return result;
 }
 
-bool may_run(const workload_spec& x) {
-  const auto i = x.settings.find("silence_seconds");
-  return i == x.settings.end() || i->second != scalar{0.5};
+bool may_run(const workload_spec& spec) {
+  const auto i = spec.settings.find("silence_seconds");
+  return i == spec.settings.end() || i->second != scalar{0.5};
 }
 
 } // namespace hippo::simulation

@@ -14,10 +14,10 @@ namespace hippo::simulation {
 std::vector<workload_descriptor> simulated_workloads();
 
 /// A random study: of any algorithm, over a space whose trials share much.
-std::string random_study(std::mt19937_64& random, const scenario& x,
+std::string random_study(std::mt19937_64& random, const scenario& scenario,
                          std::uint64_t number);
 
 /// Whether a workload can be trained as its study says that it is to be run.
-bool may_run(const workload_spec& x);
+bool may_run(const workload_spec& spec);
 
 } // namespace hippo::simulation

@@ -197,8 +197,8 @@ void world::after(duration delay, std::function<void()> what) {
   timeline_->schedule_at(timeline_->now() + delay, std::move(what));
 }
 
-world::duration world::seconds_below(std::uint64_t n) {
-  return std::chrono::milliseconds{below(n * 1000)};
+world::duration world::seconds_below(std::uint64_t count) {
+  return std::chrono::milliseconds{below(count * 1000)};
 }
 
 void world::tell(const std::string& what) const {

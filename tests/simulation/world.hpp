@@ -69,7 +69,7 @@ public:
   world& operator=(const world&) = delete;
 
   /// Has the cores of the service write their events. Before `run`.
-  void record_to(std::shared_ptr<trace_log> x) { record_ = std::move(x); }
+  void record_to(std::shared_ptr<trace_log> log) { record_ = std::move(log); }
 
   outcome run();
 
@@ -85,13 +85,13 @@ private:
   void tell_message(caf::scheduled_actor& to);
   bool advance();
   void after(duration delay, std::function<void()> what);
-  void note_outside(const caf::actor& x) { outside_.insert(x->id()); }
+  void note_outside(const caf::actor& actor) { outside_.insert(actor->id()); }
   [[nodiscard]] caf::scheduled_actor* actor_of(std::size_t job) const;
   void fail(const std::string& why);
   /// Says in the trace what happens.
   void tell(const std::string& what) const;
-  std::uint64_t below(std::uint64_t n) { return random_() % n; }
-  duration seconds_below(std::uint64_t n);
+  std::uint64_t below(std::uint64_t count) { return random_() % count; }
+  duration seconds_below(std::uint64_t count);
 
   // -- service.cpp: its lives -------------------------------------------------
 
@@ -100,7 +100,7 @@ private:
   void restore(std::vector<stored_study> studies, std::size_t next);
   void go();
   void kill(bool power);
-  static void end(const caf::strong_actor_ptr& x, caf::error why);
+  static void end(const caf::strong_actor_ptr& actor, caf::error why);
   void note_told();
   void note_standing();
   void check_kept(state_reader& store);
@@ -133,7 +133,7 @@ private:
   };
 
   void add_trainer();
-  void connect(node& x);
+  void connect(node& peer);
   void end_trainer(std::uint64_t number);
   node* pick_trainer();
   void submit_study();
@@ -146,7 +146,7 @@ private:
   // -- faults.cpp -------------------------------------------------------------
 
   void plan_faults();
-  void inject(scenario::field x);
+  void inject(scenario::field field);
   void ail(bool ailments::*what);
   void run_out_of_memory();
 
@@ -237,7 +237,7 @@ private:
     friend bool operator==(const standing&, const standing&) = default;
   };
   [[nodiscard]] std::map<study_id, standing> standings() const;
-  static std::string text_of(const standing& x);
+  static std::string text_of(const standing& place);
   std::map<study_id, standing> stood_; ///< by study
 };
 

@@ -174,7 +174,7 @@ class random_range {
 public:
   explicit random_range(std::uint64_t seed) : random_(seed) {}
 
-  std::uint64_t below(std::uint64_t n) { return random_() % n; }
+  std::uint64_t below(std::uint64_t count) { return random_() % count; }
 
   /// @param points 0: none
   std::string of(const scale_rule& rule, std::uint64_t points) {

@@ -32,6 +32,12 @@ SEARCH = "libhippo/hippo/search/"
 CPP = (".cpp", ".hpp", ".h", ".cu")
 SCRIPTS = (".py", ".cmake", ".capnp", "CMakeLists.txt")
 PAGE = (".js", ".css", ".html")
+# A parameter whose name is one letter, after its type.
+PARAMETER = re.compile(
+    r"[(,]\s*(?:(?:const|typename|unsigned)\s+)*[A-Za-z_][\w:]*(?:<[^()=;]*?>)?"
+    r"(?:::\w+)?(?:\s+const)?(?:\s*(?:&&|[&*]|\.\.\.)\s*|\s+)([a-z])\s*"
+    r"(?=[,)=])")
+
 # Folders of code that is not ours to format.
 FOREIGN = ("python/hippo_hpo/_", "docs/")
 
@@ -112,6 +118,20 @@ def layer_of(name):
     return LAYERS.index(top) if top in LAYERS else len(LAYERS)
 
 
+def short_parameters(text):
+    """The parameters of functions in a header whose names are one letter, each
+    with its line number. Those of lambdas do not count."""
+    code = re.sub(r"//[^\n]*", lambda hit: " " * len(hit[0]), text)
+    for hit in PARAMETER.finditer(code):
+        depth, start = 0, hit.start()  # to the bracket that opens the list
+        while start > 0 and not (code[start] == "(" and depth == 0):
+            depth += {")": 1, "(": -1}.get(code[start], 0)
+            start -= 1
+        opener = re.search(r"(\w+|\))\s*$", code[max(0, start - 80):start])
+        if opener and opener[1] not in ("for", "if", "while", "catch"):
+            yield code.count("\n", 0, hit.start(1)) + 1, hit[1]
+
+
 class Style:
     def __init__(self):
         self.files = list(tracked())
@@ -148,6 +168,7 @@ class Style:
             self.writers(name, lines)
             if is_code:
                 self.length(name, lines)
+                self.parameters(name, lines)
                 self.includes(name, lines)
         self.circles()
 
@@ -162,6 +183,12 @@ class Style:
         if limit is not None and len(lines) > limit:
             self.report("length", name, len(lines),
                         f"{len(lines)} lines, of {limit} at most")
+
+    def parameters(self, name, lines):
+        if name.endswith((".hpp", ".cuh")):
+            for number, letter in short_parameters("\n".join(lines)):
+                self.report("parameters", name, number,
+                            f"'{letter}' is no name")
 
     def given_up(self, name, lines):
         for number, line in enumerate(lines, 1):

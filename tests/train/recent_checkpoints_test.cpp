@@ -22,9 +22,9 @@ class counting_store : public checkpoint_store {
 public:
   explicit counting_store(counted_files& files) : files_(files) {}
 
-  expected<std::string> read(const checkpoint& x) override {
+  expected<std::string> read(const checkpoint& checkpoint) override {
     ++files_.reads;
-    const auto i = files_.files.find(x.file);
+    const auto i = files_.files.find(checkpoint.file);
     if (i == files_.files.end())
       return {errc::bad_checkpoint, "missing"};
     return i->second;

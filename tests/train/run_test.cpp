@@ -29,9 +29,9 @@ class noting_store final : public checkpoint_store {
 public:
   explicit noting_store(std::string folder) : behind_(std::move(folder)) {}
 
-  expected<std::string> read(const checkpoint& x) override {
+  expected<std::string> read(const checkpoint& checkpoint) override {
     ++reads;
-    return behind_.read(x);
+    return behind_.read(checkpoint);
   }
 
   expected<checkpoint> write(const std::string& name, const std::string& bytes,

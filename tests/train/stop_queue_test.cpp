@@ -36,7 +36,7 @@ protected:
     return result;
   }
 
-  bool add(passed_stop x) { return queue.try_add(x); }
+  bool add(passed_stop stop) { return queue.try_add(stop); }
 
   /// Lets so many more be told.
   void let_pass(std::size_t n) {

@@ -15,8 +15,8 @@ namespace hippo {
 class kept_sum final : public workload_state {
 public:
   /// @param before_bytes called before each of these calls, if it is set
-  kept_sum(double x, std::function<void()> before_bytes)
-    : sum(x), on_bytes_(std::move(before_bytes)) {}
+  kept_sum(double value, std::function<void()> before_bytes)
+    : sum(value), on_bytes_(std::move(before_bytes)) {}
 
   [[nodiscard]] std::string bytes() const override {
     if (on_bytes_)
@@ -86,10 +86,10 @@ public:
     return std::make_shared<kept_sum>(sum, on_bytes);
   }
 
-  void restore(const workload_state& x) override {
+  void restore(const workload_state& saved) override {
     if (on_restore)
       on_restore();
-    sum = dynamic_cast<const kept_sum&>(x).sum;
+    sum = dynamic_cast<const kept_sum&>(saved).sum;
   }
 
   [[nodiscard]] bool trains_in_one_go() const override { return in_one_go; }

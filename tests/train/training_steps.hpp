@@ -8,10 +8,10 @@
 namespace hippo {
 
 /// Updates the weights by a rule.
-inline void update(optimizer& x, const update_rule& rule) {
+inline void update(optimizer& optimizer, const update_rule& rule) {
   step_values values{at::kCPU};
-  x.plan(rule, values);
-  x.apply(values);
+  optimizer.plan(rule, values);
+  optimizer.apply(values);
 }
 
 /// Returns the values of a step with that dropout.

@@ -29,7 +29,7 @@ class object_finder {
 public:
   explicit object_finder(object_location where) : client_(std::move(where)) {}
 
-  expected<bool> find(const std::string& folder, const checkpoint& x) {
+  expected<bool> find(const std::string& folder, const checkpoint& checkpoint) {
     if (looked_.insert(folder).second) {
       auto listed = client_.list(folder + '/');
       if (!listed)
@@ -39,8 +39,8 @@ public:
     }
     const auto place = to_text(client_.where());
     const auto i = bytes_.find(
-      key_of(client_.where(), folder + '/' + stored_name(place, x)));
-    return i != bytes_.end() && i->second == x.bytes;
+      key_of(client_.where(), folder + '/' + stored_name(place, checkpoint)));
+    return i != bytes_.end() && i->second == checkpoint.bytes;
   }
 
 private:

@@ -71,8 +71,8 @@ CLI::Option* service_address::add_state_to(CLI::App& verb) {
     ->excludes("--server");
 }
 
-std::optional<error> service_address::know(const common_options& x) {
-  auto catalogue = make_catalogue(x.program(), x.libraries);
+std::optional<error> service_address::know(const common_options& chosen) {
+  auto catalogue = make_catalogue(chosen.program(), chosen.libraries);
   if (!catalogue)
     return catalogue.failure();
   workloads = std::move(catalogue->workloads);
@@ -125,7 +125,7 @@ void listing_options::add_to(CLI::App& verb) {
     ->check(above_zero);
 }
 
-expected<std::string> listing_options::render(const listing& x) {
+expected<std::string> listing_options::render(const listing& listing) {
   static const std::map<std::string, listing_format> formats{
     {"table", listing_format::table},
     {"json", listing_format::json},
@@ -133,11 +133,11 @@ expected<std::string> listing_options::render(const listing& x) {
     {"csv", listing_format::csv}};
   view.format = formats.at(format);
   view.width = table_columns(STDOUT_FILENO);
-  return hippo::render(x, view);
+  return hippo::render(listing, view);
 }
 
-int listing_options::print(const listing& x) {
-  const auto text = render(x);
+int listing_options::print(const listing& listing) {
+  const auto text = render(listing);
   if (!text)
     return refuse(text.failure());
   std::cout << *text;

@@ -40,7 +40,7 @@ struct service_address {
 
   /// Makes the workloads of libraries known, for those that look into a folder.
   /// @returns why a library cannot be used
-  std::optional<error> know(const common_options& x);
+  std::optional<error> know(const common_options& chosen);
 };
 
 /// A connection to a service, and the state folder behind it if it is none.
@@ -96,10 +96,10 @@ struct listing_options {
   void add_to(CLI::App& verb);
 
   /// Returns what is to be printed on stdout.
-  expected<std::string> render(const listing& x);
+  expected<std::string> render(const listing& listing);
 
   /// Prints it. @returns the exit code
-  int print(const listing& x);
+  int print(const listing& listing);
 };
 
 } // namespace hippo

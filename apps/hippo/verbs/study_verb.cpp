@@ -30,17 +30,17 @@ int send_to_all(client& service, const study_verb_arguments& x,
 
 CLI::App*
 add_study_verb(verb_table& verbs, const study_verb& command,
-                  const std::shared_ptr<study_verb_arguments>& x) {
+               const std::shared_ptr<study_verb_arguments>& arguments) {
   auto* verb = verbs.add(
     service_group, command.name, command.what,
-    "hippo " + command.name + " lr-schedules 7", [x, command] {
-      return with_service(x->server, [&](client& service) {
-        return send_to_all(service, *x, command);
+    "hippo " + command.name + " lr-schedules 7", [arguments, command] {
+      return with_service(arguments->server, [&](client& service) {
+        return send_to_all(service, *arguments, command);
       });
     });
-  verb->add_option("studies", x->studies, "Their numbers, or names")
+  verb->add_option("studies", arguments->studies, "Their numbers, or names")
     ->required();
-  x->server.add_to(*verb);
+  arguments->server.add_to(*verb);
   return verb;
 }
 

@@ -32,7 +32,8 @@ struct study_verb_arguments {
 /// Adds a verb that gives a command to each of some studies. Its exit code is
 /// that of the first one that fails.
 /// @returns the verb, for further options
-CLI::App* add_study_verb(verb_table& verbs, const study_verb& command,
-                            const std::shared_ptr<study_verb_arguments>& x);
+CLI::App*
+add_study_verb(verb_table& verbs, const study_verb& command,
+               const std::shared_ptr<study_verb_arguments>& arguments);
 
 } // namespace hippo

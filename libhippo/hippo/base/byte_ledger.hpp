@@ -60,8 +60,8 @@ public:
 private:
   friend class byte_ledger;
 
-  explicit byte_account(std::shared_ptr<ledger_detail::account> x)
-    : account_(std::move(x)) {}
+  explicit byte_account(std::shared_ptr<ledger_detail::account> account)
+    : account_(std::move(account)) {}
 
   std::shared_ptr<ledger_detail::account> account_;
 };

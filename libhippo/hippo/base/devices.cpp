@@ -5,15 +5,15 @@
 
 namespace hippo {
 
-std::string check_device_name(const std::string& x) {
+std::string check_device_name(const std::string& text) {
   constexpr std::string_view gpu = "cuda:";
-  const bool numbered
-    = x.starts_with(gpu) && x.size() > gpu.size()
-      && std::all_of(x.begin() + gpu.size(), x.end(),
-                     [](char c) { return c >= '0' && c <= '9'; });
-  if (x == "cpu" || x == "all" || numbered)
+  const bool numbered =
+    text.starts_with(gpu) && text.size() > gpu.size()
+    && std::all_of(text.begin() + gpu.size(), text.end(),
+                   [](char c) { return c >= '0' && c <= '9'; });
+  if (text == "cpu" || text == "all" || numbered)
     return {};
-  return "no device '" + x + "': give cpu, cuda:N or all";
+  return "no device '" + text + "': give cpu, cuda:N or all";
 }
 
 std::uint32_t default_at_once(const std::string& device) {

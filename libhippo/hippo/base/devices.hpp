@@ -11,7 +11,7 @@ namespace hippo {
 
 /// Says why a text is the name of no device on any machine; empty: it is one.
 /// Names are `cpu`, `cuda:N`, and `all`: every GPU, else the CPU.
-std::string check_device_name(const std::string& x);
+std::string check_device_name(const std::string& text);
 
 /// Returns what each trainer process of this machine is to train on. A GPU has
 /// one each time it is named, and `all` has one; the CPU has several.

@@ -54,19 +54,19 @@ expected<endpoint> parse_endpoint(const std::string& text,
   return result;
 }
 
-std::string to_text(const endpoint& x) {
-  const bool is_ipv6 = x.host.find(':') != std::string::npos;
-  return (is_ipv6 ? '[' + x.host + ']' : x.host) + ':'
-         + std::to_string(x.port);
+std::string to_text(const endpoint& endpoint) {
+  const bool is_ipv6 = endpoint.host.find(':') != std::string::npos;
+  return (is_ipv6 ? '[' + endpoint.host + ']' : endpoint.host) + ':'
+         + std::to_string(endpoint.port);
 }
 
 bool is_local_socket(const std::string& address) {
   return address.starts_with("unix:");
 }
 
-bool is_loopback(const endpoint& x) {
-  return x.host == "localhost" || x.host == "::1"
-         || x.host.starts_with("127.");
+bool is_loopback(const endpoint& endpoint) {
+  return endpoint.host == "localhost" || endpoint.host == "::1"
+         || endpoint.host.starts_with("127.");
 }
 
 } // namespace hippo

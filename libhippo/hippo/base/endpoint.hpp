@@ -21,12 +21,12 @@ expected<endpoint> parse_endpoint(const std::string& text,
                                   std::uint16_t least = 1);
 
 /// Renders what `parse_endpoint` reads.
-std::string to_text(const endpoint& x);
+std::string to_text(const endpoint& endpoint);
 
 /// Whether an address is that of a socket in the file system, `unix:PATH`.
 bool is_local_socket(const std::string& address);
 
 /// Whether nobody but processes of this machine can reach it.
-bool is_loopback(const endpoint& x);
+bool is_loopback(const endpoint& endpoint);
 
 } // namespace hippo

@@ -107,15 +107,15 @@ void* file_memory::extents::do_allocate(std::size_t bytes,
   return extents_.back().at + at;
 }
 
-void file_memory::extents::do_deallocate(void* x, std::size_t bytes,
+void file_memory::extents::do_deallocate(void* data, std::size_t bytes,
                                          std::size_t) {
   // Whole pages go back to the disk: of arrays that have grown, above all.
   const auto i = std::find_if(extents_.begin(), extents_.end(), [&](auto& y) {
-    return y.at <= x && x < y.at + y.size;
+    return y.at <= data && data < y.at + y.size;
   });
   assert(i != extents_.end());
-  const auto offset
-    = static_cast<std::size_t>(static_cast<std::byte*>(x) - i->at);
+  const auto offset =
+    static_cast<std::size_t>(static_cast<std::byte*>(data) - i->at);
   const auto first = up_to(offset, page_bytes);
   const auto last = (offset + bytes) / page_bytes * page_bytes;
   if (first < last)

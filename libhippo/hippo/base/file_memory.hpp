@@ -65,7 +65,7 @@ private:
     };
 
     void* do_allocate(std::size_t bytes, std::size_t alignment) override;
-    void do_deallocate(void* x, std::size_t bytes, std::size_t) override;
+    void do_deallocate(void* data, std::size_t bytes, std::size_t) override;
     [[nodiscard]] bool
     do_is_equal(const memory_resource& other) const noexcept override {
       return this == &other;
@@ -83,9 +83,9 @@ private:
   void* do_allocate(std::size_t bytes, std::size_t alignment) override {
     return pool_.allocate(bytes, alignment);
   }
-  void do_deallocate(void* x, std::size_t bytes,
+  void do_deallocate(void* data, std::size_t bytes,
                      std::size_t alignment) override {
-    pool_.deallocate(x, bytes, alignment);
+    pool_.deallocate(data, bytes, alignment);
   }
   [[nodiscard]] bool
   do_is_equal(const memory_resource& other) const noexcept override {

@@ -43,14 +43,14 @@ concept any_id
 
 /// Returns the number behind an id, for messages and records.
 template <any_id Id>
-constexpr std::uint64_t number_of(Id x) noexcept {
-  return static_cast<std::uint64_t>(x);
+constexpr std::uint64_t number_of(Id id) noexcept {
+  return static_cast<std::uint64_t>(id);
 }
 
 /// Returns that number as text, for people.
 template <any_id Id>
-std::string to_string(Id x) {
-  return std::to_string(number_of(x));
+std::string to_string(Id id) {
+  return std::to_string(number_of(id));
 }
 
 /// The ids from `first` to before `last`, for a loop.
@@ -91,14 +91,14 @@ public:
   explicit by_id(std::size_t size) : items_(size) {}
   explicit by_id(Container items) : items_(std::move(items)) {}
 
-  decltype(auto) operator[](Id x) { return items_[number_of(x)]; }
-  decltype(auto) operator[](Id x) const { return items_[number_of(x)]; }
-  [[nodiscard]] bool has(Id x) const { return number_of(x) < items_.size(); }
+  decltype(auto) operator[](Id id) { return items_[number_of(id)]; }
+  decltype(auto) operator[](Id id) const { return items_[number_of(id)]; }
+  [[nodiscard]] bool has(Id id) const { return number_of(id) < items_.size(); }
   [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
 
   /// Adds an item. @returns its id
-  Id add(T x) {
-    items_.push_back(std::move(x));
+  Id add(T item) {
+    items_.push_back(std::move(item));
     return static_cast<Id>(items_.size() - 1);
   }
   void resize(std::size_t size) { items_.resize(size); }

@@ -41,36 +41,36 @@ std::optional<double> quickly_rounded(double x) {
 
 } // namespace
 
-double canonical(double x) {
-  if (!std::isfinite(x))
-    return x;
-  if (x == 0)
+double canonical(double value) {
+  if (!std::isfinite(value))
+    return value;
+  if (value == 0)
     return 0; // drops the sign of -0: it is no other value to a person
-  if (const auto found = quickly_rounded(x))
+  if (const auto found = quickly_rounded(value))
     return *found;
   std::array<char, 40> buf{};
-  const auto end = std::to_chars(buf.data(), buf.data() + buf.size(), x,
+  const auto end = std::to_chars(buf.data(), buf.data() + buf.size(), value,
                                  std::chars_format::scientific, 11);
-  double result = x;
+  double result = value;
   std::from_chars(buf.data(), end.ptr, result);
   return result;
 }
 
-std::string to_text(double x) {
+std::string to_text(double value) {
   std::array<char, 400> buf{};
-  const bool whole = std::isfinite(x) && std::abs(x) < 1e15
-                     && std::nearbyint(x) == x;
-  const auto end
-    = whole ? std::to_chars(buf.data(), buf.data() + buf.size(), x + 0.0,
-                            std::chars_format::fixed)
-            : std::to_chars(buf.data(), buf.data() + buf.size(), x);
+  const bool whole = std::isfinite(value) && std::abs(value) < 1e15
+                     && std::nearbyint(value) == value;
+  const auto end =
+    whole ? std::to_chars(buf.data(), buf.data() + buf.size(), value + 0.0,
+                          std::chars_format::fixed)
+          : std::to_chars(buf.data(), buf.data() + buf.size(), value);
   return {buf.data(), end.ptr};
 }
 
-std::string to_text(const scalar& x) {
-  if (auto* number = std::get_if<double>(&x))
+std::string to_text(const scalar& value) {
+  if (auto* number = std::get_if<double>(&value))
     return to_text(*number);
-  return std::get<std::string>(x);
+  return std::get<std::string>(value);
 }
 
 } // namespace hippo

@@ -15,14 +15,15 @@ namespace hippo {
 /// again and again.
 class metric_names {
 public:
-  /// Returns the place of the names of `x`, which are kept if they are new.
+  /// Returns the place of the names of `numbers`, which are kept if they are
+  /// new.
   /// @complexity O(metrics) if they are those of the last call, else
   ///             O(metrics * log lists)
-  std::uint32_t intern(const metrics& x);
+  std::uint32_t intern(const metrics& numbers);
 
   /// How much more `bytes` would be after `intern`; 0: they are known.
   /// @complexity as of `intern`
-  [[nodiscard]] std::uint64_t bytes_more(const metrics& x) const;
+  [[nodiscard]] std::uint64_t bytes_more(const metrics& numbers) const;
 
   /// How much the lists take, in bytes. O(1).
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
@@ -35,9 +36,9 @@ public:
 private:
   using list = std::vector<std::string>;
 
-  [[nodiscard]] bool is_last(const metrics& x) const;
-  static list list_of(const metrics& x);
-  static std::uint64_t bytes_of(const metrics& x);
+  [[nodiscard]] bool is_last(const metrics& numbers) const;
+  static list list_of(const metrics& numbers);
+  static std::uint64_t bytes_of(const metrics& numbers);
 
   std::map<list, std::uint32_t> places_;
   std::vector<const list*> lists_; ///< keys of `places_`
@@ -50,7 +51,7 @@ private:
 class packed_metrics {
 public:
   packed_metrics() = default; ///< nothing
-  packed_metrics(const metrics& x, metric_names& names);
+  packed_metrics(const metrics& numbers, metric_names& names);
   /// Zeros, to be written to.
   packed_metrics(std::uint32_t place, const metric_names& names);
 

@@ -61,22 +61,22 @@ double quantile_at(double q) {
 
 } // namespace
 
-double portable_exp(double x) {
-  if (x > 709.8)
+double portable_exp(double value) {
+  if (value > 709.8)
     return std::numeric_limits<double>::infinity();
-  if (x < -745.2)
+  if (value < -745.2)
     return 0;
-  const auto n = std::floor(x / std::numbers::ln2 + 0.5);
-  const auto r = (x - n * ln2_high) - n * ln2_low; // below ln 2 / 2
+  const auto n = std::floor(value / std::numbers::ln2 + 0.5);
+  const auto r = (value - n * ln2_high) - n * ln2_low; // below ln 2 / 2
   double sum = 1;
   for (int i = 18; i > 0; --i) // Taylor's series
     sum = 1 + sum * r / i;
   return std::ldexp(sum, static_cast<int>(n));
 }
 
-double portable_log(double x) {
+double portable_log(double value) {
   int n = 0;
-  auto m = std::frexp(x, &n);
+  auto m = std::frexp(value, &n);
   if (m < std::numbers::sqrt2 / 2) {
     m *= 2;
     --n;

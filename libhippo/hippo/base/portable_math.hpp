@@ -7,12 +7,12 @@ namespace hippo {
 // one way, while a library's may differ in the last bit from machine to
 // machine.
 
-/// Returns e^x: infinity and 0 where that is beyond a double. REQUIRES: `x` is
-/// no NaN.
-double portable_exp(double x);
+/// Returns e^value: infinity and 0 where that is beyond a double. REQUIRES:
+/// `value` is no NaN.
+double portable_exp(double value);
 
-/// Returns the natural logarithm. REQUIRES: `x > 0` and finite.
-double portable_log(double x);
+/// Returns the natural logarithm. REQUIRES: `value > 0` and finite.
+double portable_log(double value);
 
 /// The standard normal distribution, cut off at so many deviations.
 inline constexpr double deviations_max = 4;

@@ -4,9 +4,11 @@
 
 namespace hippo {
 
-/// Returns `x / y`, or 1 if there is nothing to compare with.
-inline double ratio(std::uint64_t x, std::uint64_t y) {
-  return y == 0 ? 1 : static_cast<double>(x) / static_cast<double>(y);
+/// Returns `numerator / denominator`, or 1 if there is nothing to compare with.
+inline double ratio(std::uint64_t numerator, std::uint64_t denominator) {
+  return denominator == 0
+           ? 1
+           : static_cast<double>(numerator) / static_cast<double>(denominator);
 }
 
 } // namespace hippo

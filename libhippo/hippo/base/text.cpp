@@ -170,20 +170,21 @@ std::string cut_lines(const std::string& text, std::size_t lines_max) {
          + std::to_string(lines + 1 - lines_max) + " more\n";
 }
 
-std::string fixed(double x, int digits) {
+std::string fixed(double value, int digits) {
   std::array<char, 400> buf{};
-  const auto end = std::to_chars(buf.data(), buf.data() + buf.size(), x,
+  const auto end = std::to_chars(buf.data(), buf.data() + buf.size(), value,
                                  std::chars_format::fixed, digits);
   return {buf.data(), end.ptr};
 }
 
-std::string significant(double x, int digits) {
+std::string significant(double value, int digits) {
   std::array<char, 400> buf{};
-  const bool whole = std::abs(x) < 1e15 && std::nearbyint(x) == x;
-  const auto end = whole ? std::to_chars(buf.data(), buf.data() + buf.size(),
-                                         x + 0.0, std::chars_format::fixed)
-                         : std::to_chars(buf.data(), buf.data() + buf.size(), x,
-                                         std::chars_format::general, digits);
+  const bool whole = std::abs(value) < 1e15 && std::nearbyint(value) == value;
+  const auto end = whole
+                     ? std::to_chars(buf.data(), buf.data() + buf.size(),
+                                     value + 0.0, std::chars_format::fixed)
+                     : std::to_chars(buf.data(), buf.data() + buf.size(), value,
+                                     std::chars_format::general, digits);
   return {buf.data(), end.ptr};
 }
 

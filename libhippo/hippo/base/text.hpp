@@ -42,11 +42,11 @@ std::vector<std::string> wrap(std::string_view text, std::size_t columns);
 /// REQUIRES: `lines_max > 0`
 std::string cut_lines(const std::string& text, std::size_t lines_max);
 
-/// Returns `x` with `digits` digits after the point.
-std::string fixed(double x, int digits);
+/// Returns `value` with `digits` digits after the point.
+std::string fixed(double value, int digits);
 
-/// Returns `x` with at most `digits` significant digits.
-std::string significant(double x, int digits);
+/// Returns `value` with at most `digits` significant digits.
+std::string significant(double value, int digits);
 
 /// Returns part / whole as `56 %`; `0 %` if `whole` is not positive.
 std::string percent(double part, double whole);

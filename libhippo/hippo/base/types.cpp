@@ -2,8 +2,8 @@
 
 namespace hippo {
 
-const char* to_string(trial_state x) noexcept {
-  switch (x) {
+const char* to_string(trial_state state) noexcept {
+  switch (state) {
     case trial_state::pending:
       return "PENDING";
     case trial_state::running:
@@ -22,9 +22,9 @@ const char* to_string(trial_state x) noexcept {
   return "UNKNOWN";
 }
 
-bool has_ended(trial_state x) noexcept {
-  return x == trial_state::complete || x == trial_state::pruned
-         || x == trial_state::failed || x == trial_state::cancelled;
+bool has_ended(trial_state state) noexcept {
+  return state == trial_state::complete || state == trial_state::pruned
+         || state == trial_state::failed || state == trial_state::cancelled;
 }
 
 } // namespace hippo

@@ -41,9 +41,9 @@ enum class trial_state : std::uint8_t {
   failed,
   cancelled,
 };
-const char* to_string(trial_state x) noexcept; ///< e.g. `"COMPLETE"`
+const char* to_string(trial_state state) noexcept; ///< e.g. `"COMPLETE"`
 
 /// Whether a trial will never be trained further.
-bool has_ended(trial_state x) noexcept;
+bool has_ended(trial_state state) noexcept;
 
 } // namespace hippo

@@ -240,26 +240,26 @@ measure(const study_spec& study, const workload_descriptor& descriptor,
   }
 }
 
-std::string profile_text(const measured_training& x,
+std::string profile_text(const measured_training& training,
                          const workload_descriptor& descriptor,
                          const std::string& device) {
   auto result = "device: " + quoted(device) + '\n'
-                + workload_text(x, descriptor) + "step_seconds:";
-  if (x.steps.size() == 1)
-    result += ' ' + table_text(x.steps.front()) + '\n';
+                + workload_text(training, descriptor) + "step_seconds:";
+  if (training.steps.size() == 1)
+    result += ' ' + table_text(training.steps.front()) + '\n';
   else
-    for (const auto& table : x.steps)
-      result += (&table == &x.steps.front() ? "\n" : "") + std::string{"  - "}
-                + table_text(table) + '\n';
-  result += "load_seconds: " + seconds_text(x.load_seconds)
-            + "\nsave_seconds: " + seconds_text(x.save_seconds)
-            + "\nevaluate_seconds: " + seconds_text(x.evaluate_seconds)
-            + "\ncheckpoint_bytes: " + std::to_string(x.checkpoint_bytes)
+    for (const auto& table : training.steps)
+      result += (&table == &training.steps.front() ? "\n" : "")
+                + std::string{"  - "} + table_text(table) + '\n';
+  result += "load_seconds: " + seconds_text(training.load_seconds)
+            + "\nsave_seconds: " + seconds_text(training.save_seconds)
+            + "\nevaluate_seconds: " + seconds_text(training.evaluate_seconds)
+            + "\ncheckpoint_bytes: " + std::to_string(training.checkpoint_bytes)
             + '\n';
-  if (x.size.is_known())
-    result += "size: {operations: " + to_text(x.size.operations)
-              + ", parameters: " + to_text(x.size.parameters)
-              + ", samples: " + to_text(x.size.samples) + "}\n";
+  if (training.size.is_known())
+    result += "size: {operations: " + to_text(training.size.operations)
+              + ", parameters: " + to_text(training.size.parameters)
+              + ", samples: " + to_text(training.size.samples) + "}\n";
   return result;
 }
 

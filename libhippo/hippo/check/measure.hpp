@@ -52,7 +52,7 @@ measure(const study_spec& study, const workload_descriptor& descriptor,
 
 /// Returns a profile (docs/simulation.md) without a learning curve.
 /// @param device what the times stand for
-std::string profile_text(const measured_training& x,
+std::string profile_text(const measured_training& training,
                          const workload_descriptor& descriptor,
                          const std::string& device);
 

@@ -431,20 +431,20 @@ bool holds(const std::vector<proof_finding>& xs) {
   });
 }
 
-std::string proof_text(const proof_finding& x) {
+std::string proof_text(const proof_finding& finding) {
   static const std::map<result, std::string> words{
     {result::holds, "ok      "},
     {result::broken, "BROKEN  "},
     {result::skipped, "skipped "}};
-  auto text = words.at(x.outcome) + x.what + '\n';
-  const auto shown = std::min(x.details.size(), details_max);
+  auto text = words.at(finding.outcome) + finding.what + '\n';
+  const auto shown = std::min(finding.details.size(), details_max);
   for (std::size_t i = 0; i < shown; ++i)
-    text += "        " + x.details[i] + '\n';
-  if (shown < x.details.size())
-    text += "        and " + std::to_string(x.details.size() - shown)
+    text += "        " + finding.details[i] + '\n';
+  if (shown < finding.details.size())
+    text += "        and " + std::to_string(finding.details.size() - shown)
             + " more\n";
-  if (!x.cause.empty())
-    text += "        usually: " + x.cause + '\n';
+  if (!finding.cause.empty())
+    text += "        usually: " + finding.cause + '\n';
   return text;
 }
 

@@ -60,7 +60,7 @@ prove(const study_spec& study, const std::map<std::string, sequence>& defaults,
 bool holds(const std::vector<proof_finding>& xs);
 
 /// Renders a finding for people, in a few lines.
-std::string proof_text(const proof_finding& x);
+std::string proof_text(const proof_finding& finding);
 
 /// Says in a sentence or two what follows from all findings.
 std::string proof_summary(const std::vector<proof_finding>& xs);

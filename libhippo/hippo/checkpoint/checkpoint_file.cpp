@@ -171,11 +171,12 @@ error checkpoint_writer::failed(int code) const {
 
 // -- checkpoint_reader --------------------------------------------------------
 
-expected<checkpoint_reader> checkpoint_reader::open(const std::string& folder,
-                                                    const checkpoint& x) {
-  if (!is_checkpoint_name(x.file))
-    return bad_name(errc::bad_checkpoint, x.file);
-  auto path = (fs::path{folder} / x.file).string();
+expected<checkpoint_reader>
+checkpoint_reader::open(const std::string& folder,
+                        const checkpoint& checkpoint) {
+  if (!is_checkpoint_name(checkpoint.file))
+    return bad_name(errc::bad_checkpoint, checkpoint.file);
+  auto path = (fs::path{folder} / checkpoint.file).string();
   using state = foreign_file::state;
   auto found = open_foreign_file(path);
   switch (found.is) {
@@ -185,16 +186,17 @@ expected<checkpoint_reader> checkpoint_reader::open(const std::string& folder,
     case state::failed: return cannot_read(path, found.code);
     case state::open: break;
   }
-  if (found.bytes != x.bytes)
-    return bad(path, "is not of the " + std::to_string(x.bytes)
+  if (found.bytes != checkpoint.bytes)
+    return bad(path, "is not of the " + std::to_string(checkpoint.bytes)
                        + " bytes that were written, but of "
                        + std::to_string(found.bytes));
-  return checkpoint_reader{std::move(path), x, std::move(found.file)};
+  return checkpoint_reader{std::move(path), checkpoint, std::move(found.file)};
 }
 
-checkpoint_reader::checkpoint_reader(std::string path, const checkpoint& x,
+checkpoint_reader::checkpoint_reader(std::string path,
+                                     const checkpoint& checkpoint,
                                      file_descriptor file)
-  : path_(std::move(path)), left_(x.bytes), digest_(x.digest),
+  : path_(std::move(path)), left_(checkpoint.bytes), digest_(checkpoint.digest),
     file_(std::move(file)) {}
 
 std::optional<error> checkpoint_reader::read(void* out, std::size_t size) {
@@ -235,11 +237,11 @@ expected<checkpoint> write_checkpoint(const std::string& folder,
 }
 
 expected<std::string> read_checkpoint(const std::string& folder,
-                                      const checkpoint& x) {
-  auto reader = checkpoint_reader::open(folder, x);
+                                      const checkpoint& checkpoint) {
+  auto reader = checkpoint_reader::open(folder, checkpoint);
   if (!reader)
     return reader.failure();
-  std::string bytes(x.bytes, '\0');
+  std::string bytes(checkpoint.bytes, '\0');
   if (auto failed = reader->read(bytes.data(), bytes.size()))
     return *failed;
   return bytes;

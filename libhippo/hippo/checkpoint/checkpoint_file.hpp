@@ -77,9 +77,9 @@ private:
 class checkpoint_reader {
 public:
   /// @returns the reader, `errc::bad_checkpoint` if the file is missing or not
-  ///          of the size that `x` says, or `errc::io_failed`
+  ///          of the size that `checkpoint` says, or `errc::io_failed`
   static expected<checkpoint_reader> open(const std::string& folder,
-                                          const checkpoint& x);
+                                          const checkpoint& checkpoint);
 
   /// Reads the next `size` bytes. After the last ones it checks the digest.
   /// @returns nothing, `errc::bad_checkpoint` or `errc::io_failed`
@@ -90,7 +90,7 @@ public:
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
 
 private:
-  checkpoint_reader(std::string path, const checkpoint& x,
+  checkpoint_reader(std::string path, const checkpoint& checkpoint,
                     file_descriptor file);
 
   std::string path_;
@@ -111,9 +111,9 @@ expected<checkpoint> write_checkpoint(const std::string& folder,
 
 /// Reads a checkpoint of `folder` and checks its size and digest.
 /// @returns the bytes, `errc::bad_checkpoint` if the file is missing or is not
-///          what `x` says, or `errc::io_failed`
+///          what `checkpoint` says, or `errc::io_failed`
 expected<std::string> read_checkpoint(const std::string& folder,
-                                      const checkpoint& x);
+                                      const checkpoint& checkpoint);
 
 /// How long nothing must have been written to a temporary file before it can be
 /// taken for that of the dead.

@@ -6,8 +6,8 @@ namespace hippo {
 
 folder_store::folder_store(std::string folder) : folder_(std::move(folder)) {}
 
-expected<std::string> folder_store::read(const checkpoint& x) {
-  return read_checkpoint(folder_, x);
+expected<std::string> folder_store::read(const checkpoint& checkpoint) {
+  return read_checkpoint(folder_, checkpoint);
 }
 
 expected<checkpoint> folder_store::write(const std::string& name,
@@ -16,8 +16,8 @@ expected<checkpoint> folder_store::write(const std::string& name,
   return write_checkpoint(folder_, name, bytes, how);
 }
 
-std::unique_ptr<checkpoint_store> folder_of(const lease& x) {
-  return std::make_unique<folder_store>(x.folder);
+std::unique_ptr<checkpoint_store> folder_of(const lease& lease) {
+  return std::make_unique<folder_store>(lease.folder);
 }
 
 } // namespace hippo

@@ -19,8 +19,8 @@ public:
 
   /// Reads a checkpoint and checks its size and digest.
   /// @returns the bytes, `errc::bad_checkpoint` if it is missing or is not what
-  ///          `x` says, or `errc::io_failed`
-  virtual expected<std::string> read(const checkpoint& x) = 0;
+  ///          `checkpoint` says, or `errc::io_failed`
+  virtual expected<std::string> read(const checkpoint& checkpoint) = 0;
 
   /// Writes `bytes` under `name`, replacing what was there; a failure leaves
   /// nothing. It survives what `how` says, or more.
@@ -37,7 +37,7 @@ class folder_store final : public checkpoint_store {
 public:
   explicit folder_store(std::string folder);
 
-  expected<std::string> read(const checkpoint& x) override;
+  expected<std::string> read(const checkpoint& checkpoint) override;
   expected<checkpoint> write(const std::string& name, const std::string& bytes,
                              durability how = durability::synced) override;
 
@@ -50,6 +50,6 @@ using checkpoint_store_factory
   = std::function<std::unique_ptr<checkpoint_store>(const lease&)>;
 
 /// Returns the folder that the lease names.
-std::unique_ptr<checkpoint_store> folder_of(const lease& x);
+std::unique_ptr<checkpoint_store> folder_of(const lease& lease);
 
 } // namespace hippo

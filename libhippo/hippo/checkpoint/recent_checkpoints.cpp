@@ -11,12 +11,12 @@ public:
         std::unique_ptr<checkpoint_store> behind)
     : recent_(recent), folder_(std::move(folder)), behind_(std::move(behind)) {}
 
-  expected<std::string> read(const checkpoint& x) override {
-    if (auto bytes = recent_.find(folder_, x))
+  expected<std::string> read(const checkpoint& checkpoint) override {
+    if (auto bytes = recent_.find(folder_, checkpoint))
       return std::move(*bytes);
-    auto result = behind_->read(x);
+    auto result = behind_->read(checkpoint);
     if (result)
-      recent_.keep(folder_, x, *result);
+      recent_.keep(folder_, checkpoint, *result);
     return result;
   }
 
@@ -44,10 +44,11 @@ recent_checkpoints::over(std::string folder,
 }
 
 std::optional<std::string>
-recent_checkpoints::find(const std::string& folder, const checkpoint& x) {
+recent_checkpoints::find(const std::string& folder,
+                         const checkpoint& checkpoint) {
   const std::lock_guard guard{mutex_};
   const auto i = std::ranges::find_if(entries_, [&](const entry& y) {
-    return y.folder == folder && y.name == x;
+    return y.folder == folder && y.name == checkpoint;
   });
   if (i == entries_.end())
     return std::nullopt;
@@ -55,11 +56,12 @@ recent_checkpoints::find(const std::string& folder, const checkpoint& x) {
   return i->bytes;
 }
 
-void recent_checkpoints::keep(const std::string& folder, const checkpoint& x,
+void recent_checkpoints::keep(const std::string& folder,
+                              const checkpoint& checkpoint,
                               const std::string& bytes) {
   const std::lock_guard guard{mutex_};
   const auto same = std::ranges::find_if(entries_, [&](const entry& y) {
-    return y.folder == folder && y.name.file == x.file;
+    return y.folder == folder && y.name.file == checkpoint.file;
   });
   if (same != entries_.end())
     drop(same);
@@ -67,14 +69,14 @@ void recent_checkpoints::keep(const std::string& folder, const checkpoint& x,
     return;
   while (bytes_ + bytes.size() > bytes_max_)
     drop(std::prev(entries_.end()));
-  entries_.push_front({folder, x, bytes});
+  entries_.push_front({folder, checkpoint, bytes});
   bytes_ += bytes.size();
 }
 
 /// REQUIRES: the mutex is held.
-void recent_checkpoints::drop(std::list<entry>::iterator x) {
-  bytes_ -= x->bytes.size();
-  entries_.erase(x);
+void recent_checkpoints::drop(std::list<entry>::iterator position) {
+  bytes_ -= position->bytes.size();
+  entries_.erase(position);
 }
 
 } // namespace hippo

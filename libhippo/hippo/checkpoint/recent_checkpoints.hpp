@@ -40,10 +40,10 @@ private:
   };
 
   std::optional<std::string> find(const std::string& folder,
-                                  const checkpoint& x);
-  void keep(const std::string& folder, const checkpoint& x,
+                                  const checkpoint& checkpoint);
+  void keep(const std::string& folder, const checkpoint& checkpoint,
             const std::string& bytes);
-  void drop(std::list<entry>::iterator x);
+  void drop(std::list<entry>::iterator position);
 
   const std::uint64_t bytes_max_;
   std::mutex mutex_; ///< guards what follows

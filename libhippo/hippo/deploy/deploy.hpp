@@ -11,28 +11,30 @@ namespace hippo {
 /// Returns the words that start one of the trainers.
 /// @param service where it connects, HOST:PORT
 /// @param key the file of its key; empty: it has none
-std::vector<std::string> trainer_command(const trainer_group& x,
+std::vector<std::string> trainer_command(const trainer_group& group,
                                          const std::string& service,
                                          const std::string& key);
 
 /// Returns a batch script for `sbatch`: a job array of the trainers.
-/// REQUIRES: `x` is of `deploy_target::slurm`, and `group` one of its trainers
-std::string slurm_script(const machines& x, const trainer_group& group);
+/// REQUIRES: `machines` is of `deploy_target::slurm`, and `group` one of its
+/// trainers
+std::string slurm_script(const machines& machines, const trainer_group& group);
 
 /// Returns a script of Bash that starts and stops trainers over `ssh`.
-/// REQUIRES: `x` is of `deploy_target::ssh`
-std::string ssh_script(const machines& x);
+/// REQUIRES: `machines` is of `deploy_target::ssh`
+std::string ssh_script(const machines& machines);
 
 /// The texts of a key folder's files by their names in it, such as
 /// `authority/client.crt`.
 using key_texts = std::map<std::string, std::string>;
 
 /// Returns the names of the files that `kubernetes_manifests` needs.
-/// REQUIRES: `x` is of `deploy_target::kubernetes`
-std::vector<std::string> needed_keys(const machines& x);
+/// REQUIRES: `machines` is of `deploy_target::kubernetes`
+std::vector<std::string> needed_keys(const machines& machines);
 
 /// Returns the objects of a service and its trainers, as one stream of YAML.
 /// REQUIRES: `keys` has what `needed_keys` names
-std::string kubernetes_manifests(const machines& x, const key_texts& keys);
+std::string kubernetes_manifests(const machines& machines,
+                                 const key_texts& keys);
 
 } // namespace hippo

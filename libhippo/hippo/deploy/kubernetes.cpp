@@ -348,25 +348,26 @@ std::string trainers_of(const machines& x, const trainer_group& group) {
 
 } // namespace
 
-std::vector<std::string> needed_keys(const machines& x) {
-  if (x.keys.empty())
+std::vector<std::string> needed_keys(const machines& machines) {
+  if (machines.keys.empty())
     return {};
   auto result = service_keys;
-  for (const auto& group : x.trainers)
+  for (const auto& group : machines.trainers)
     result.push_back(key_file(group));
   return result;
 }
 
-std::string kubernetes_manifests(const machines& x, const key_texts& keys) {
+std::string kubernetes_manifests(const machines& machines,
+                                 const key_texts& keys) {
   std::string result;
-  if (!x.keys.empty()) {
+  if (!machines.keys.empty()) {
     result += secret_of("hippo-keys", service_keys, keys);
-    for (const auto& group : x.trainers)
+    for (const auto& group : machines.trainers)
       result += secret_of(object_name(group), {key_file(group)}, keys);
   }
-  result += service_of(x);
-  for (const auto& group : x.trainers)
-    result += trainers_of(x, group);
+  result += service_of(machines);
+  for (const auto& group : machines.trainers)
+    result += trainers_of(machines, group);
   return result;
 }
 

@@ -55,10 +55,10 @@ std::string options_of(const trainer_group& x) {
 
 } // namespace
 
-std::string slurm_script(const machines& x, const trainer_group& group) {
-  const auto service = to_text(x.service);
-  const auto command
-    = trainer_command(group, service, x.keys.empty() ? "" : "\"$key\"");
+std::string slurm_script(const machines& machines, const trainer_group& group) {
+  const auto service = to_text(machines.service);
+  const auto command =
+    trainer_command(group, service, machines.keys.empty() ? "" : "\"$key\"");
   return filled(
     batch_script,
     {{"SERVICE", service},
@@ -66,9 +66,10 @@ std::string slurm_script(const machines& x, const trainer_group& group) {
      {"COUNT", std::to_string(group.count)},
      {"OPTIONS", options_of(group)},
      {"NOTICE", std::to_string(group.notice_seconds)},
-     {"CHECK_KEY", x.keys.empty() ? ""
-                                  : filled(check_key, {{"NAME", group.name},
-                                                       {"KEYS", x.keys}})},
+     {"CHECK_KEY",
+      machines.keys.empty()
+        ? ""
+        : filled(check_key, {{"NAME", group.name}, {"KEYS", machines.keys}})},
      {"COMMAND", lines_of(command)}});
 }
 

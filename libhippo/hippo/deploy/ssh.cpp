@@ -154,15 +154,15 @@ done
 
 } // namespace
 
-std::string ssh_script(const machines& x) {
-  const auto service = to_text(x.service);
+std::string ssh_script(const machines& machines) {
+  const auto service = to_text(machines.service);
   std::string calls, names;
-  for (const auto& group : x.trainers) {
+  for (const auto& group : machines.trainers) {
     names += (names.empty() ? "" : " ") + group.name;
     std::string hosts;
     for (const auto& host : group.hosts)
       hosts += ' ' + host;
-    const auto key = x.keys.empty() ? "" : group.name + ".pem";
+    const auto key = machines.keys.empty() ? "" : group.name + ".pem";
     calls += filled(call, {{"HOSTS", hosts},
                            {"NAME", group.name},
                            {"COUNT", std::to_string(group.count)},
@@ -170,13 +170,14 @@ std::string ssh_script(const machines& x) {
                            {"COMMAND", lines_of(trainer_command(
                                          group, service, key))}});
   }
-  const bool open = x.keys.empty();
+  const bool open = machines.keys.empty();
   return filled(
     start_script,
     {{"SERVICE", service},
      {"CHECK_KEYS",
-      open ? "" : filled(check_keys, {{"NAMES", names}, {"KEYS", x.keys}})},
-     {"COPY_KEY", open ? "" : filled(copy_key, {{"KEYS", x.keys}})},
+      open ? ""
+           : filled(check_keys, {{"NAMES", names}, {"KEYS", machines.keys}})},
+     {"COPY_KEY", open ? "" : filled(copy_key, {{"KEYS", machines.keys}})},
      {"CALLS", calls}});
 }
 

@@ -9,17 +9,18 @@ bool is_in_object_store(std::string_view folder) noexcept {
   return folder.starts_with("s3+http://") || folder.starts_with("s3+https://");
 }
 
-std::string stored_name(std::string_view folder, const checkpoint& x) {
+std::string stored_name(std::string_view folder, const checkpoint& checkpoint) {
   if (!is_in_object_store(folder))
-    return x.file;
+    return checkpoint.file;
   std::array<char, 17> digest{};
   std::snprintf(digest.data(), digest.size(), "%016llx",
-                static_cast<unsigned long long>(x.digest));
-  return x.file + '.' + digest.data();
+                static_cast<unsigned long long>(checkpoint.digest));
+  return checkpoint.file + '.' + digest.data();
 }
 
-std::string checkpoint_path(const std::string& folder, const checkpoint& x) {
-  return folder + '/' + stored_name(folder, x);
+std::string checkpoint_path(const std::string& folder,
+                            const checkpoint& checkpoint) {
+  return folder + '/' + stored_name(folder, checkpoint);
 }
 
 } // namespace hippo

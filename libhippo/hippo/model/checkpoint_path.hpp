@@ -15,10 +15,10 @@ namespace hippo {
 /// the digest is a part of it, so that one name never has two contents, and
 /// that to write it again changes nothing.
 [[nodiscard]] std::string stored_name(std::string_view folder,
-                                      const checkpoint& x);
+                                      const checkpoint& checkpoint);
 
 /// Returns where a checkpoint of a folder lies.
 [[nodiscard]] std::string checkpoint_path(const std::string& folder,
-                                          const checkpoint& x);
+                                          const checkpoint& checkpoint);
 
 } // namespace hippo

@@ -57,7 +57,7 @@ told_front read(const json& x) {
 
 } // namespace
 
-json to_json(const goals& wanted, const front_record& x) {
+json to_json(const goals& wanted, const front_record& record) {
   auto goals = json::array(), constraints = json::array(),
        points = json::array();
   for (const auto& goal : wanted.metrics)
@@ -67,7 +67,7 @@ json to_json(const goals& wanted, const front_record& x) {
                                      : "maximize"}});
   for (const auto& constraint : wanted.constraints)
     constraints.push_back(to_text(constraint));
-  for (const auto& point : x.points) {
+  for (const auto& point : record.points) {
     json shown = {{"trial", point.trial},
                   {"step", point.step},
                   {"values", values_to_json(point.values)}};
@@ -75,12 +75,13 @@ json to_json(const goals& wanted, const front_record& x) {
       shown["params"] = point.params;
     points.push_back(std::move(shown));
   }
-  return {{"goals", std::move(goals)},
-          {"constraints", std::move(constraints)},
-          {"points", std::move(points)},
-          {"hypervolume", x.hypervolume ? json(*x.hypervolume) : json()},
-          {"reference",
-           x.reference.empty() ? json() : values_to_json(x.reference)}};
+  return {
+    {"goals", std::move(goals)},
+    {"constraints", std::move(constraints)},
+    {"points", std::move(points)},
+    {"hypervolume", record.hypervolume ? json(*record.hypervolume) : json()},
+    {"reference",
+     record.reference.empty() ? json() : values_to_json(record.reference)}};
 }
 
 expected<told_front> front_from_json(const std::string& text) {
@@ -99,10 +100,10 @@ bool has_several_metrics(const std::string& text) {
   return told && told->has_several();
 }
 
-std::string brief_text(const front_so_far& x) {
-  return "front of " + std::to_string(x.points)
-         + (x.hypervolume
-              ? ", hypervolume " + significant(*x.hypervolume, 6)
+std::string brief_text(const front_so_far& front) {
+  return "front of " + std::to_string(front.points)
+         + (front.hypervolume
+              ? ", hypervolume " + significant(*front.hypervolume, 6)
               : std::string{});
 }
 

@@ -19,7 +19,7 @@ namespace hippo {
 ///
 /// The last two are null as long as there are none. `points` have `params`
 /// where they were looked up. A value that is not finite is null.
-nlohmann::ordered_json to_json(const goals& wanted, const front_record& x);
+nlohmann::ordered_json to_json(const goals& wanted, const front_record& record);
 
 /// Reads the same. What is missing or of another kind is an error.
 struct told_front {
@@ -34,6 +34,6 @@ expected<told_front> front_from_json(const std::string& text);
 bool has_several_metrics(const std::string& text);
 
 /// Says it in a few words: `front of 5, hypervolume 0.4213`.
-std::string brief_text(const front_so_far& x);
+std::string brief_text(const front_so_far& front);
 
 } // namespace hippo

@@ -19,8 +19,9 @@ double value_in(const metrics& measured, const std::string& name) {
 
 } // namespace
 
-std::string to_text(const metric_constraint& x) {
-  return x.metric + (x.is_at_most ? " <= " : " >= ") + to_text(x.limit);
+std::string to_text(const metric_constraint& constraint) {
+  return constraint.metric + (constraint.is_at_most ? " <= " : " >= ")
+         + to_text(constraint.limit);
 }
 
 outcome outcome_of(const metrics& measured, const goals& wanted) {

@@ -31,7 +31,7 @@ struct metric_constraint {
 };
 
 /// Renders `ms <= 5`.
-std::string to_text(const metric_constraint& x);
+std::string to_text(const metric_constraint& constraint);
 
 /// All that a study wants of its metrics.
 struct goals {

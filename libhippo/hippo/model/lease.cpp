@@ -4,16 +4,16 @@
 
 namespace hippo {
 
-const stage* stage_reaching(const lease& x, step_t at) {
-  const auto i
-    = std::find_if(x.stages.begin(), x.stages.end(), [at](const stage& s) {
-        return (s.begin < at && at <= s.end) || (s.begin == at && s.end == at);
-      });
-  return i == x.stages.end() ? nullptr : &*i;
+const stage* stage_reaching(const lease& lease, step_t at) {
+  const auto i = std::find_if(
+    lease.stages.begin(), lease.stages.end(), [at](const stage& s) {
+      return (s.begin < at && at <= s.end) || (s.begin == at && s.end == at);
+    });
+  return i == lease.stages.end() ? nullptr : &*i;
 }
 
-std::string kind_made(const lease& x, const std::string& own) {
-  const auto& before = x.start.device;
+std::string kind_made(const lease& lease, const std::string& own) {
+  const auto& before = lease.start.device;
   return before.empty() || before == own ? own : mixed_devices;
 }
 

@@ -119,11 +119,11 @@ inline constexpr auto mixed_devices = "mixed";
 
 /// Returns the kind that a device of kind `own` makes of a lease: its own, or
 /// `mixed_devices` if it goes on with what another kind has made.
-std::string kind_made(const lease& x, const std::string& own);
+std::string kind_made(const lease& lease, const std::string& own);
 
 /// Returns the stage of a lease that state `at` belongs to, or null if that is
 /// the state it starts from, or none of it.
-const stage* stage_reaching(const lease& x, step_t at);
+const stage* stage_reaching(const lease& lease, step_t at);
 
 /// Returns the name of the file of a checkpoint,
 /// `n<node>-s<step>-l<lease>.ckpt`. No two of a service are the same.

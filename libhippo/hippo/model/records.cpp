@@ -2,8 +2,8 @@
 
 namespace hippo {
 
-const char* to_string(study_phase x) noexcept {
-  switch (x) {
+const char* to_string(study_phase phase) noexcept {
+  switch (phase) {
     case study_phase::running:
       return "RUNNING";
     case study_phase::paused:
@@ -20,13 +20,13 @@ const char* to_string(study_phase x) noexcept {
   return "UNKNOWN";
 }
 
-bool has_ended(study_phase x) noexcept {
-  return x == study_phase::complete || x == study_phase::failed
-         || x == study_phase::cancelled;
+bool has_ended(study_phase phase) noexcept {
+  return phase == study_phase::complete || phase == study_phase::failed
+         || phase == study_phase::cancelled;
 }
 
-const char* to_string(study_command::verb x) noexcept {
-  switch (x) {
+const char* to_string(study_command::verb command) noexcept {
+  switch (command) {
     case study_command::verb::ask:
       return "ask";
     case study_command::verb::train:

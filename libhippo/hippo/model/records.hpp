@@ -98,10 +98,10 @@ enum class study_phase : std::uint8_t {
   failed,    ///< all of its trials failed
   cancelled, ///< somebody ended it
 };
-const char* to_string(study_phase x) noexcept; ///< e.g. `"RUNNING"`
+const char* to_string(study_phase phase) noexcept; ///< e.g. `"RUNNING"`
 
 /// Whether a study will never do anything again.
-bool has_ended(study_phase x) noexcept;
+bool has_ended(study_phase phase) noexcept;
 
 /// A study as it was submitted, and where it stands.
 struct stored_study {
@@ -193,7 +193,7 @@ struct study_command {
   /// By which the study knows who waits for an answer; not stored.
   std::uint64_t token = 0;
 };
-const char* to_string(study_command::verb x) noexcept; ///< e.g. `"ask"`
+const char* to_string(study_command::verb command) noexcept; ///< e.g. `"ask"`
 
 /// The study's sampler has decided the values of a trial. Nobody tells the study
 /// but itself, before a restart: then it does not decide anew.

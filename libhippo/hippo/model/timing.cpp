@@ -2,8 +2,8 @@
 
 namespace hippo {
 
-const char* to_string(timed x) noexcept {
-  switch (x) {
+const char* to_string(timed sample) noexcept {
+  switch (sample) {
     case timed::step: return "step";
     case timed::evaluate: return "evaluate";
     case timed::save: return "save";

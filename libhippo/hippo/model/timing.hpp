@@ -21,7 +21,7 @@ enum class timed : std::uint8_t {
   /// device; all that comes before the step is part of it.
   start,
 };
-const char* to_string(timed x) noexcept; ///< e.g. `"step"`
+const char* to_string(timed sample) noexcept; ///< e.g. `"step"`
 std::optional<timed> timed_from(std::string_view text);
 
 /// What was measured of one thing on one kind of device. Later measurements

@@ -135,8 +135,8 @@ workload_descriptor workload_of(const json& j) {
 } // namespace
 
 std::optional<std::string>
-parameter_descriptor::refuses(const scalar& x) const {
-  if (const auto* word = std::get_if<std::string>(&x)) {
+parameter_descriptor::refuses(const scalar& param) const {
+  if (const auto* word = std::get_if<std::string>(&param)) {
     if (!words.empty())
       return std::ranges::find(words, *word) != words.end()
                ? std::nullopt
@@ -149,7 +149,7 @@ parameter_descriptor::refuses(const scalar& x) const {
     return "must be " + list(words);
   if (std::holds_alternative<std::string>(fallback))
     return "must be a word";
-  const auto value = std::get<double>(x);
+  const auto value = std::get<double>(param);
   if (!std::isfinite(value))
     return "must be a finite number";
   if (integer && std::nearbyint(value) != value)
@@ -163,18 +163,18 @@ parameter_descriptor::refuses(const scalar& x) const {
   return std::nullopt;
 }
 
-workload_descriptor limited_by(workload_descriptor x,
+workload_descriptor limited_by(workload_descriptor descriptor,
                                const workload_spec& spec) {
-  for (auto& p : x.hyper_parameters)
+  for (auto& p : descriptor.hyper_parameters)
     if (auto i = spec.options.find(p.max_option); i != spec.options.end())
       if (auto* limit = std::get_if<double>(&i->second))
         p.max = std::min(p.max, *limit);
-  return x;
+  return descriptor;
 }
 
-std::vector<std::string> speed_names_of(const workload_descriptor& x) {
+std::vector<std::string> speed_names_of(const workload_descriptor& descriptor) {
   std::vector<std::string> result;
-  for (const auto& p : x.hyper_parameters)
+  for (const auto& p : descriptor.hyper_parameters)
     if (p.affects_speed)
       result.push_back(p.name);
   return result;

@@ -27,8 +27,8 @@ struct parameter_descriptor {
   bool affects_speed = false;
   std::string meaning; ///< one sentence
 
-  /// Returns why `x` is not allowed ("must be above 0"), or nothing.
-  [[nodiscard]] std::optional<std::string> refuses(const scalar& x) const;
+  /// Returns why `param` is not allowed ("must be above 0"), or nothing.
+  [[nodiscard]] std::optional<std::string> refuses(const scalar& param) const;
 };
 
 /// A metric that a workload's evaluation reports.
@@ -54,13 +54,13 @@ struct workload_descriptor {
   std::vector<parameter_descriptor> options; ///< nested ones with dots
 };
 
-/// Returns the hyper-parameters of `x` with the limits that the options of a
-/// spec set (`parameter_descriptor::max_option`).
-workload_descriptor limited_by(workload_descriptor x,
+/// Returns the hyper-parameters of `descriptor` with the limits that the
+/// options of a spec set (`parameter_descriptor::max_option`).
+workload_descriptor limited_by(workload_descriptor descriptor,
                                const workload_spec& spec);
 
 /// The names of the hyper-parameters that affect a step's time.
-std::vector<std::string> speed_names_of(const workload_descriptor& x);
+std::vector<std::string> speed_names_of(const workload_descriptor& descriptor);
 
 /// How a study brings its own code; also the names of the workloads.
 inline constexpr const char* python_workload = "python";   ///< a class

@@ -99,10 +99,10 @@ std::string workload_name_of(const std::string& key) {
   return parts_of(key).at("");
 }
 
-std::vector<std::string> key_differences(const std::string& x,
-                                         const std::string& y) {
-  const auto ours = parts_of(x);
-  const auto theirs = parts_of(y);
+std::vector<std::string> key_differences(const std::string& left,
+                                         const std::string& right) {
+  const auto ours = parts_of(left);
+  const auto theirs = parts_of(right);
   if (ours.at("") != theirs.at(""))
     return {};
   std::set<std::string> names;
@@ -120,9 +120,9 @@ std::vector<std::string> key_differences(const std::string& x,
   return result;
 }
 
-std::string numerics_of(const workload_spec& x) {
-  const auto i = x.options.find("numerics");
-  if (i == x.options.end())
+std::string numerics_of(const workload_spec& spec) {
+  const auto i = spec.options.find("numerics");
+  if (i == spec.options.end())
     return {};
   // A library may have an option of that name which means something else.
   const auto* word = std::get_if<std::string>(&i->second);
@@ -131,18 +131,18 @@ std::string numerics_of(const workload_spec& x) {
            : std::string{};
 }
 
-std::string key_of(const workload_spec& x) {
-  auto result = escaped(x.name);
-  for (const auto& [name, value] : x.options) {
+std::string key_of(const workload_spec& spec) {
+  auto result = escaped(spec.name);
+  for (const auto& [name, value] : spec.options) {
     // So it was before there was a choice: keys of that time stay.
     if (name == "numerics" && value == scalar{"native"})
       continue;
-    const auto exact = x.exact.find(name);
+    const auto exact = spec.exact.find(name);
     result += ';' + escaped_name(name) + '='
-              + (exact == x.exact.end() ? escaped(to_text(value))
-                                        : '\\' + escaped(exact->second));
+              + (exact == spec.exact.end() ? escaped(to_text(value))
+                                           : '\\' + escaped(exact->second));
   }
-  if (x.any_device)
+  if (spec.any_device)
     result += std::string{";"} + any_device_name + "=any";
   return result;
 }

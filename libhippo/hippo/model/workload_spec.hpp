@@ -37,7 +37,7 @@ struct workload_spec {
 /// `exact` has one: `args.width=12`, `args.width=\"12"`. In names and values
 /// a backslash stands before `;` and `\`, in names before `=` too, except in
 /// those of files.
-std::string key_of(const workload_spec& x);
+std::string key_of(const workload_spec& spec);
 
 /// A part of a workload key.
 struct key_part {
@@ -57,7 +57,7 @@ bool reads_as_number(const std::string& word);
 /// Returns with which of a CPU's instructions it is trained, the option
 /// `numerics` of the built-in workloads: `portable`, `native`, or empty where
 /// it has no such option.
-std::string numerics_of(const workload_spec& x);
+std::string numerics_of(const workload_spec& spec);
 
 /// The name of the workload that a key is of.
 std::string workload_name_of(const std::string& key);
@@ -65,7 +65,7 @@ std::string workload_name_of(const std::string& key);
 /// Says in what two workload keys differ, a few words for each option
 /// (`version.torch: 2.11.0 and 2.10.0`); empty if they do not, or if they are
 /// of different workloads.
-std::vector<std::string> key_differences(const std::string& x,
-                                         const std::string& y);
+std::vector<std::string> key_differences(const std::string& left,
+                                         const std::string& right);
 
 } // namespace hippo

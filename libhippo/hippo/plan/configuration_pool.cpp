@@ -23,18 +23,18 @@ std::uint64_t key_of(const std::string& name, const form& x) {
 
 } // namespace
 
-configuration_pool::packed_form configuration_pool::pack(const form& x) {
-  if (x == unpack(x.a[0]))
-    return x.a[0];
-  forms_.push_back(x);
+configuration_pool::packed_form configuration_pool::pack(const form& form) {
+  if (form == unpack(form.a[0]))
+    return form.a[0];
+  forms_.push_back(form);
   return static_cast<std::uint32_t>(forms_.size() - 1);
 }
 
-form configuration_pool::unpack(const packed_form& x) const {
-  if (const auto* place = std::get_if<std::uint32_t>(&x))
+form configuration_pool::unpack(const packed_form& packed) const {
+  if (const auto* place = std::get_if<std::uint32_t>(&packed))
     return forms_[*place];
   form result;
-  result.a[0] = std::get<double>(x);
+  result.a[0] = std::get<double>(packed);
   return result;
 }
 
@@ -57,10 +57,10 @@ configuration_pool::find(std::uint64_t key, const std::string& name,
 }
 
 configuration_pool::compact
-configuration_pool::intern(const configuration& x) {
+configuration_pool::intern(const configuration& params) {
   compact result;
-  result.reserve(x.size());
-  for (const auto& [name, shape] : x) {
+  result.reserve(params.size());
+  for (const auto& [name, shape] : params) {
     const auto key = key_of(name, shape);
     auto found = find(key, name, shape);
     if (!found) {
@@ -79,10 +79,10 @@ configuration_pool::intern(const configuration& x) {
 }
 
 std::optional<configuration_pool::compact>
-configuration_pool::find(const configuration& x) const {
+configuration_pool::find(const configuration& params) const {
   compact result;
-  result.reserve(x.size());
-  for (const auto& [name, shape] : x) {
+  result.reserve(params.size());
+  for (const auto& [name, shape] : params) {
     const auto found = find(key_of(name, shape), name, shape);
     if (!found)
       return std::nullopt;
@@ -91,16 +91,16 @@ configuration_pool::find(const configuration& x) const {
   return result;
 }
 
-configuration configuration_pool::restore(const compact& x) const {
+configuration configuration_pool::restore(const compact& packed) const {
   configuration result;
-  for (auto i : x)
+  for (auto i : packed)
     result.emplace(names_[entries_[i].name], unpack(entries_[i].shape));
   return result;
 }
 
-std::uint64_t configuration_pool::digest_of(const compact& x) const {
+std::uint64_t configuration_pool::digest_of(const compact& packed) const {
   std::uint64_t result = 0;
-  for (auto i : x) {
+  for (auto i : packed) {
     const auto digest = entries_[i].digest;
     result = hash_bytes(&digest, sizeof(digest), result);
   }

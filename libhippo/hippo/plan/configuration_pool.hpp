@@ -27,16 +27,16 @@ public:
     : entries_(cold), forms_(cold), by_key_(cold) {}
 
   /// O(hyper-parameters).
-  compact intern(const configuration& x);
+  compact intern(const configuration& params);
 
   /// Returns what `intern` would, if it would add nothing.
-  [[nodiscard]] std::optional<compact> find(const configuration& x) const;
+  [[nodiscard]] std::optional<compact> find(const configuration& params) const;
 
-  [[nodiscard]] configuration restore(const compact& x) const;
+  [[nodiscard]] configuration restore(const compact& packed) const;
 
-  /// Returns a hash of what `x` stands for, the same in every pool and every
-  /// run. O(hyper-parameters).
-  [[nodiscard]] std::uint64_t digest_of(const compact& x) const;
+  /// Returns a hash of what `packed` stands for, the same in every pool and
+  /// every run. O(hyper-parameters).
+  [[nodiscard]] std::uint64_t digest_of(const compact& packed) const;
 
   /// About how much of the cold memory it takes. O(1).
   [[nodiscard]] std::uint64_t cold_bytes() const;
@@ -52,8 +52,8 @@ private:
     std::uint32_t name = 0;   ///< of `names_`
   };
 
-  [[nodiscard]] packed_form pack(const form& x);
-  [[nodiscard]] form unpack(const packed_form& x) const;
+  [[nodiscard]] packed_form pack(const form& form);
+  [[nodiscard]] form unpack(const packed_form& packed) const;
 
   [[nodiscard]] std::optional<std::uint32_t> find(std::uint64_t key,
                                                   const std::string& name,

@@ -23,12 +23,12 @@ step_t move_to(step_t& mark, step_t end) {
 
 } // namespace
 
-study_reach& search_plan::reach_of(plan_node& x, study_no study) {
+study_reach& search_plan::reach_of(plan_node& node, study_no study) {
   auto i = std::lower_bound(
-    x.reaches.begin(), x.reaches.end(), study,
+    node.reaches.begin(), node.reaches.end(), study,
     [](const study_reach& y, study_no no) { return y.study < no; });
-  if (i == x.reaches.end() || i->study != study)
-    i = x.reaches.insert(i, {study, x.begin, x.begin});
+  if (i == node.reaches.end() || i->study != study)
+    i = node.reaches.insert(i, {study, node.begin, node.begin});
   return *i;
 }
 

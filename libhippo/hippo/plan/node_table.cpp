@@ -135,12 +135,12 @@ node_table::~node_table() {
     drop_packed(x);
 }
 
-void node_table::drop_packed(slot& x) const {
-  if (x.packed == nullptr)
+void node_table::drop_packed(slot& place) const {
+  if (place.packed == nullptr)
     return;
-  cold_->deallocate(x.packed, x.packed_size, 1);
-  packed_bytes_ -= x.packed_size;
-  x.packed = nullptr;
+  cold_->deallocate(place.packed, place.packed_size, 1);
+  packed_bytes_ -= place.packed_size;
+  place.packed = nullptr;
 }
 
 plan_node& node_table::emplace_back() {
@@ -166,8 +166,8 @@ const plan_node& node_table::peek(node_id id, plan_node& room) const {
   return room;
 }
 
-void node_table::set_unpacked_max(std::size_t x) {
-  unpacked_max_ = pack_from_ = x;
+void node_table::set_unpacked_max(std::size_t value) {
+  unpacked_max_ = pack_from_ = value;
 }
 
 void node_table::pack_idle() {

@@ -54,7 +54,7 @@ public:
   void pack_idle();
 
   /// So many nodes may be unpacked in any case.
-  void set_unpacked_max(std::size_t x);
+  void set_unpacked_max(std::size_t value);
 
   [[nodiscard]] std::size_t unpacked_count() const noexcept {
     return unpacked_.size();
@@ -78,7 +78,7 @@ private:
   }
   plan_node& unpack_in_place(node_id id) const;
   void pack(node_id id);
-  void drop_packed(slot& x) const;
+  void drop_packed(slot& place) const;
   [[nodiscard]] plan_node unpack(const unsigned char* bytes) const;
 
   metric_names names_;

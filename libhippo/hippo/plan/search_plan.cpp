@@ -62,10 +62,10 @@ study_no search_plan::add_study(measuring when) {
   return studies_.add(study);
 }
 
-std::uint32_t search_plan::intern(measuring x) {
-  auto i = std::find(measurings_.begin(), measurings_.end(), x);
+std::uint32_t search_plan::intern(measuring measuring) {
+  auto i = std::find(measurings_.begin(), measurings_.end(), measuring);
   if (i == measurings_.end())
-    i = measurings_.insert(i, std::move(x));
+    i = measurings_.insert(i, std::move(measuring));
   return static_cast<std::uint32_t>(i - measurings_.begin());
 }
 
@@ -317,27 +317,27 @@ step_t search_plan::suspend(trial_id id) {
   return kept;
 }
 
-void search_plan::add_waiter(want& x, trial_id trial, std::uint64_t order) {
-  if (x.live.empty())
-    x.order = order;
-  x.waiters.push_back(trial);
+void search_plan::add_waiter(want& want, trial_id trial, std::uint64_t order) {
+  if (want.live.empty())
+    want.order = order;
+  want.waiters.push_back(trial);
   const auto study = study_of(trial);
-  const auto i = std::find_if(x.live.begin(), x.live.end(),
+  const auto i = std::find_if(want.live.begin(), want.live.end(),
                               [&](const auto& y) { return y.first == study; });
-  if (i != x.live.end()) {
+  if (i != want.live.end()) {
     ++i->second;
     return;
   }
-  x.live.emplace_back(study, 1);
+  want.live.emplace_back(study, 1);
   ++studies_[study].wants;
 }
 
-void search_plan::remove_waiter(want& x, study_no study) {
-  const auto i = std::find_if(x.live.begin(), x.live.end(),
+void search_plan::remove_waiter(want& want, study_no study) {
+  const auto i = std::find_if(want.live.begin(), want.live.end(),
                               [&](const auto& y) { return y.first == study; });
   if (--i->second > 0)
     return;
-  x.live.erase(i);
+  want.live.erase(i);
   --studies_[study].wants;
 }
 
@@ -424,14 +424,14 @@ std::vector<stop_point> search_plan::stops_of(node_id at, step_t from,
   return result;
 }
 
-void search_plan::begin_lease(const lease& x) {
+void search_plan::begin_lease(const lease& lease) {
   lease_state state;
-  for (const auto& s : x.stages) {
+  for (const auto& s : lease.stages) {
     state.stages.push_back({s.node, s.begin, s.end, {}});
-    nodes_[s.node].running.push_back({x.number, s.begin, s.end, s.begin});
+    nodes_[s.node].running.push_back({lease.number, s.begin, s.end, s.begin});
     changed_.insert(s.node);
   }
-  leases_.emplace(x.number, std::move(state));
+  leases_.emplace(lease.number, std::move(state));
 }
 
 std::optional<recorded> search_plan::record(const stop_report& report) {
@@ -476,14 +476,15 @@ recorded search_plan::keep(node_id at, const stop_report& report) {
   return result;
 }
 
-bool search_plan::put_result(plan_node& x, step_t at, const metrics& values) {
+bool search_plan::put_result(plan_node& node, step_t at,
+                             const metrics& values) {
   // What was said of a state first counts: trials may have failed with it.
-  return x.results.count(at) == 0 && x.divergence_at(at) == nullptr
-         && x.results.try_emplace(at, values, nodes_.names()).second;
+  return node.results.count(at) == 0 && node.divergence_at(at) == nullptr
+         && node.results.try_emplace(at, values, nodes_.names()).second;
 }
 
-bool search_plan::is_measured(const plan_node& x, step_t at) {
-  return x.results.count(at) > 0 || x.divergence_at(at) != nullptr;
+bool search_plan::is_measured(const plan_node& node, step_t at) {
+  return node.results.count(at) > 0 || node.divergence_at(at) != nullptr;
 }
 
 void search_plan::answer(node_id at, step_t step) {

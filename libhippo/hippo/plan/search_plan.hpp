@@ -158,20 +158,20 @@ public:
   [[nodiscard]] std::vector<stop_point>
   stops_of(node_id at, step_t from, step_t to, step_t save_every) const;
 
-  /// Notes that a trainer trains `x`.
-  void begin_lease(const lease& x);
+  /// Notes that a trainer trains `lease`.
+  void begin_lease(const lease& lease);
 
   /// Takes in what a trainer reports. A report of a lease that ended changes
   /// nothing, nor does a result or checkpoint where there is one already.
   /// @returns what of it is new, if the report counts
-  std::optional<recorded> record(const stop_report& x);
+  std::optional<recorded> record(const stop_report& report);
 
   /// Takes in a report of a lease that has ended, or is of an earlier run: by
   /// the node and identity that it names. A result or checkpoint where there is
   /// one already changes nothing.
   /// @returns what of it is new, or nothing if it is of no node of this plan,
   ///          or of a state that does not belong to it
-  std::optional<recorded> adopt(const stop_report& x);
+  std::optional<recorded> adopt(const stop_report& report);
 
   /// Ends a lease: what it has not reached is to be trained again.
   void end_lease(lease_id number);
@@ -196,7 +196,9 @@ public:
   /// Whether the failure of a node holds for the trials of a study. Where it
   /// does not, it is forgotten once one of them is to pass there.
   using failure_filter = std::function<bool(node_id, study_no)>;
-  void set_failure_filter(failure_filter x) { failure_holds_ = std::move(x); }
+  void set_failure_filter(failure_filter filter) {
+    failure_holds_ = std::move(filter);
+  }
 
   /// A trial that has failed waits again for what it was asked for, after
   /// `go_on`: what has failed on its way, for whatever reason, is tried again.
@@ -214,7 +216,7 @@ public:
   void pack_idle() { nodes_.pack_idle(); }
 
   /// So many nodes may be there unpacked in any case.
-  void set_unpacked_max(std::size_t x) { nodes_.set_unpacked_max(x); }
+  void set_unpacked_max(std::size_t value) { nodes_.set_unpacked_max(value); }
 
   // -- what was there before --------------------------------------------------
 
@@ -354,8 +356,9 @@ private:
     std::vector<stage> stages; ///< configurations left out
   };
 
-  /// Finds the place of `x` among what trials are measured by, or makes it.
-  std::uint32_t intern(measuring x);
+  /// Finds the place of `measuring` among what trials are measured by, or makes
+  /// it.
+  std::uint32_t intern(measuring measuring);
   /// Walks the nodes of `segments` and makes those that are missing.
   /// @returns the last one
   node_id chain(const trial_state& trial, const std::vector<segment>& segments,
@@ -378,18 +381,18 @@ private:
   /// Whether the failure of a node is one for a trial.
   [[nodiscard]] bool holds(node_id failed, trial_id trial) const;
   /// Keeps what was measured, unless something was. @returns whether it does
-  bool put_result(plan_node& x, step_t at, const metrics& values);
+  bool put_result(plan_node& node, step_t at, const metrics& values);
   /// Whether the outcome of measuring a state is known.
-  [[nodiscard]] static bool is_measured(const plan_node& x, step_t at);
+  [[nodiscard]] static bool is_measured(const plan_node& node, step_t at);
   /// Tells those who wait for the outcome of measuring a state.
   void answer(node_id at, step_t step);
   [[nodiscard]] trouble& troubles_of(node_id at);
   /// Keeps the result and checkpoint of a state that belongs to node `at`.
-  recorded keep(node_id at, const stop_report& x);
+  recorded keep(node_id at, const stop_report& report);
   void announce_stops(node_id at, const measuring& when);
-  void add_waiter(want& x, trial_id trial, std::uint64_t order);
+  void add_waiter(want& want, trial_id trial, std::uint64_t order);
   /// Takes away one trial of the study.
-  void remove_waiter(want& x, study_no study);
+  void remove_waiter(want& want, study_no study);
   /// Lets a trial wait for more of what it was asked for, as much as may be.
   void wait_further(trial_id trial);
   /// Tells a trial what is known of the states it was asked for, in their
@@ -400,20 +403,20 @@ private:
   /// @returns how many of them a trial had got before
   /// @complexity O(segments between the two states)
   step_t credit(trial_id trial, step_t from, step_t to);
-  /// Calls `f`, which moves how far node `x` was delivered or restored, and
-  /// keeps count of the steps that are both.
+  /// Calls `function`, which moves how far node `node` was delivered or
+  /// restored, and keeps count of the steps that are both.
   template <class F>
-  void change_restored(plan_node& x, F&& f) {
+  void change_restored(plan_node& node, F&& function) {
     const auto steps = [&] {
-      const auto to = std::min(x.delivered_to, x.restored_to);
-      return to > x.begin ? to - x.begin : 0;
+      const auto to = std::min(node.delivered_to, node.restored_to);
+      return to > node.begin ? to - node.begin : 0;
     };
     restored_steps_ -= steps();
-    f();
+    function();
     restored_steps_ += steps();
   }
   /// The entry of a study on a node, made if it has none.
-  static study_reach& reach_of(plan_node& x, study_no study);
+  static study_reach& reach_of(plan_node& node, study_no study);
   /// Lets a trial no longer wait for what is beyond state `to`.
   void stop_waiting(trial_id trial, step_t to);
   [[nodiscard]] bool is_running(node_id at, step_t state) const;

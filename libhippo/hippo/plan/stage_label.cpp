@@ -8,9 +8,9 @@ constexpr std::size_t label_bytes_max = 100;
 
 } // namespace
 
-std::string stage_label(configuration x, const configuration* before,
+std::string stage_label(configuration params, const configuration* before,
                         const std::set<std::string>& varied) {
-  std::erase_if(x, [&](const auto& y) {
+  std::erase_if(params, [&](const auto& y) {
     if (!varied.contains(y.first))
       return true;
     if (before == nullptr)
@@ -18,7 +18,7 @@ std::string stage_label(configuration x, const configuration* before,
     const auto i = before->find(y.first);
     return i != before->end() && i->second == y.second;
   });
-  auto result = shown_text(x);
+  auto result = shown_text(params);
   if (result.size() <= label_bytes_max)
     return result;
   const auto end = result.rfind(';', label_bytes_max);

@@ -11,7 +11,7 @@ namespace hippo {
 /// the stage before, among the hyper-parameters that may. At most about 100
 /// bytes, for which pictures have room.
 /// @param before null: there is no stage before
-std::string stage_label(configuration x, const configuration* before,
+std::string stage_label(configuration params, const configuration* before,
                         const std::set<std::string>& varied);
 
 } // namespace hippo

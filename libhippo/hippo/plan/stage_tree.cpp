@@ -74,11 +74,11 @@ void stage_tree::node_states::settle(node_id id) {
 }
 
 template <class F>
-void stage_tree::node_states::for_each(F&& f) const {
+void stage_tree::node_states::for_each(F&& function) const {
   for (std::size_t i = 0; i < pages_.size(); ++i)
     if (pages_[i])
       for (std::size_t j = 0; j < page_nodes; ++j)
-        f(node_id{i * page_nodes + j}, pages_[i]->nodes[j]);
+        function(node_id{i * page_nodes + j}, pages_[i]->nodes[j]);
 }
 
 stage_tree::stage_tree(const search_plan& plan, step_seconds seconds,
@@ -130,12 +130,14 @@ std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
 }
 
 double stage_tree::seconds_to(node_id id, step_t from,
-                              const tree_item& x) const {
+                              const tree_item& item) const {
   const auto rate = seconds_(id);
-  const auto goal = x.wanted ? std::max(plan_.node(id).goal, x.at) : x.at;
-  const auto likely = static_cast<double>(goal - x.at) * rate * likely_weight;
-  return static_cast<double>(x.at - from) * rate
-         + std::max(likely, x.below ? x.below->seconds : 0);
+  const auto goal =
+    item.wanted ? std::max(plan_.node(id).goal, item.at) : item.at;
+  const auto likely =
+    static_cast<double>(goal - item.at) * rate * likely_weight;
+  return static_cast<double>(item.at - from) * rate
+         + std::max(likely, item.below ? item.below->seconds : 0);
 }
 
 double stage_tree::seconds_after(node_id id, step_t from) const {

@@ -81,7 +81,7 @@ public:
 
   /// Called for each entry of `runnables` that appears or goes.
   using observer = std::function<void(const runnable&, bool appears)>;
-  void observe(observer f) { observer_ = std::move(f); }
+  void observe(observer callback) { observer_ = std::move(callback); }
 
   /// Returns what is reached from the checkpoint of node `id` at state `from`,
   /// by ascending state.
@@ -115,7 +115,7 @@ public:
   /// to the end of what is or may be asked for there: a trial that waits for a
   /// rung holds up its study, which may then go on to its last rung. O(1).
   [[nodiscard]] double seconds_to(node_id id, step_t from,
-                                  const tree_item& x) const;
+                                  const tree_item& item) const;
 
   /// Estimates the time from state `from` of node `id` to the end of what waits
   /// for later states of it, whether or not a trainer is on its way there.
@@ -169,9 +169,9 @@ private:
     [[nodiscard]] std::size_t pages() const noexcept { return used_; }
     static constexpr std::size_t page_nodes = 128;
     static constexpr std::size_t page_bytes = page_nodes * sizeof(node_state);
-    /// Calls `f` for all in pages that there are.
+    /// Calls `function` for all in pages that there are.
     template <class F>
-    void for_each(F&& f) const;
+    void for_each(F&& function) const;
 
   private:
     /// So many pages that nothing uses are kept, to be used next.
@@ -191,8 +191,8 @@ private:
     std::vector<tree_item> items;
   };
 
-  [[nodiscard]] bool counts(const want& x) const {
-    return !study_ || x.is_of(*study_);
+  [[nodiscard]] bool counts(const want& want) const {
+    return !study_ || want.is_of(*study_);
   }
   [[nodiscard]] std::vector<group> groups(node_id id) const;
   [[nodiscard]] demand needs(node_id id, step_t from,

@@ -49,9 +49,9 @@ std::string csv_row(const std::vector<std::string>& fields) {
   return result + "\r\n";
 }
 
-std::string trials_csv(const run_record& x) {
+std::string trials_csv(const run_record& record) {
   std::vector<std::string> params; // in the order in which they are first seen
-  for (const auto& study : x.studies)
+  for (const auto& study : record.studies)
     for (const auto& trial : study.trials)
       if (trial.params.is_object())
         for (const auto& item : trial.params.items())
@@ -62,7 +62,7 @@ std::string trials_csv(const run_record& x) {
                                   "steps",     "shared_steps", "best_step",
                                   "best_value"};
   std::vector<std::string> goals; // of studies that have several
-  for (const auto& study : x.studies)
+  for (const auto& study : record.studies)
     if (study.wanted.metrics.size() > 1)
       for (const auto& goal : study.wanted.metrics)
         if (!has(goals, goal.metric))
@@ -78,7 +78,7 @@ std::string trials_csv(const run_record& x) {
   for (const auto& name : params)
     add_column(name, "params_");
   auto result = csv_row(header);
-  for (const auto& study : x.studies) {
+  for (const auto& study : record.studies) {
     for (const auto& trial : study.trials) {
       const auto best = best_of(trial, study);
       std::vector<std::string> fields{study.name,

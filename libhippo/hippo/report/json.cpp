@@ -147,21 +147,23 @@ text_frame cut_at(const std::string& text, const std::string& name,
 
 } // namespace
 
-std::string study_json(const study_record& x) { return text_of(to_json(x)); }
-
-text_frame study_frame(study_record x) {
-  x.trials.clear();
-  return cut_at(text_of(to_json(x)), "trials", trial_indent - 2);
+std::string study_json(const study_record& record) {
+  return text_of(to_json(record));
 }
 
-text_frame trial_frame(trial_record x) {
-  x.results.clear();
-  return cut_at(indented(to_json(x), trial_indent), "results",
+text_frame study_frame(study_record record) {
+  record.trials.clear();
+  return cut_at(text_of(to_json(record)), "trials", trial_indent - 2);
+}
+
+text_frame trial_frame(trial_record record) {
+  record.results.clear();
+  return cut_at(indented(to_json(record), trial_indent), "results",
                 result_indent - 2);
 }
 
-std::string result_text(const trial_measurement& x) {
-  return indented(to_json(x), result_indent);
+std::string result_text(const trial_measurement& measurement) {
+  return indented(to_json(measurement), result_indent);
 }
 
 std::string before_item(std::size_t before) {
@@ -173,13 +175,13 @@ std::string after_items(text_list what, std::size_t items) {
   return items == 0 ? "]" : '\n' + std::string(indent - 2, ' ') + ']';
 }
 
-std::string report_json(const run_record& x) {
+std::string report_json(const run_record& record) {
   json studies = json::array();
-  for (const auto& s : x.studies)
+  for (const auto& s : record.studies)
     studies.push_back(to_json(s));
   json trainers = json::array();
   std::set<std::string> kinds;
-  for (const auto& t : x.trainers) {
+  for (const auto& t : record.trainers) {
     kinds.insert(t.device);
     trainers.push_back({{"number", t.number},
                         {"name", t.name},
@@ -196,39 +198,40 @@ std::string report_json(const run_record& x) {
                         {"idle_cost", priced(t, cost_of(t.price,
                                                         t.idle_seconds))}});
   }
-  const json result{{"version", format_version},
-                    {"hippo", HIPPO_VERSION},
-                    {"interrupted", x.interrupted},
-                    {"simulated", x.simulated},
-                    {"merge", x.merge},
-                    {"scheduler", x.scheduler},
-                    {"asked_steps", x.asked_steps},
-                    {"delivered_steps", x.delivered_steps},
-                    {"unique_steps", x.unique_steps},
-                    {"shared_steps", x.shared_steps},
-                    {"trained_steps", x.trained_steps},
-                    {"reused_steps", x.reused_steps},
-                    {"merge_rate", x.merge_rate},
-                    {"k_wise_merge_rate", x.k_wise_merge_rate},
-                    {"wall_seconds", x.wall_seconds},
-                    {"device_seconds", x.device_seconds},
-                    {"alone_device_seconds", x.alone_device_seconds},
-                    {"saved_device_seconds", x.saved_device_seconds},
-                    {"lower_bound_seconds", x.lower_bound_seconds > 0
-                                              ? json(x.lower_bound_seconds)
-                                              : json()},
-                    {"overhead",
-                     {{"load", x.load_seconds},
-                      {"train", x.train_seconds},
-                      {"evaluate", x.evaluate_seconds},
-                      {"save", x.save_seconds},
-                      {"dispatch", x.dispatch_seconds},
-                      {"idle", x.idle_seconds}}},
-                    {"device_kinds", kinds},
-                    {"cost", x.costs ? json(total_cost(*x.costs)) : json()},
-                    {"machines", to_json(x.costs)},
-                    {"trainers", std::move(trainers)},
-                    {"studies", std::move(studies)}};
+  const json result{
+    {"version", format_version},
+    {"hippo", HIPPO_VERSION},
+    {"interrupted", record.interrupted},
+    {"simulated", record.simulated},
+    {"merge", record.merge},
+    {"scheduler", record.scheduler},
+    {"asked_steps", record.asked_steps},
+    {"delivered_steps", record.delivered_steps},
+    {"unique_steps", record.unique_steps},
+    {"shared_steps", record.shared_steps},
+    {"trained_steps", record.trained_steps},
+    {"reused_steps", record.reused_steps},
+    {"merge_rate", record.merge_rate},
+    {"k_wise_merge_rate", record.k_wise_merge_rate},
+    {"wall_seconds", record.wall_seconds},
+    {"device_seconds", record.device_seconds},
+    {"alone_device_seconds", record.alone_device_seconds},
+    {"saved_device_seconds", record.saved_device_seconds},
+    {"lower_bound_seconds", record.lower_bound_seconds > 0
+                              ? json(record.lower_bound_seconds)
+                              : json()},
+    {"overhead",
+     {{"load", record.load_seconds},
+      {"train", record.train_seconds},
+      {"evaluate", record.evaluate_seconds},
+      {"save", record.save_seconds},
+      {"dispatch", record.dispatch_seconds},
+      {"idle", record.idle_seconds}}},
+    {"device_kinds", kinds},
+    {"cost", record.costs ? json(total_cost(*record.costs)) : json()},
+    {"machines", to_json(record.costs)},
+    {"trainers", std::move(trainers)},
+    {"studies", std::move(studies)}};
   return text_of(result);
 }
 

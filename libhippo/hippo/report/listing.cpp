@@ -336,47 +336,47 @@ std::string show_cell(const json& x, cell_look look) {
   return printable(look == cell_look::brief ? brief(x) : plain_text(x));
 }
 
-expected<std::string> render(const listing& x, const listing_view& view) {
+expected<std::string> render(const listing& listing, const listing_view& view) {
   std::vector<filter> filters;
   for (const auto& text : view.filters) {
-    auto y = read_filter(x, text);
+    auto y = read_filter(listing, text);
     if (!y)
       return y.failure();
     filters.push_back(std::move(*y));
   }
   std::vector<std::size_t> columns;
   for (const auto& name : view.columns) {
-    const auto i = find_column(x, name);
+    const auto i = find_column(listing, name);
     if (!i)
       return i.failure();
     columns.push_back(*i);
   }
   const bool is_data = view.format != listing_format::table;
   if (columns.empty())
-    for (std::size_t i = 0; i < x.columns.size(); ++i)
-      if (x.columns[i].shown || (is_data && x.columns[i].in_data))
+    for (std::size_t i = 0; i < listing.columns.size(); ++i)
+      if (listing.columns[i].shown || (is_data && listing.columns[i].in_data))
         columns.push_back(i);
   chosen_rows rows;
-  for (const auto& row : x.rows)
+  for (const auto& row : listing.rows)
     if (std::all_of(filters.begin(), filters.end(),
                     [&row](const filter& y) { return y.passes(row); }))
       rows.push_back(&row);
   if (!view.sort.empty())
-    if (const auto why = sort(x, view.sort, rows))
+    if (const auto why = sort(listing, view.sort, rows))
       return *why;
   if (view.limit > 0 && rows.size() > view.limit)
     rows.resize(view.limit);
   switch (view.format) {
     case listing_format::json:
-      return to_pretty_json(as_objects(x, columns, rows));
+      return to_pretty_json(as_objects(listing, columns, rows));
     case listing_format::yaml:
-      return to_yaml(as_objects(x, columns, rows));
+      return to_yaml(as_objects(listing, columns, rows));
     case listing_format::csv:
-      return render_csv(x, columns, rows);
+      return render_csv(listing, columns, rows);
     case listing_format::table:
       break;
   }
-  return render_table(x, columns, rows, view.width, view.columns.empty());
+  return render_table(listing, columns, rows, view.width, view.columns.empty());
 }
 
 } // namespace hippo

@@ -42,13 +42,13 @@ enum class listing_format { table, json, yaml, csv };
 
 /// Returns a value as it is shown in a table, `-` for null: on one line, with
 /// no control characters.
-std::string show_cell(const nlohmann::ordered_json& x, cell_look look);
+std::string show_cell(const nlohmann::ordered_json& document, cell_look look);
 
 /// Returns a value as YAML, ended by a newline.
-std::string to_yaml(const nlohmann::ordered_json& x);
+std::string to_yaml(const nlohmann::ordered_json& document);
 
 /// Returns a value as JSON, two-space indented, ended by a newline.
-std::string to_pretty_json(const nlohmann::ordered_json& x);
+std::string to_pretty_json(const nlohmann::ordered_json& document);
 
 /// What of a listing is shown, and how.
 struct listing_view {
@@ -73,6 +73,6 @@ struct listing_view {
 /// in its cells.
 /// @returns `errc::invalid_argument` naming an unknown column and the nearest
 ///          one, or what is wrong with a filter or an order
-expected<std::string> render(const listing& x, const listing_view& view);
+expected<std::string> render(const listing& listing, const listing_view& view);
 
 } // namespace hippo

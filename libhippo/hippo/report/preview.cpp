@@ -131,35 +131,35 @@ void add_table(std::string& to, const time_preview& x) {
 
 } // namespace
 
-std::string preview_json(const preview_record& x) {
+std::string preview_json(const preview_record& record) {
   json result = json::object();
-  add(result, x.trials, x.full, x.estimate);
+  add(result, record.trials, record.full, record.estimate);
   result["studies"] = json::array();
-  for (const auto& study : x.studies) {
+  for (const auto& study : record.studies) {
     json entry{{"name", study.name}};
     add(entry, study.trials, study.full, study.estimate);
     result["studies"].push_back(std::move(entry));
   }
-  if (x.times)
-    result["times"] = {{"trainers", x.times->trainers},
-                       {"simulations", x.times->simulations},
-                       {"merged", to_json(x.times->merged)},
-                       {"alone", to_json(x.times->alone)}};
-  if (!x.stages.empty())
-    result["tree"] = to_json(x.stages, x.all_stages);
+  if (record.times)
+    result["times"] = {{"trainers", record.times->trainers},
+                       {"simulations", record.times->simulations},
+                       {"merged", to_json(record.times->merged)},
+                       {"alone", to_json(record.times->alone)}};
+  if (!record.stages.empty())
+    result["tree"] = to_json(record.stages, record.all_stages);
   return result.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
 }
 
-std::string preview_text(const preview_record& x) {
+std::string preview_text(const preview_record& record) {
   std::string result;
-  add_table(result, "trained in full", x, false);
-  if (x.estimate) {
+  add_table(result, "trained in full", record, false);
+  if (record.estimate) {
     result += '\n';
-    add_table(result, "early stops (estimate)", x, true);
+    add_table(result, "early stops (estimate)", record, true);
   }
-  if (x.times) {
+  if (record.times) {
     result += '\n';
-    add_table(result, *x.times);
+    add_table(result, *record.times);
   }
   return result;
 }

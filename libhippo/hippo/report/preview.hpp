@@ -80,9 +80,9 @@ struct preview_record {
 /// (null if not known), `wall_low` and `wall_high`; where there are stages,
 /// `tree` with `all_nodes` and, by columns, `id`, `parent`, `begin`, `end`,
 /// `known_to`, `trials`, `others` and `label`. Two-space indented.
-std::string preview_json(const preview_record& x);
+std::string preview_json(const preview_record& record);
 
 /// A table of the same, at most 80 columns wide.
-std::string preview_text(const preview_record& x);
+std::string preview_text(const preview_record& record);
 
 } // namespace hippo

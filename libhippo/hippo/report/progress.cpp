@@ -180,27 +180,28 @@ std::string spaced(const nlohmann::ordered_json& x) {
 
 } // namespace
 
-std::string render_progress(const progress_view& x, std::size_t columns,
+std::string render_progress(const progress_view& view, std::size_t columns,
                             bool colour) {
   columns = std::min(columns, printed_columns_max);
   text_line clock;
   clock.add("hippo", style::bold);
-  clock.add("  " + duration_text(x.elapsed_seconds) + " elapsed");
-  if (x.seconds_left)
-    clock.add(", about " + duration_text(*x.seconds_left) + " left");
+  clock.add("  " + duration_text(view.elapsed_seconds) + " elapsed");
+  if (view.seconds_left)
+    clock.add(", about " + duration_text(*view.seconds_left) + " left");
   text_line steps;
   steps.add("steps", style::bold);
-  const auto asked = std::to_string(x.asked_steps) + " asked for";
-  steps.add(x.shared_steps
-              ? " " + asked + ", " + std::to_string(*x.shared_steps)
+  const auto asked = std::to_string(view.asked_steps) + " asked for";
+  steps.add(view.shared_steps
+              ? " " + asked + ", " + std::to_string(*view.shared_steps)
                   + " shared"
-              : " " + std::to_string(x.trained_steps) + " of "
-                  + std::to_string(x.unique_steps) + " unique, " + asked);
+              : " " + std::to_string(view.trained_steps) + " of "
+                  + std::to_string(view.unique_steps) + " unique, " + asked);
   steps.add(" | merging saved ");
-  steps.add(duration_text(x.saved_device_seconds), style::good);
+  steps.add(duration_text(view.saved_device_seconds), style::good);
   steps.add(" of device time");
-  return clock.str(columns, colour) + render_studies(x.studies, columns, colour)
-         + render_trainers(x.trainers, columns, colour)
+  return clock.str(columns, colour)
+         + render_studies(view.studies, columns, colour)
+         + render_trainers(view.trainers, columns, colour)
          + steps.str(columns, colour);
 }
 
@@ -251,38 +252,40 @@ std::string value_text(const trial_event& x) {
 
 } // namespace
 
-std::string trial_line(const trial_event& x) {
-  std::string result = x.study.empty() ? "" : x.study + ": ";
-  result += "Trial " + std::to_string(x.trial);
-  const auto value = value_text(x);
-  switch (x.state) {
+std::string trial_line(const trial_event& event) {
+  std::string result = event.study.empty() ? "" : event.study + ": ";
+  result += "Trial " + std::to_string(event.trial);
+  const auto value = value_text(event);
+  switch (event.state) {
     case trial_state::failed:
-      result += " failed: " + (x.failure.empty() ? "unknown"
-                                       : x.failure.substr(
-                                         0, x.failure.find('\n')));
+      result += " failed: "
+                + (event.failure.empty()
+                     ? "unknown"
+                     : event.failure.substr(0, event.failure.find('\n')));
       return printable(result);
     case trial_state::pruned:
-      result += " pruned at step " + std::to_string(x.step) + value;
+      result += " pruned at step " + std::to_string(event.step) + value;
       break;
     case trial_state::cancelled:
-      result += " cancelled at step " + std::to_string(x.step) + value;
+      result += " cancelled at step " + std::to_string(event.step) + value;
       break;
     default:
-      result += " finished" + value
-                + (!value.empty() ? " and parameters: " : " with parameters: ")
-                + spaced(x.params.is_null() ? nlohmann::ordered_json::object()
-                                            : x.params);
+      result +=
+        " finished" + value
+        + (!value.empty() ? " and parameters: " : " with parameters: ")
+        + spaced(event.params.is_null() ? nlohmann::ordered_json::object()
+                                        : event.params);
   }
   result += '.';
-  if (x.front)
-    result += " Front of " + std::to_string(x.front->points)
-              + (x.front->hypervolume
-                   ? ", hypervolume " + to_text(*x.front->hypervolume)
+  if (event.front)
+    result += " Front of " + std::to_string(event.front->points)
+              + (event.front->hypervolume
+                   ? ", hypervolume " + to_text(*event.front->hypervolume)
                    : std::string{})
               + '.';
-  if (x.best)
-    result += " Best is trial " + std::to_string(x.best->trial)
-              + " with value: " + to_text(x.best->value) + '.';
+  if (event.best)
+    result += " Best is trial " + std::to_string(event.best->trial)
+              + " with value: " + to_text(event.best->value) + '.';
   return printable(result);
 }
 

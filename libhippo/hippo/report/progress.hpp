@@ -54,7 +54,7 @@ inline constexpr std::size_t progress_rows_max = 8;
 /// Returns the live view: a line for the clock, one for each study and another
 /// one if it waits, one for the trainers, one for the steps, each ended by a
 /// newline and at most `min(columns, 80)` wide; `colour` adds ANSI sequences.
-std::string render_progress(const progress_view& x, std::size_t columns,
+std::string render_progress(const progress_view& view, std::size_t columns,
                             bool colour);
 
 /// Redraws a view in place on a terminal that knows ANSI sequences. What is
@@ -86,6 +86,6 @@ private:
 /// or `Trial 7 failed: reason`; the study's name and a colon before it.
 /// Of several metrics `with values: [0.91, 3]`, and `Front of 5, hypervolume
 /// 0.4.` at the end. Numbers with all digits.
-std::string trial_line(const trial_event& x);
+std::string trial_line(const trial_event& event);
 
 } // namespace hippo

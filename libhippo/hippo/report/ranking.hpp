@@ -14,9 +14,9 @@ struct best_value {
   double value = 0;
 };
 
-/// Whether `a` is strictly better than `b`.
-inline bool better(double a, double b, direction way) {
-  return way == direction::maximize ? a > b : a < b;
+/// Whether `left` is strictly better than `right`.
+inline bool better(double left, double right, direction way) {
+  return way == direction::maximize ? left > right : left < right;
 }
 
 /// Returns the trial's best measurement of its study's metric, the first one of

@@ -20,13 +20,13 @@ error io_error(const fs::path& path, const std::string& reason) {
 
 } // namespace
 
-expected<std::string> write_report(const run_record& x,
+expected<std::string> write_report(const run_record& record,
                                    const std::string& folder) {
   const std::vector<std::pair<const char*, std::string>> files{
-    {"report.json", report_json(x)},
-    {"trials.csv", trials_csv(x)},
-    {"stage-tree.svg", stage_tree_svg(x)},
-    {"timeline.svg", timeline_svg(x)},
+    {"report.json", report_json(record)},
+    {"trials.csv", trials_csv(record)},
+    {"stage-tree.svg", stage_tree_svg(record)},
+    {"timeline.svg", timeline_svg(record)},
   };
   std::error_code failed;
   fs::create_directories(folder, failed);
@@ -39,7 +39,7 @@ expected<std::string> write_report(const run_record& x,
   return folder;
 }
 
-expected<std::string> write_dated_report(const run_record& x,
+expected<std::string> write_dated_report(const run_record& record,
                                          const std::string& root,
                                          std::time_t now) {
   std::array<char, 32> date{};
@@ -57,7 +57,7 @@ expected<std::string> write_dated_report(const run_record& x,
       return io_error(fs::path{root} / name, failed.message());
     name = std::string{date.data()} + '-' + std::to_string(i);
   }
-  auto folder = write_report(x, (fs::path{root} / name).string());
+  auto folder = write_report(record, (fs::path{root} / name).string());
   if (!folder) { // there is no half a report
     fs::remove_all(fs::path{root} / name, failed);
     return folder;

@@ -94,11 +94,13 @@ double idle_seconds(double wall_seconds, std::size_t trainers,
                          - device_seconds);
 }
 
-void work_left::set_shares(const merge_figures& x) {
-  unique_share_to_come = 1 / ratio(x.asked_steps, x.unique_steps);
-  const auto asked = x.asked_steps - std::min(x.delivered_steps, x.asked_steps);
-  const auto unique
-    = x.unique_steps - std::min(x.unique_delivered_steps, x.unique_steps);
+void work_left::set_shares(const merge_figures& figures) {
+  unique_share_to_come = 1 / ratio(figures.asked_steps, figures.unique_steps);
+  const auto asked = figures.asked_steps
+                     - std::min(figures.delivered_steps, figures.asked_steps);
+  const auto unique =
+    figures.unique_steps
+    - std::min(figures.unique_delivered_steps, figures.unique_steps);
   unique_share
     = asked > 0 && unique > 0 ? 1 / ratio(asked, unique) : unique_share_to_come;
 }
@@ -129,8 +131,8 @@ std::optional<double> seconds_left(const std::vector<work_left>& studies,
     budget, std::max(all * each, std::max(now * each, running) + longest));
 }
 
-std::optional<error> find_hopeless(const run_record& x) {
-  for (const auto& study : x.studies)
+std::optional<error> find_hopeless(const run_record& record) {
+  for (const auto& study : record.studies)
     if (!study.trials.empty()
         && std::all_of(study.trials.begin(), study.trials.end(),
                        [](const auto& y) {

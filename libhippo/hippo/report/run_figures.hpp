@@ -108,7 +108,7 @@ struct work_left {
 
   /// Sets what merging leaves, from what is known of the plan. Of what trials
   /// wait for less is shared than of what they have: they part on their way.
-  void set_shares(const merge_figures& x);
+  void set_shares(const merge_figures& figures);
 };
 
 /// Estimates how long the rest takes: that of all the work if all trainers have
@@ -122,6 +122,6 @@ std::optional<double> seconds_left(const std::vector<work_left>& studies,
 
 /// Says which study has nothing to show because all of its trials failed.
 /// @returns nothing if every study has something, `errc::training_failed` else
-std::optional<error> find_hopeless(const run_record& x);
+std::optional<error> find_hopeless(const run_record& record);
 
 } // namespace hippo

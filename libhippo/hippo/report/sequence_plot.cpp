@@ -80,14 +80,14 @@ std::string braille(const canvas& in, std::size_t x, std::size_t y) {
 
 } // namespace
 
-std::string plot_text(const sequence_curve& x, std::size_t columns,
+std::string plot_text(const sequence_curve& curve, std::size_t columns,
                       std::size_t rows, plot_charset charset) {
-  assert(!x.values.empty() && columns >= 30 && rows >= 3);
+  assert(!curve.values.empty() && columns >= 30 && rows >= 3);
   const bool fine = charset == plot_charset::braille;
   const auto cells = columns - label_columns - 2;
   const auto width = cells * (fine ? 2 : 1);
   const auto height = rows * (fine ? 4 : 1);
-  const auto all = span_of(x.values);
+  const auto all = span_of(curve.values);
   const bool flat = all.low == all.high;
   const auto row_of = [&](double value) {
     if (flat)
@@ -99,16 +99,15 @@ std::string plot_text(const sequence_curve& x, std::size_t columns,
              std::lround(share * static_cast<double>(height - 1)));
   };
   canvas dots{width, height};
-  double before = x.values[0];
+  double before = curve.values[0];
   for (std::size_t column = 0; column < width; ++column) {
-    auto part = span_of_column(x.values, column, width);
-    const auto last
-      = std::max(column * x.values.size() / width + 1,
-                 (column + 1) * x.values.size() / width);
+    auto part = span_of_column(curve.values, column, width);
+    const auto last = std::max(column * curve.values.size() / width + 1,
+                               (column + 1) * curve.values.size() / width);
     part.cover(before); // no gap where a value jumps
     for (auto y = row_of(part.high); y <= row_of(part.low); ++y)
       dots.set(column, y);
-    before = x.values[last - 1];
+    before = curve.values[last - 1];
   }
   std::string result;
   for (std::size_t row = 0; row < rows; ++row) {
@@ -132,7 +131,7 @@ std::string plot_text(const sequence_curve& x, std::size_t columns,
   result += std::string(label_columns, ' ') + (fine ? " └" : " +");
   for (std::size_t cell = 0; cell < cells; ++cell)
     result += fine ? "─" : "-";
-  const auto end = std::to_string(x.values.size());
+  const auto end = std::to_string(curve.values.size());
   return result + '\n' + std::string(label_columns + 2, ' ') + '0'
          + pad_left(end, cells - 1) + '\n';
 }

@@ -25,7 +25,7 @@ enum class plot_charset {
 /// are covered.
 /// REQUIRES: the curve has values, `columns >= 30`, `rows >= 3`
 /// @complexity O(steps)
-std::string plot_text(const sequence_curve& x, std::size_t columns,
+std::string plot_text(const sequence_curve& curve, std::size_t columns,
                       std::size_t rows, plot_charset charset);
 
 /// Draws curves of equal length into one picture, a name for each if there are

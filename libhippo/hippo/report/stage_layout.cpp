@@ -218,11 +218,11 @@ void spread(tree_panel& panel, const std::vector<stage_record>& stages,
 
 } // namespace
 
-double bar_height(const stage_layout& x, double trials) {
-  const double most = std::max(16.0, x.trials_most);
+double bar_height(const stage_layout& layout, double trials) {
+  const double most = std::max(16.0, layout.trials_most);
   const double share =
     (std::sqrt(std::max(1.0, trials)) - 1) / (std::sqrt(most) - 1);
-  return x.leaf_height * (1 + 3 * share);
+  return layout.leaf_height * (1 + 3 * share);
 }
 
 stage_layout lay_out(const std::vector<stage_record>& stages, double width,

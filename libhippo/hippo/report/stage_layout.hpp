@@ -60,6 +60,6 @@ stage_layout lay_out(const std::vector<stage_record>& stages, double width,
 
 /// Returns the height of a bar that `trials` share, in pixels: grows with the
 /// root of their number from `leaf_height` to 4 times that.
-double bar_height(const stage_layout& x, double trials);
+double bar_height(const stage_layout& layout, double trials);
 
 } // namespace hippo

@@ -63,9 +63,9 @@ std::string short_form(std::string_view form) {
 }
 
 std::vector<std::string> changes(const config_entries& other,
-                                 const config_entries& x) {
+                                 const config_entries& entries) {
   std::vector<std::string> result;
-  for (const auto& [name, form] : x) {
+  for (const auto& [name, form] : entries) {
     const auto found = other.find(name);
     if (found == other.end() || found->second != form)
       result.push_back(name + ' ' + short_form(form));

@@ -15,9 +15,9 @@ config_entries parse_config(std::string_view config);
 /// step at which its phase begins.
 std::string short_form(std::string_view form);
 
-/// Returns what `x` has and `other` has not, or has otherwise, as
+/// Returns what `entries` has and `other` has not, or has otherwise, as
 /// `lr 0.01`; in the order of names.
 std::vector<std::string> changes(const config_entries& other,
-                                 const config_entries& x);
+                                 const config_entries& entries);
 
 } // namespace hippo

@@ -307,31 +307,32 @@ std::string translated(double x, double y, const std::string& content) {
 
 } // namespace
 
-std::string stage_tree_svg(const run_record& x) {
-  const auto layout = lay_out(x.stages, tree_width);
+std::string stage_tree_svg(const run_record& record) {
+  const auto layout = lay_out(record.stages, tree_width);
   fills colours;
-  const auto trainers = trainers_of(x);
+  const auto trainers = trainers_of(record);
   std::vector<std::string> notes;
-  if (x.stages.empty())
+  if (record.stages.empty())
     notes.emplace_back("No stage was trained.");
   if (layout.left_out > 0)
     notes.push_back(
-      "Drawn are the " + std::to_string(x.stages.size() - layout.left_out)
-      + " most shared of " + std::to_string(x.stages.size()) + " stages.");
+      "Drawn are the " + std::to_string(record.stages.size() - layout.left_out)
+      + " most shared of " + std::to_string(record.stages.size()) + " stages.");
   if (std::any_of(layout.panels.begin(), layout.panels.end(),
                   [](const tree_panel& panel) { return panel.widened; }))
     notes.emplace_back("Short ranges of steps are drawn wider than to scale.");
 
-  const auto count = x.studies.size();
-  const std::string title =
-    "Stage tree of " + std::to_string(count)
-    + (count == 1 ? " study: " : " studies: ")
-    + std::to_string(x.delivered_steps) + " steps delivered, "
-    + std::to_string(x.unique_steps) + " unique · p = "
-    + fixed(x.merge_rate, 2) + ", q = " + fixed(x.k_wise_merge_rate, 2);
+  const auto count = record.studies.size();
+  const std::string title = "Stage tree of " + std::to_string(count)
+                            + (count == 1 ? " study: " : " studies: ")
+                            + std::to_string(record.delivered_steps)
+                            + " steps delivered, "
+                            + std::to_string(record.unique_steps)
+                            + " unique · p = " + fixed(record.merge_rate, 2)
+                            + ", q = " + fixed(record.k_wise_merge_rate, 2);
   std::string body = svg_text(svg_margin, 38, title, 18, "font-weight=\"600\"");
   double legend_height = 0;
-  const auto keys = legend(x, layout, colours, legend_height);
+  const auto keys = legend(record, layout, colours, legend_height);
   body += translated(svg_margin, 54, keys);
   double y = 54 + legend_height + 6;
   for (const auto& note : notes) {
@@ -346,7 +347,7 @@ std::string stage_tree_svg(const run_record& x) {
                            ? std::string("steps →")
                            : "workload " + panel.workload + ", steps →";
     body += translated(svg_margin, y,
-                       draw(x, panel, heading, colours, trainers));
+                       draw(record, panel, heading, colours, trainers));
     y += full_height(panel);
   }
   return svg_open(tree_width + 2 * svg_margin, y + 8, "Hippo stage tree")

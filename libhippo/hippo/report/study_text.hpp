@@ -22,13 +22,13 @@ struct text_frame {
 };
 
 /// Of a study, whatever its trials are.
-text_frame study_frame(study_record x);
+text_frame study_frame(study_record record);
 
 /// Of a trial of it, whatever its results are.
-text_frame trial_frame(trial_record x);
+text_frame trial_frame(trial_record record);
 
 /// A result of that.
-std::string result_text(const trial_measurement& x);
+std::string result_text(const trial_measurement& measurement);
 
 /// @param before how many items the list has by now
 std::string before_item(std::size_t before);

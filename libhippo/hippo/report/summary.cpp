@@ -314,20 +314,21 @@ void add_lost_trainers(page& out, const run_record& x) {
 
 } // namespace
 
-std::string summary_text(const run_record& x, std::size_t rows, bool colour) {
+std::string summary_text(const run_record& record, std::size_t rows,
+                         bool colour) {
   page out{colour};
-  if (x.interrupted)
+  if (record.interrupted)
     out.add("Interrupted: what follows is what was done until then.",
             style::bad);
-  for (const auto& study : x.studies) {
+  for (const auto& study : record.studies) {
     out.gap();
     add_leaderboard(out, study, rows);
   }
   out.gap();
-  add_figures(out, x);
-  add_time(out, x);
-  add_failures(out, x);
-  add_lost_trainers(out, x);
+  add_figures(out, record);
+  add_time(out, record);
+  add_failures(out, record);
+  add_lost_trainers(out, record);
   return out.text();
 }
 

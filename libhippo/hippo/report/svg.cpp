@@ -53,10 +53,10 @@ std::string xml_text(std::string_view text) {
   return result;
 }
 
-std::string px(double x) {
-  if (!std::isfinite(x))
+std::string px(double value) {
+  if (!std::isfinite(value))
     return "0";
-  auto result = fixed(x, 1);
+  auto result = fixed(value, 1);
   if (result.ends_with(".0"))
     result.resize(result.size() - 2);
   return result == "-0" ? "0" : result;
@@ -105,9 +105,9 @@ std::string svg_open(double width, double height, std::string_view title) {
          + "\" fill=\"#ffffff\"/>\n";
 }
 
-std::string svg_text(double x, double y, std::string_view text, double font_px,
-                     std::string_view attributes) {
-  std::string result = "<text x=\"" + px(x) + "\" y=\"" + px(y)
+std::string svg_text(double x_px, double y_px, std::string_view text,
+                     double font_px, std::string_view attributes) {
+  std::string result = "<text x=\"" + px(x_px) + "\" y=\"" + px(y_px)
                        + "\" font-size=\"" + px(font_px) + '"';
   if (!attributes.empty())
     result.append(" ").append(attributes);

@@ -15,7 +15,7 @@ inline constexpr double svg_margin = 28;
 std::string xml_text(std::string_view text);
 
 /// Returns a coordinate in pixels, rounded to a tenth; 0 if not finite.
-std::string px(double x);
+std::string px(double value);
 
 /// Returns an estimate, on the safe side, of the pixels that `text` takes.
 double text_pixels(std::string_view text, double font_px);
@@ -35,10 +35,10 @@ std::string mix(const std::string& colour, const std::string& other,
 /// The opening of a picture: light background, system fonts, nothing external.
 std::string svg_open(double width, double height, std::string_view title);
 
-/// A text at (x, y) of the base line. `attributes` go into the element as they
-/// are, `text` is escaped.
-std::string svg_text(double x, double y, std::string_view text, double font_px,
-                     std::string_view attributes = "");
+/// A text at (x_px, y_px) of the base line. `attributes` go into the element as
+/// they are, `text` is escaped.
+std::string svg_text(double x_px, double y_px, std::string_view text,
+                     double font_px, std::string_view attributes = "");
 
 /// A `<title>` that shows as a tooltip, a line for each of `lines`; lines are
 /// cut at a length that nobody reads to the end of.

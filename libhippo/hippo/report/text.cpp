@@ -52,15 +52,15 @@ std::string brief_value(const nlohmann::ordered_json& x) {
 
 } // namespace
 
-std::string plain_text(const nlohmann::ordered_json& x) {
-  if (x.is_null())
+std::string plain_text(const nlohmann::ordered_json& document) {
+  if (document.is_null())
     return {};
-  if (x.is_string())
-    return x.get<std::string>();
-  if (x.is_number_float())
-    return to_text(x.get<double>());
-  return x.dump(-1, ' ', false,
-                nlohmann::ordered_json::error_handler_t::replace);
+  if (document.is_string())
+    return document.get<std::string>();
+  if (document.is_number_float())
+    return to_text(document.get<double>());
+  return document.dump(-1, ' ', false,
+                       nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string brief(const nlohmann::ordered_json& params) {

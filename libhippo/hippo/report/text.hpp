@@ -12,7 +12,7 @@
 namespace hippo {
 
 /// Returns a value as text, whole: strings as they are, nothing for null.
-std::string plain_text(const nlohmann::ordered_json& x);
+std::string plain_text(const nlohmann::ordered_json& document);
 
 /// Returns the parameters in short for a table: `lr=multistep(0.1,[6,9],0.1)
 /// batch_size=64`, numbers with 4 significant digits.

@@ -205,10 +205,10 @@ std::string legend() {
 
 } // namespace
 
-std::string timeline_svg(const run_record& x) {
-  const double last = last_second(x);
+std::string timeline_svg(const run_record& record) {
+  const double last = last_second(record);
   const double scale = bars_width / last;
-  auto rows = lanes_in(x);
+  auto rows = lanes_in(record);
   const auto count = rows.size();
   const auto trainers = static_cast<std::size_t>(
     std::count_if(rows.begin(), rows.end(),
@@ -226,7 +226,7 @@ std::string timeline_svg(const run_record& x) {
     row_y[rows[i]] = head + row_pixels * static_cast<double>(i) + 8;
   std::map<lane_name, double> busy_seconds;
   std::vector<const busy_record*> bars;
-  const auto stretches = joined(x.timeline);
+  const auto stretches = joined(record.timeline);
   for (const auto& busy : stretches) {
     busy_seconds[lane_of(busy)] += std::max(0.0, busy.end - busy.begin);
     if (row_y.count(lane_of(busy)) > 0)
@@ -247,7 +247,7 @@ std::string timeline_svg(const run_record& x) {
   const std::string title =
     counted(trainers, "trainer")
     + (has_lanes ? " with " + std::to_string(count) + " lanes, " : ", ")
-    + fixed(x.wall_seconds, 1) + " s, "
+    + fixed(record.wall_seconds, 1) + " s, "
     + percent(busy_sum, last * static_cast<double>(count)) + " busy";
   std::string body = svg_text(svg_margin, 38, title, 18, "font-weight=\"600\"");
   body += legend();
@@ -263,10 +263,10 @@ std::string timeline_svg(const run_record& x) {
   }
   for (const auto& [row, y] : row_y) {
     const auto known =
-      std::find_if(x.trainers.begin(), x.trainers.end(),
+      std::find_if(record.trainers.begin(), record.trainers.end(),
                    [n = row.trainer](const auto& t) { return t.number == n; });
     body += svg_text(svg_margin, y + 11, lane_text(row.trainer, row.lane), 12);
-    if (known != x.trainers.end() && row.lane == 0) {
+    if (known != record.trainers.end() && row.lane == 0) {
       const bool lost = !known->lost.empty();
       const auto text = lost ? "lost: " + known->lost : known->name;
       body += "<g>" + svg_tooltip({known->name, known->device, known->lost})
@@ -278,7 +278,7 @@ std::string timeline_svg(const run_record& x) {
     body += svg_text(left + bars_width + 10, y + 17,
                      percent(busy_seconds[row], last), 12);
   }
-  const auto stages = index_stages(x);
+  const auto stages = index_stages(record);
   body += "<g transform=\"translate(" + px(svg_margin) + " 0)\">\n";
   for (const auto* busy : bars)
     body += draw(*busy, row_y[lane_of(*busy)], scale, stages);

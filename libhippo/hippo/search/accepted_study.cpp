@@ -171,9 +171,10 @@ study_admission admit_study(const std::string& text, const std::string& name,
   return result;
 }
 
-std::map<std::string, sequence> defaults_of(const workload_descriptor& x) {
+std::map<std::string, sequence>
+defaults_of(const workload_descriptor& descriptor) {
   std::map<std::string, sequence> result;
-  for (const auto& p : x.hyper_parameters) {
+  for (const auto& p : descriptor.hyper_parameters) {
     auto* number = std::get_if<double>(&p.fallback);
     result.emplace(p.name,
                    sequence{number != nullptr

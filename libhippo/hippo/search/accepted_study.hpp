@@ -120,6 +120,7 @@ diagnostic locate(const study_spec& spec, const std::string& path,
                   const std::string& message);
 
 /// Returns constants for all hyper-parameters of a workload.
-std::map<std::string, sequence> defaults_of(const workload_descriptor& x);
+std::map<std::string, sequence>
+defaults_of(const workload_descriptor& descriptor);
 
 } // namespace hippo

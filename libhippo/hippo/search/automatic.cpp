@@ -265,12 +265,12 @@ automatic_algorithm choose_algorithm(const study_spec& study,
           " hold from the first step, and bad ones show early"};
 }
 
-std::string to_json_text(const algorithm_spec& x) {
+std::string to_json_text(const algorithm_spec& spec) {
   json options = json::object();
-  for (const auto& option : x.options)
+  for (const auto& option : spec.options)
     std::visit([&](const auto& y) { options[option.first] = y; },
                option.second);
-  return json{{x.name, std::move(options)}}.dump();
+  return json{{spec.name, std::move(options)}}.dump();
 }
 
 expected<algorithm_spec> algorithm_from_json(const std::string& text) {

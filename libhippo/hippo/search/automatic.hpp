@@ -45,7 +45,7 @@ automatic_algorithm choose_algorithm(const study_spec& study,
                                      std::size_t trainers = 1);
 
 /// Writes an algorithm as a study file does, in JSON.
-std::string to_json_text(const algorithm_spec& x);
+std::string to_json_text(const algorithm_spec& spec);
 
 /// Reads what `to_json_text` wrote.
 expected<algorithm_spec> algorithm_from_json(const std::string& text);

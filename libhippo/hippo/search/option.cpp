@@ -6,9 +6,9 @@
 
 namespace hippo {
 
-std::vector<std::string> words_of(const option& x) {
+std::vector<std::string> words_of(const option& option) {
   std::vector<std::string> result;
-  for (const auto word : x.words)
+  for (const auto word : option.words)
     if (!word.empty())
       result.emplace_back(word);
   return result;
@@ -44,30 +44,30 @@ std::string whole_text(std::uint64_t low, std::uint64_t high) {
               : " to " + std::to_string(high));
 }
 
-std::string values_text(const option& x) {
-  const auto words = words_of(x);
-  if (x.type == option_type::word)
+std::string values_text(const option& option) {
+  const auto words = words_of(option);
+  if (option.type == option_type::word)
     return either_of(words);
   std::string result;
   for (const auto& word : words)
     result += "`" + word + "` or ";
-  if (x.type == option_type::real)
-    return result + "a number from " + to_text(x.low) + " to "
-           + to_text(x.high);
-  if (!x.high_text.empty())
-    return result + "a whole number from " + to_text(x.low) + " to "
-           + std::string{x.high_text};
+  if (option.type == option_type::real)
+    return result + "a number from " + to_text(option.low) + " to "
+           + to_text(option.high);
+  if (!option.high_text.empty())
+    return result + "a whole number from " + to_text(option.low) + " to "
+           + std::string{option.high_text};
   return result
-         + whole_text(static_cast<std::uint64_t>(x.low),
-                      static_cast<std::uint64_t>(x.high));
+         + whole_text(static_cast<std::uint64_t>(option.low),
+                      static_cast<std::uint64_t>(option.high));
 }
 
-std::string fallback_text(const option& x) {
-  if (!x.fallback_text.empty())
-    return std::string{x.fallback_text};
-  if (const auto* number = std::get_if<double>(&x.fallback))
+std::string fallback_text(const option& option) {
+  if (!option.fallback_text.empty())
+    return std::string{option.fallback_text};
+  if (const auto* number = std::get_if<double>(&option.fallback))
     return to_text(*number);
-  return std::string{std::get<std::string_view>(x.fallback)};
+  return std::string{std::get<std::string_view>(option.fallback)};
 }
 
 } // namespace hippo

@@ -48,7 +48,7 @@ struct option {
 using option_table = std::span<const option>;
 
 /// Returns the words of an option without the empty places.
-std::vector<std::string> words_of(const option& x);
+std::vector<std::string> words_of(const option& option);
 
 /// Returns the names of options, in their order.
 std::vector<std::string> names_of(option_table xs);
@@ -64,10 +64,10 @@ inline bool declares(option_table xs, std::string_view name) {
 std::string either_of(const std::vector<std::string>& words);
 
 /// Says which values an option takes: `a whole number from 1 to 10`.
-std::string values_text(const option& x);
+std::string values_text(const option& option);
 
 /// Says the value of a study that gives none.
-std::string fallback_text(const option& x);
+std::string fallback_text(const option& option);
 
 /// Says `a whole number from 1 to 10`, or `of at least 1` up to `whole_max`.
 std::string whole_text(std::uint64_t low, std::uint64_t high);

@@ -35,25 +35,27 @@ public:
   [[nodiscard]] bool has(std::string_view name) const {
     return find(name) != nullptr;
   }
-  [[nodiscard]] bool has(const option& x) const { return has(x.name); }
+  [[nodiscard]] bool has(const option& option) const {
+    return has(option.name);
+  }
 
   /// Whether the study gives that word for an option.
-  [[nodiscard]] bool says(const option& x, std::string_view word) const;
+  [[nodiscard]] bool says(const option& option, std::string_view word) const;
 
   /// Reads a whole number by its declaration.
   /// REQUIRES: the declaration has the range and the fallback.
-  std::uint64_t whole(const option& x);
+  std::uint64_t whole(const option& option);
 
   /// Reads one whose range or fallback the study decides.
-  std::uint64_t whole(const option& x, std::uint64_t low, std::uint64_t high,
-                      std::uint64_t fallback);
+  std::uint64_t whole(const option& option, std::uint64_t low,
+                      std::uint64_t high, std::uint64_t fallback);
 
-  double real(const option& x);
+  double real(const option& option);
 
-  std::string word(const option& x);
-  std::string word(const option& x, std::string_view fallback);
+  std::string word(const option& option);
+  std::string word(const option& option, std::string_view fallback);
   /// Reads one whose words are found elsewhere.
-  std::string word(const option& x, const std::vector<std::string>& words,
+  std::string word(const option& option, const std::vector<std::string>& words,
                    std::string_view fallback);
 
   // -- findings
@@ -61,8 +63,8 @@ public:
   [[nodiscard]] std::string path_of(std::string_view name) const {
     return "algorithm." + study_.algorithm.name + "." + std::string{name};
   }
-  [[nodiscard]] std::string path_of(const option& x) const {
-    return path_of(x.name);
+  [[nodiscard]] std::string path_of(const option& option) const {
+    return path_of(option.name);
   }
 
   void error(const std::string& path, std::string message) {

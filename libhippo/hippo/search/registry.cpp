@@ -151,14 +151,15 @@ std::span<const sampler_type* const> sampler_types() {
   return all_samplers;
 }
 
-std::vector<option> options_of(const algorithm_type& x) {
-  std::vector<option> result{x.options.begin(), x.options.end()};
+std::vector<option> options_of(const algorithm_type& described) {
+  std::vector<option> result{described.options.begin(),
+                             described.options.end()};
   for (auto& one : result) {
     if (one.name != sampler_option.name)
       continue;
     std::size_t i = 0;
     for (const auto* type : all_samplers)
-      if (x.sampler_may_learn || !type->learns)
+      if (described.sampler_may_learn || !type->learns)
         one.words.at(i++) = type->name;
   }
   return result;
@@ -213,22 +214,24 @@ std::unique_ptr<sampler> make_sampler(const study_spec& study,
   return settings.options->make_sampler(study, *settings.sampling, used);
 }
 
-bool looks_at_work(const search_settings& x) {
-  return x.sampling->prefer_shared != sharing_preference::off
-         && x.sampler->learns;
+bool looks_at_work(const search_settings& settings) {
+  return settings.sampling->prefer_shared != sharing_preference::off
+         && settings.sampler->learns;
 }
 
-std::uint64_t draws_per_trial(const search_settings& x, std::uint64_t leaves) {
-  return x.sampling->candidates() * leaves;
+std::uint64_t draws_per_trial(const search_settings& settings,
+                              std::uint64_t leaves) {
+  return settings.sampling->candidates() * leaves;
 }
 
-std::optional<std::uint64_t> draws_per_event(const search_settings& x,
+std::optional<std::uint64_t> draws_per_event(const search_settings& settings,
                                              std::uint64_t leaves) {
   constexpr std::uint64_t trials_begun = 16;
-  const auto draws = draws_per_trial(x, leaves);
-  if (x.algorithm->by_clients)
-    return x.sampler->is_slow ? std::nullopt : std::optional{draws};
-  return x.sampler->learns ? std::nullopt : std::optional{trials_begun * draws};
+  const auto draws = draws_per_trial(settings, leaves);
+  if (settings.algorithm->by_clients)
+    return settings.sampler->is_slow ? std::nullopt : std::optional{draws};
+  return settings.sampler->learns ? std::nullopt
+                                  : std::optional{trials_begun * draws};
 }
 
 } // namespace hippo

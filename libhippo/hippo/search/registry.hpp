@@ -20,7 +20,7 @@ std::span<const sampler_type* const> sampler_types();
 
 /// Returns the options of an algorithm with the words of `sampler` filled in:
 /// the names of the samplers that it takes.
-std::vector<option> options_of(const algorithm_type& x);
+std::vector<option> options_of(const algorithm_type& described);
 
 /// Reads the options of a study's algorithm and sampler, and finds how many
 /// trials its space and its budget allow.
@@ -52,7 +52,7 @@ std::unique_ptr<sampler> make_sampler(const study_spec& study,
                                       const sampler_context& context = {});
 
 /// Whether decisions of a study may depend on untrained work.
-bool looks_at_work(const search_settings& x);
+bool looks_at_work(const search_settings& settings);
 
 /// The largest number of values that are drawn and judged before a trial gets
 /// its own: candidates times choices and ranges. It takes some tenths of a
@@ -60,12 +60,13 @@ bool looks_at_work(const search_settings& x);
 inline constexpr std::uint64_t draws_per_trial_max = 100'000;
 
 /// Returns that number: the cost of a suggestion, in time and in memory.
-std::uint64_t draws_per_trial(const search_settings& x, std::uint64_t leaves);
+std::uint64_t draws_per_trial(const search_settings& settings,
+                              std::uint64_t leaves);
 
 /// The same of an event of a study: a client asks for one trial, and a result
 /// is seldom followed by more than some. Nothing: the sampler fits a model
 /// first, which takes long.
-std::optional<std::uint64_t> draws_per_event(const search_settings& x,
+std::optional<std::uint64_t> draws_per_event(const search_settings& settings,
                                              std::uint64_t leaves);
 
 } // namespace hippo

@@ -11,16 +11,16 @@ standing standing_of(std::uint64_t trial, double value, direction better) {
   return {false, better == direction::minimize ? value : -value, trial};
 }
 
-void split_ranking::insert(const standing& x) {
-  if (!best_.empty() && x < *best_.rbegin())
-    best_.insert(x);
+void split_ranking::insert(const standing& standing) {
+  if (!best_.empty() && standing < *best_.rbegin())
+    best_.insert(standing);
   else
-    rest_.insert(x);
+    rest_.insert(standing);
 }
 
-void split_ranking::erase(const standing& x) {
-  if (best_.erase(x) == 0)
-    rest_.erase(x);
+void split_ranking::erase(const standing& standing) {
+  if (best_.erase(standing) == 0)
+    rest_.erase(standing);
 }
 
 void split_ranking::split(std::size_t best_size) {

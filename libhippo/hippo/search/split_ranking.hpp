@@ -25,10 +25,10 @@ standing standing_of(std::uint64_t trial, double value, direction better);
 class split_ranking {
 public:
   /// Adds a standing that is not there yet. O(log size).
-  void insert(const standing& x);
+  void insert(const standing& standing);
 
   /// Removes a standing that is there. O(log size).
-  void erase(const standing& x);
+  void erase(const standing& standing);
 
   /// Sets how many make the best; fewer if there are fewer.
   /// @complexity O(log size) for each that changes sides

@@ -24,14 +24,14 @@ std::uint64_t trial_cost::bytes() const {
   return trial_bytes + pieces * (piece_bytes + hyper_parameters * form_bytes);
 }
 
-trial_cost cost_of_trial(const study_spec& x, std::uint64_t further) {
+trial_cost cost_of_trial(const study_spec& spec, std::uint64_t further) {
   trial_cost result{1, further};
-  if (x.space.empty())
+  if (spec.space.empty())
     return result;
   std::uint64_t seen = 0;
   for (std::uint64_t i = 0; i < looked_at_max && seen < pieces_looked_at_max;
        ++i) {
-    const auto values = x.space.sample(x.seed, i);
+    const auto values = spec.space.sample(spec.seed, i);
     std::vector<step_t> begins;
     for (const auto& kvp : values.sequences)
       for (const auto& y : kvp.second.pieces())
@@ -47,8 +47,8 @@ trial_cost cost_of_trial(const study_spec& x, std::uint64_t further) {
   return result;
 }
 
-std::uint64_t trials_ahead_of(const trial_cost& x, std::uint64_t bytes) {
-  return std::clamp<std::uint64_t>(bytes / x.bytes(), 1, trials_ahead_max);
+std::uint64_t trials_ahead_of(const trial_cost& cost, std::uint64_t bytes) {
+  return std::clamp<std::uint64_t>(bytes / cost.bytes(), 1, trials_ahead_max);
 }
 
 } // namespace hippo

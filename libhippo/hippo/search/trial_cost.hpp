@@ -24,10 +24,10 @@ inline constexpr std::uint64_t open_trials_bytes_max = 256 << 20;
 /// @param further hyper-parameters that the study does not mention
 /// @complexity O(pieces of some trials): a fixed number of pieces at most, or
 ///             of one trial
-trial_cost cost_of_trial(const study_spec& x, std::uint64_t further);
+trial_cost cost_of_trial(const study_spec& spec, std::uint64_t further);
 
 /// How many trials may be open so that they take no more than so many bytes; at
 /// least one.
-std::uint64_t trials_ahead_of(const trial_cost& x, std::uint64_t bytes);
+std::uint64_t trials_ahead_of(const trial_cost& cost, std::uint64_t bytes);
 
 } // namespace hippo

@@ -51,8 +51,8 @@ public:
 
   /// Says what `choice_of` returned of a trial before a restart: the trial gets
   /// those values again. Before `start`.
-  void restore(trial_no trial, trial_choice x) {
-    sampler_->restore(trial, std::move(x));
+  void restore(trial_no trial, trial_choice choice) {
+    sampler_->restore(trial, std::move(choice));
   }
 
   /// Called once, first.

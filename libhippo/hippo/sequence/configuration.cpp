@@ -48,22 +48,22 @@ std::string joined(const configuration& x, Spell spell) {
 
 } // namespace
 
-std::string to_text(const configuration& x) {
-  return joined(x, [](const form& y) { return to_text(y); });
+std::string to_text(const configuration& params) {
+  return joined(params, [](const form& y) { return to_text(y); });
 }
 
-std::string shown_text(const configuration& x) {
-  return joined(x, [](const form& y) { return shown_text(y); });
+std::string shown_text(const configuration& params) {
+  return joined(params, [](const form& y) { return shown_text(y); });
 }
 
-std::vector<std::uint64_t> states_at(const std::vector<segment>& x,
+std::vector<std::uint64_t> states_at(const std::vector<segment>& segments,
                                      const std::vector<step_t>& steps) {
   assert(std::ranges::is_sorted(steps));
   std::vector<std::uint64_t> result;
-  auto next = x.begin();
+  auto next = segments.begin();
   std::uint64_t state = 0;
   for (auto at : steps) {
-    for (; next != x.end() && next->begin < at; ++next) {
+    for (; next != segments.end() && next->begin < at; ++next) {
       const auto text = std::to_string(next->begin) + ' '
                         + to_text(next->config);
       state = hash_bytes(text.data(), text.size(), state);

@@ -29,16 +29,16 @@ std::vector<segment> join(const std::map<std::string, sequence>& sequences,
 
 /// Returns `name=form` for each entry, joined by `;`. Equal texts iff equal
 /// configurations; this text is a plan node's identity.
-std::string to_text(const configuration& x);
+std::string to_text(const configuration& params);
 
 /// Returns the same for people, with the values that code is given.
-std::string shown_text(const configuration& x);
+std::string shown_text(const configuration& params);
 
 /// Returns for each of some steps a number for the values in all steps before
 /// it. Equal values have equal numbers; others have by a chance of 2^-64.
 /// REQUIRES: `steps` is in order
 /// @complexity O(segments + steps)
-std::vector<std::uint64_t> states_at(const std::vector<segment>& x,
+std::vector<std::uint64_t> states_at(const std::vector<segment>& segments,
                                      const std::vector<step_t>& steps);
 
 } // namespace hippo

@@ -193,11 +193,12 @@ std::vector<piece> family::argument::sequence() const {
   return known->make(body);
 }
 
-made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps,
-                            const observations& observed, bool typed) {
+made_sequence make_sequence(const nlohmann::ordered_json& document,
+                            step_t max_steps, const observations& observed,
+                            bool typed) {
   made_sequence out;
   const family::argument whole{
-    &x, {}, {0, max_steps, max_steps, typed, {}, &observed}, out};
+    &document, {}, {0, max_steps, max_steps, typed, {}, &observed}, out};
   const auto is_late = [max_steps](const piece& part) {
     return part.begin >= max_steps;
   };

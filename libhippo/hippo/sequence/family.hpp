@@ -90,17 +90,17 @@ struct made_sequence {
 ///              numbers by a whole factor is whole, and all else that is worked
 ///              out is not
 /// REQUIRES: `max_steps > 0`
-made_sequence make_sequence(const nlohmann::ordered_json& x, step_t max_steps,
-                            const observations& observed = {},
+made_sequence make_sequence(const nlohmann::ordered_json& document,
+                            step_t max_steps, const observations& observed = {},
                             bool typed = false);
 
 /// Whether a sequence has a percentage where it wants a count or a place of
 /// steps: `20%`.
-bool has_percentages(const nlohmann::ordered_json& x);
+bool has_percentages(const nlohmann::ordered_json& document);
 
 /// Replaces these by what they are of a trial of `length` steps; see
 /// `percentage::of`. What is no sequence stays as it is.
-void resolve_percentages(nlohmann::ordered_json& x, step_t length);
+void resolve_percentages(nlohmann::ordered_json& document, step_t length);
 
 /// The names of all families, sorted.
 const std::vector<std::string>& family_names();

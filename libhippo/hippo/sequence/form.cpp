@@ -215,45 +215,46 @@ double whole_power(double first, double ratio, std::uint64_t count) {
            : std::copysign(std::numeric_limits<double>::infinity(), first);
 }
 
-std::string shown_text(const form& x) {
-  switch (x.type) {
+std::string shown_text(const form& form) {
+  switch (form.type) {
     case value_type::truth:
-      return x.a[0] != 0 ? "true" : "false";
+      return form.a[0] != 0 ? "true" : "false";
     case value_type::json:
-      return x.word;
+      return form.word;
     default:
-      return to_text(x).substr(std::strlen(mark_of(x.type)));
+      return to_text(form).substr(std::strlen(mark_of(form.type)));
   }
 }
 
-std::string to_text(const form& x) {
-  if (x.type != value_type::plain) {
-    auto unmarked = x;
+std::string to_text(const form& form) {
+  if (form.type != value_type::plain) {
+    auto unmarked = form;
     unmarked.type = value_type::plain;
-    return mark_of(x.type)
-           + (x.kind == form_kind::text ? quoted(x.word) : to_text(unmarked));
+    return mark_of(form.type)
+           + (form.kind == form_kind::text ? quoted(form.word)
+                                           : to_text(unmarked));
   }
-  switch (x.kind) {
+  switch (form.kind) {
     case form_kind::constant:
-      return to_text(x.a[0]);
+      return to_text(form.a[0]);
     case form_kind::text:
-      return quoted_if_needed(x.word);
+      return quoted_if_needed(form.word);
     case form_kind::exponential:
-      return call("exp", x, 2);
+      return call("exp", form, 2);
     case form_kind::polynomial:
-      return call("poly", x, 4);
+      return call("poly", form, 4);
     case form_kind::cosine:
-      return call("cos", x, 3);
+      return call("cos", form, 3);
     case form_kind::line:
-      return call("line", x, 3);
+      return call("line", form, 3);
     case form_kind::rex:
-      return call("rex", x, 4);
+      return call("rex", form, 4);
     case form_kind::fading_ramp:
-      return call("fade", x, 5);
+      return call("fade", form, 5);
     case form_kind::square_root:
-      return call("sqrt", x, 3);
+      return call("sqrt", form, 3);
     case form_kind::inverse_root:
-      return call("rsqrt", x, 2);
+      return call("rsqrt", form, 2);
   }
   assert(false && "a kind that this version does not know");
   return {};

@@ -105,10 +105,10 @@ struct form {
 /// `cos(...)@2`, `line(0.1,-0.01,1)@0`, `rex(...)@0`, `fade(...)@0`,
 /// `sqrt(...)@0`, `rsqrt(0.1,100)@0`; with its type unless it is plain:
 /// `int:64`, `bool:1`, `json:"[64,64]"`. Equal texts iff equal forms.
-std::string to_text(const form& x);
+std::string to_text(const form& form);
 
 /// Returns the same for people: `64`, `true`, `[64,64]`.
-std::string shown_text(const form& x);
+std::string shown_text(const form& form);
 
 /// Returns `first * ratio^count` as whole numbers are multiplied; infinite
 /// beyond `whole_limit`. REQUIRES: both are whole

@@ -176,21 +176,21 @@ std::optional<form> line_between(double from, double to, step_t steps,
   return result;
 }
 
-std::optional<form> moved_line(const form& x, step_t origin) {
-  const auto there = value_at(x, origin);
+std::optional<form> moved_line(const form& item, step_t origin) {
+  const auto there = value_at(item, origin);
   if (!there)
     return {};
   // It has at most 12 digits iff rounding changes nothing.
   const auto value = rounded(*there);
   if (!value)
     return {};
-  form result = x;
+  form result = item;
   result.origin = origin;
   result.a[0] = *value;
-  const auto back = value_at(result, x.origin);
+  const auto back = value_at(result, item.origin);
   if (!back)
     return {};
-  auto left = decimal_of(x.a[0]);
+  auto left = decimal_of(item.a[0]);
   auto right = decimal{back->digits, back->exponent};
   if (!align(left, right) || !multiply(left.digits, back->below)
       || left.digits != right.digits)
@@ -198,22 +198,22 @@ std::optional<form> moved_line(const form& x, step_t origin) {
   return result;
 }
 
-bool same_line(const form& x, const form& y) {
-  return x.a[1] == y.a[1] && x.a[2] == y.a[2]
-         && moved_line(x, y.origin) == y;
+bool same_line(const form& left, const form& right) {
+  return left.a[1] == right.a[1] && left.a[2] == right.a[2]
+         && moved_line(left, right.origin) == right;
 }
 
-double line_at(const form& x, step_t at) {
-  if (const auto exact = value_at(x, at))
+double line_at(const form& form, step_t at) {
+  if (const auto exact = value_at(form, at))
     if (const auto result = rounded(*exact))
       return *result;
-  return canonical(unrounded_line_at(x, at));
+  return canonical(unrounded_line_at(form, at));
 }
 
-double unrounded_line_at(const form& x, step_t at) {
-  const auto t = at >= x.origin ? static_cast<double>(at - x.origin)
-                                : -static_cast<double>(x.origin - at);
-  return x.a[0] + x.a[1] * t / x.a[2];
+double unrounded_line_at(const form& form, step_t at) {
+  const auto t = at >= form.origin ? static_cast<double>(at - form.origin)
+                                   : -static_cast<double>(form.origin - at);
+  return form.a[0] + form.a[1] * t / form.a[2];
 }
 
 } // namespace hippo

@@ -19,18 +19,18 @@ std::optional<form> line_between(double from, double to, step_t steps,
 
 /// Returns the same line with another origin; nothing if its value there has
 /// more than 12 digits.
-/// REQUIRES: `x` is a line.
-std::optional<form> moved_line(const form& x, step_t origin);
+/// REQUIRES: `item` is a line.
+std::optional<form> moved_line(const form& item, step_t origin);
 
 /// Returns whether both are the same line, wherever they have their origins.
 /// REQUIRES: both are lines.
-bool same_line(const form& x, const form& y);
+bool same_line(const form& left, const form& right);
 
 /// Returns the value of a line at step `at`, rounded to 12 digits half to even,
 /// from the exact one unless that takes more than 128 bits.
-double line_at(const form& x, step_t at);
+double line_at(const form& form, step_t at);
 
 /// Returns the value of a line at step `at` as a double, not rounded further.
-double unrounded_line_at(const form& x, step_t at);
+double unrounded_line_at(const form& form, step_t at);
 
 } // namespace hippo

@@ -40,8 +40,8 @@ double product(const search_space& x, const alternatives& taken,
 
 } // namespace
 
-double complexity_of(const search_space& x) {
-  if (x.empty())
+double complexity_of(const search_space& space) {
+  if (space.empty())
     return 1;
   // Choice by choice, as long as that makes it greater.
   alternatives taken;
@@ -49,12 +49,12 @@ double complexity_of(const search_space& x) {
   for (bool more = true; more;) {
     more = false;
     alternatives met;
-    best = std::max(best, product(x, taken, &met));
+    best = std::max(best, product(space, taken, &met));
     for (const auto& [path, ways] : met)
       for (std::uint64_t i = 0; i < ways; ++i) {
         auto other = taken;
         other[path] = i;
-        const auto found = product(x, other, nullptr);
+        const auto found = product(space, other, nullptr);
         if (found <= best)
           continue;
         best = found;

@@ -14,6 +14,6 @@ namespace hippo {
 /// are powers of 2, else e. What a choice brings with an alternative counts for
 /// the alternative by which the product becomes greatest.
 /// @complexity O(alternatives * leaves) for each choice that brings something
-double complexity_of(const search_space& x);
+double complexity_of(const search_space& space);
 
 } // namespace hippo

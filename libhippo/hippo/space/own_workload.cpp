@@ -382,9 +382,9 @@ private:
 
 } // namespace
 
-bool is_own_workload(const document& x) {
+bool is_own_workload(const document& document) {
   return std::any_of(kinds.begin(), kinds.end(), [&](const std::string& name) {
-    return x.find(name) != nullptr;
+    return document.find(name) != nullptr;
   });
 }
 
@@ -392,9 +392,10 @@ bool is_own_workload(const std::string& name) {
   return std::find(kinds.begin(), kinds.end(), name) != kinds.end();
 }
 
-workload_spec read_own_workload(const document& x, const study_code& code,
-                                bool typed, diagnostics& notes) {
-  return own_workload_reader{x, code, typed, notes}.read();
+workload_spec read_own_workload(const document& document,
+                                const study_code& code, bool typed,
+                                diagnostics& notes) {
+  return own_workload_reader{document, code, typed, notes}.read();
 }
 
 code_request requested_code(const std::string& text) {
@@ -410,10 +411,12 @@ code_request requested_code(const std::string& text) {
   return reader.request();
 }
 
-bool is_exact(const workload_spec& x) { return !x.options.contains("exact"); }
+bool is_exact(const workload_spec& spec) {
+  return !spec.options.contains("exact");
+}
 
-bool may_share(const workload_spec& x) {
-  return is_exact(x) || x.options.contains("share");
+bool may_share(const workload_spec& spec) {
+  return is_exact(spec) || spec.options.contains("share");
 }
 
 } // namespace hippo

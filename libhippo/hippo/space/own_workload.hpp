@@ -12,7 +12,7 @@ namespace hippo {
 
 /// Whether the `workload` of a study file names code of its own: it has one of
 /// the keys `python`, `command` and `files`.
-bool is_own_workload(const document& x);
+bool is_own_workload(const document& document);
 
 /// Whether the workload of that name is such code.
 bool is_own_workload(const std::string& name);
@@ -22,8 +22,9 @@ bool is_own_workload(const std::string& name);
 /// its packages (`version.NAME`), its arguments (`args.NAME`) and seed.
 /// @param code that has come with the study
 /// @param typed whether the types of arguments are told (`study_spec::typed`)
-workload_spec read_own_workload(const document& x, const study_code& code,
-                                bool typed, diagnostics& notes);
+workload_spec read_own_workload(const document& document,
+                                const study_code& code, bool typed,
+                                diagnostics& notes);
 
 /// What a study file needs from the folder that it lies in.
 struct code_request {
@@ -43,10 +44,10 @@ code_request requested_code(const std::string& text);
 
 /// Whether trials of a workload may share training: it is exact, or somebody
 /// has asked for it all the same.
-bool may_share(const workload_spec& x);
+bool may_share(const workload_spec& spec);
 
 /// Whether the results of a workload are what training alone gives. If not, the
 /// study file has said so (`exact: false`).
-bool is_exact(const workload_spec& x);
+bool is_exact(const workload_spec& spec);
 
 } // namespace hippo

@@ -522,17 +522,16 @@ space_node pruned(const space_node& x, const std::set<std::string>& names) {
 
 } // namespace
 
-bool is_made_of_others(const space_node& x) {
-  return x.type == node_kind::product
-         || std::any_of(x.children.begin(), x.children.end(),
+bool is_made_of_others(const space_node& node) {
+  return node.type == node_kind::product
+         || std::any_of(node.children.begin(), node.children.end(),
                         is_made_of_others);
 }
 
-bool has_products(const space_node& x) {
-  bool result = x.type == node_kind::product;
-  for_each_part(x, [&](const space_node& y) {
-    result = result || has_products(y);
-  });
+bool has_products(const space_node& node) {
+  bool result = node.type == node_kind::product;
+  for_each_part(
+    node, [&](const space_node& y) { result = result || has_products(y); });
   return result;
 }
 

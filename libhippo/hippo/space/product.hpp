@@ -19,12 +19,12 @@ namespace hippo {
 inline constexpr std::size_t products_max = 256;
 inline constexpr std::size_t products_in_a_row_max = 64;
 
-/// Whether any value in `x` is a product, those that its choices bring among
+/// Whether any value in `node` is a product, those that its choices bring among
 /// them.
-bool has_products(const space_node& x);
+bool has_products(const space_node& node);
 
 /// The same without what its choices bring.
-bool is_made_of_others(const space_node& x);
+bool is_made_of_others(const space_node& node);
 
 /// Finds what each name in a product stands for, so that `resolve_products`
 /// finds it in every trial.
@@ -35,7 +35,7 @@ bool bind_products(space_node& root, diagnostics& notes);
 nlohmann::ordered_json unresolved_product(nlohmann::ordered_json factors);
 
 /// Returns a value with unresolved products as a study file writes it.
-nlohmann::ordered_json as_written(nlohmann::ordered_json x);
+nlohmann::ordered_json as_written(nlohmann::ordered_json document);
 
 /// Puts numbers where products are, in all values of a trial.
 /// REQUIRES: it is of a space that `bind_products` has bound.

@@ -182,17 +182,18 @@ std::vector<std::string> range_names() {
   return result;
 }
 
-const scale_rule* range_in(const document& x) {
+const scale_rule* range_in(const document& document) {
   for (const auto& rule : scale_rules())
-    if (x.find(std::string{rule.name}) != nullptr)
+    if (document.find(std::string{rule.name}) != nullptr)
       return &rule;
   return nullptr;
 }
 
-std::optional<value_range> read_range(const document& x, const scale_rule& rule,
+std::optional<value_range> read_range(const document& document,
+                                      const scale_rule& rule,
                                       diagnostics& notes,
                                       const number_rounding& rounded) {
-  return range_reader{x, rule, notes, rounded}.read();
+  return range_reader{document, rule, notes, rounded}.read();
 }
 
 } // namespace hippo

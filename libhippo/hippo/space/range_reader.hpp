@@ -15,7 +15,7 @@ namespace hippo {
 std::vector<std::string> range_names();
 
 /// Returns the rule of the range that a map is, or null if it is none.
-const scale_rule* range_in(const document& x);
+const scale_rule* range_in(const document& document);
 
 /// Returns a number of a document as it is trained with.
 using number_rounding = std::function<double(const document&, double)>;
@@ -23,7 +23,8 @@ using number_rounding = std::function<double(const document&, double)>;
 /// Reads a range: a map with the key of `rule`, and perhaps `points` or `step`.
 /// @param rounded of its two numbers
 /// @returns it, or nothing after noting what is wrong
-std::optional<value_range> read_range(const document& x, const scale_rule& rule,
+std::optional<value_range> read_range(const document& document,
+                                      const scale_rule& rule,
                                       diagnostics& notes,
                                       const number_rounding& rounded);
 

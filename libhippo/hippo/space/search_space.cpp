@@ -164,36 +164,37 @@ json shares_of(const json& numbers) {
 
 } // namespace
 
-void set_size(space_node& x) {
-  switch (x.type) {
+void set_size(space_node& node) {
+  switch (node.type) {
     case space_node::kind::literal:
-      x.size = 1;
+      node.size = 1;
       return;
     case space_node::kind::range:
-      x.size = x.range.points;
+      node.size = node.range.points;
       return;
     case space_node::kind::choice:
-      x.size = times(x.children[0].size, x.brought[0].size);
-      for (std::size_t i = 1; i < x.children.size(); ++i)
-        x.size = plus(x.size, times(x.children[i].size, x.brought[i].size));
+      node.size = times(node.children[0].size, node.brought[0].size);
+      for (std::size_t i = 1; i < node.children.size(); ++i)
+        node.size =
+          plus(node.size, times(node.children[i].size, node.brought[i].size));
       return;
     case space_node::kind::list:
     case space_node::kind::product:
     case space_node::kind::map:
     case space_node::kind::space:
-      x.size = 1;
-      for (const auto& child : x.children)
-        x.size = times(x.size, child.size);
+      node.size = 1;
+      for (const auto& child : node.children)
+        node.size = times(node.size, child.size);
       return;
   }
 }
 
-void add_numbers(const space_node& x, std::set<step_t>& to) {
-  if (x.type == space_node::kind::literal)
-    to.insert(x.literal.get<step_t>());
-  for (std::uint64_t i = 0; i < x.range.points; ++i)
-    to.insert(x.range.point(i).get<step_t>());
-  for (const auto& child : x.children)
+void add_numbers(const space_node& node, std::set<step_t>& to) {
+  if (node.type == space_node::kind::literal)
+    to.insert(node.literal.get<step_t>());
+  for (std::uint64_t i = 0; i < node.range.points; ++i)
+    to.insert(node.range.point(i).get<step_t>());
+  for (const auto& child : node.children)
     add_numbers(child, to);
 }
 
@@ -209,60 +210,60 @@ void decide_space(const space_node& space, const decider& pick, json& to,
   }
 }
 
-json decide(const space_node& x, const decider& pick,
+json decide(const space_node& node, const decider& pick,
             std::vector<const space_node*>* brought) {
-  switch (x.type) {
+  switch (node.type) {
     case space_node::kind::literal:
-      return x.literal;
+      return node.literal;
     case space_node::kind::range: {
-      const auto n = pick(x);
-      return x.range.points == 0 ? x.range.between(
+      const auto n = pick(node);
+      return node.range.points == 0 ? node.range.between(
                static_cast<double>(n) / static_cast<double>(decider_high))
-                                 : x.range.point(n);
+                                    : node.range.point(n);
     }
     case space_node::kind::choice: {
-      const auto n = pick(x);
+      const auto n = pick(node);
       if (brought != nullptr)
-        brought->push_back(&x.brought[n]);
-      return decide(x.children[n], pick, brought);
+        brought->push_back(&node.brought[n]);
+      return decide(node.children[n], pick, brought);
     }
     case space_node::kind::list:
     case space_node::kind::product: {
       auto result = json::array();
-      for (const auto& child : x.children)
+      for (const auto& child : node.children)
         result.push_back(decide(child, pick, brought));
-      if (x.is_simplex)
+      if (node.is_simplex)
         return shares_of(result);
-      return x.type == space_node::kind::list
+      return node.type == space_node::kind::list
                ? result
                : unresolved_product(std::move(result));
     }
     case space_node::kind::map:
     case space_node::kind::space: {
       auto result = json::object();
-      for (std::size_t i = 0; i < x.children.size(); ++i)
-        result[x.keys[i]] = decide(x.children[i], pick, brought);
+      for (std::size_t i = 0; i < node.children.size(); ++i)
+        result[node.keys[i]] = decide(node.children[i], pick, brought);
       return result;
     }
   }
   return {};
 }
 
-std::uint64_t ways(const space_node& x) {
-  return x.type == space_node::kind::choice ? x.children.size()
-                                            : x.range.points;
+std::uint64_t ways(const space_node& node) {
+  return node.type == space_node::kind::choice ? node.children.size()
+                                               : node.range.points;
 }
 
-std::uint64_t draw_decision(const space_node& x, std::uint64_t seed,
+std::uint64_t draw_decision(const space_node& node, std::uint64_t seed,
                             std::uint64_t draw) {
   std::array<unsigned char, 16> address{};
   for (std::size_t i = 0; i < 8; ++i) { // little-endian on every machine
     address[i] = static_cast<unsigned char>(seed >> (8 * i));
     address[8 + i] = static_cast<unsigned char>(draw >> (8 * i));
   }
-  const auto bits = hash_bytes(x.path.data(), x.path.size(),
+  const auto bits = hash_bytes(node.path.data(), node.path.size(),
                                hash_bytes(address.data(), address.size()));
-  const auto n = ways(x);
+  const auto n = ways(node);
   if (n == 0)
     return bits >> 11; // 53 bits: what a double holds
   // The high half of bits * n, from halves of 32 bits: n is below 2^32 or

@@ -63,7 +63,7 @@ struct search_space::node {
 using space_node = search_space::node;
 
 /// Sets `size` from the sizes of the parts.
-void set_size(space_node& x);
+void set_size(space_node& node);
 
 /// Decides a choice or a range: which alternative or point it is. For a
 /// continuous range: how far it lies from its low (0) to its high (2^53) end.
@@ -71,10 +71,10 @@ using decider = std::function<std::uint64_t(const space_node&)>;
 
 inline constexpr std::uint64_t decider_high = space_leaf::high_end;
 
-/// Returns the value of `x` with every choice and range decided, asked for in a
-/// fixed order.
+/// Returns the value of `node` with every choice and range decided, asked for
+/// in a fixed order.
 /// @param brought if not null, gets the spaces that come with what was chosen
-nlohmann::ordered_json decide(const space_node& x, const decider& pick,
+nlohmann::ordered_json decide(const space_node& node, const decider& pick,
                               std::vector<const space_node*>* brought);
 
 /// Adds the hyper-parameters of a space with every choice and range decided,
@@ -86,13 +86,13 @@ void decide_space(const space_node& space, const decider& pick,
 
 /// Adds the numbers that a part with nothing but numbers may be decided to.
 /// REQUIRES: it is finite
-void add_numbers(const space_node& x, std::set<step_t>& to);
+void add_numbers(const space_node& node, std::set<step_t>& to);
 
-/// Returns how many ways there are to decide `x` alone; 0: continuous.
-std::uint64_t ways(const space_node& x);
+/// Returns how many ways there are to decide `node` alone; 0: continuous.
+std::uint64_t ways(const space_node& node);
 
-/// Returns a decision on `x` that depends on nothing but the arguments.
-std::uint64_t draw_decision(const space_node& x, std::uint64_t seed,
+/// Returns a decision on `node` that depends on nothing but the arguments.
+std::uint64_t draw_decision(const space_node& node, std::uint64_t seed,
                             std::uint64_t draw);
 
 } // namespace hippo

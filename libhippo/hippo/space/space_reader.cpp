@@ -566,15 +566,16 @@ void part_leaves(space_node& x, std::set<std::string>& known) {
 
 } // namespace
 
-std::shared_ptr<const space_node>
-read_lengths(const document& x, std::set<step_t>& all, diagnostics& notes) {
+std::shared_ptr<const space_node> read_lengths(const document& document,
+                                               std::set<step_t>& all,
+                                               diagnostics& notes) {
   const auto errors = notes.errors();
-  const auto read = reader{{}, nullptr, notes}.length(x);
+  const auto read = reader{{}, nullptr, notes}.length(document);
   if (!read || notes.errors() != errors)
     return nullptr;
   if (read->size == 0 || read->size > lengths_max) {
-    notes.error(x, "gives more than " + std::to_string(lengths_max)
-                     + " lengths: give fewer, or the range 'points'");
+    notes.error(document, "gives more than " + std::to_string(lengths_max)
+                            + " lengths: give fewer, or the range 'points'");
     return nullptr;
   }
   add_numbers(*read, all);
@@ -582,11 +583,11 @@ read_lengths(const document& x, std::set<step_t>& all, diagnostics& notes) {
 }
 
 std::shared_ptr<const space_node>
-read_space(const document& x, const space_reading& how,
+read_space(const document& document, const space_reading& how,
            const workload_descriptor* workload, diagnostics& notes) {
   const auto errors = notes.errors();
-  auto root
-    = std::make_shared<space_node>(reader{how, workload, notes}.space(x));
+  auto root =
+    std::make_shared<space_node>(reader{how, workload, notes}.space(document));
   if (how.lengths != nullptr)
     refuse_length_as_name(*root, notes);
   root->max_steps = how.max_steps;
@@ -596,7 +597,7 @@ read_space(const document& x, const space_reading& how,
   if (std::set<std::string> known; how.typed) // else as it was drawn before
     part_leaves(*root, known);
   root->has_products = has_products(*root);
-  root->has_percentages = may_have_percentages(x);
+  root->has_percentages = may_have_percentages(document);
   add_hidden(*root, root->hidden);
   // What was left out would be missed.
   root->is_bound = root->has_products && notes.errors() == errors

@@ -25,8 +25,9 @@ inline constexpr std::size_t lengths_max = 1'000;
 /// Reads what decides how long a trial is: a choice or a range of whole numbers
 /// of steps, whose values are added to `all`.
 /// @returns null after noting an error
-std::shared_ptr<const space_node>
-read_lengths(const document& x, std::set<step_t>& all, diagnostics& notes);
+std::shared_ptr<const space_node> read_lengths(const document& document,
+                                               std::set<step_t>& all,
+                                               diagnostics& notes);
 
 /// Reads the `space` of a study file and checks every value that a trial may
 /// get.
@@ -34,7 +35,7 @@ read_lengths(const document& x, std::set<step_t>& all, diagnostics& notes);
 ///                 null: unknown, only the sequences themselves are checked
 /// @returns the space, or null after noting an error
 std::shared_ptr<const space_node>
-read_space(const document& x, const space_reading& how,
+read_space(const document& document, const space_reading& how,
            const workload_descriptor* workload, diagnostics& notes);
 
 } // namespace hippo

@@ -142,7 +142,7 @@ public:
   /// The decision that stands for the high end of a continuous range.
   static constexpr std::uint64_t high_end = std::uint64_t{1} << 53;
 
-  explicit space_leaf(const search_space::node& x) : node_(&x) {}
+  explicit space_leaf(const search_space::node& node) : node_(&node) {}
 
   /// Where it stands in the study file; no two leaves of a space have the same.
   [[nodiscard]] const std::string& path() const;

@@ -55,8 +55,8 @@ double log_ratio(const value_range& x) {
 
 std::span<const scale_rule> scale_rules() { return rules; }
 
-const scale_rule& rule_of(range_scale x) {
-  return rules.at(static_cast<std::size_t>(x));
+const scale_rule& rule_of(range_scale scale) {
+  return rules.at(static_cast<std::size_t>(scale));
 }
 
 void value_range::set_points(std::uint64_t count) {

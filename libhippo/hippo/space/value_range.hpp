@@ -34,7 +34,7 @@ struct scale_rule {
 
 /// All scales, in the order of `range_scale`.
 std::span<const scale_rule> scale_rules();
-const scale_rule& rule_of(range_scale x);
+const scale_rule& rule_of(range_scale scale);
 
 /// The values from `low` to `high`, both ends among them.
 struct value_range {

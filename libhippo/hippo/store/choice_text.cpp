@@ -10,13 +10,13 @@ using json = nlohmann::ordered_json;
 
 } // namespace
 
-std::string choice_text(const trial_choice& x) {
-  json result{{"how", x.why.how}};
-  if (x.why.predicted)
-    result["predicted"] = *x.why.predicted;
-  if (x.why.untrained)
-    result["untrained"] = *x.why.untrained;
-  result["decisions"] = x.decisions;
+std::string choice_text(const trial_choice& choice) {
+  json result{{"how", choice.why.how}};
+  if (choice.why.predicted)
+    result["predicted"] = *choice.why.predicted;
+  if (choice.why.untrained)
+    result["untrained"] = *choice.why.untrained;
+  result["decisions"] = choice.decisions;
   return result.dump();
 }
 

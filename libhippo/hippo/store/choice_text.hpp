@@ -8,7 +8,7 @@
 namespace hippo {
 
 /// Renders a choice as it is stored: JSON.
-std::string choice_text(const trial_choice& x);
+std::string choice_text(const trial_choice& choice);
 
 /// Reads it. @returns `errc::malformed_message` if it is none
 expected<trial_choice> read_choice(const std::string& text);

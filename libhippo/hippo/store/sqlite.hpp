@@ -93,9 +93,10 @@ public:
 
   expected<sql_statement> prepare(std::string_view sql);
 
-  /// Shows each row of a query without parameters to `f`, as a `sql_statement`.
+  /// Shows each row of a query without parameters to `function`, as a
+  /// `sql_statement`.
   template <class F>
-  expected<std::monostate> for_each(std::string_view sql, F&& f) {
+  expected<std::monostate> for_each(std::string_view sql, F&& function) {
     auto query = prepare(sql);
     if (!query)
       return query.failure();
@@ -105,7 +106,7 @@ public:
         return more.failure();
       if (!*more)
         return std::monostate{};
-      f(*query);
+      function(*query);
     }
   }
 

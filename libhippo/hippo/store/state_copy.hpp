@@ -35,9 +35,8 @@ struct copy_outcome {
 
 /// Says whether a checkpoint lies in a place of its own, outside of the state
 /// folder, so that a copy need not have it. @param folder of its workload
-using checkpoint_finder
-  = std::function<expected<bool>(const std::string& folder,
-                                 const checkpoint& x)>;
+using checkpoint_finder = std::function<expected<bool>(
+  const std::string& folder, const checkpoint& checkpoint)>;
 
 /// Copies the database and the checkpoints of the state folder `from` to the
 /// folder `to`, which is a state folder then: the state as it was at one

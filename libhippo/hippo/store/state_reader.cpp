@@ -108,10 +108,10 @@ state_reader::load_evicted(const std::string& workload_key) {
 }
 
 template <class F>
-auto state_reader::in_transaction(F f) -> decltype(f()) {
+auto state_reader::in_transaction(F function) -> decltype(function()) {
   if (auto begun = database_.run("BEGIN"); !begun)
     return begun.failure();
-  auto result = f();
+  auto result = function();
   if (auto done = database_.run("COMMIT"); !done)
     return done.failure();
   return result;

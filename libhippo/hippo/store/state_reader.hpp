@@ -240,10 +240,10 @@ private:
   expected<std::vector<stored_event>>
   read_events(study_id study, const std::string& condition,
               const std::function<void(sql_statement&)>& bind);
-  /// Calls `f`, which returns an `expected`, with all tables as of the same
-  /// moment. Many small reads lock the file once then, not each.
+  /// Calls `function`, which returns an `expected`, with all tables as of the
+  /// same moment. Many small reads lock the file once then, not each.
   template <class F>
-  auto in_transaction(F f) -> decltype(f());
+  auto in_transaction(F function) -> decltype(function());
   expected<std::vector<stored_node>>
   find_nodes(const std::string& workload_key, const std::vector<node_id>& ids);
   /// Returns the number by which tables know a workload, if it is known.

@@ -247,14 +247,14 @@ state_writer::write_all(const std::vector<journal_record>& records) {
 }
 
 template <class Record>
-expected<std::monostate> state_writer::write_record(const Record& x) {
-  if constexpr (requires { write(x, std::uint64_t{}); }) {
-    const auto workload = workload_id(x.workload_key);
+expected<std::monostate> state_writer::write_record(const Record& record) {
+  if constexpr (requires { write(record, std::uint64_t{}); }) {
+    const auto workload = workload_id(record.workload_key);
     if (!workload)
       return workload.failure();
-    return write(x, *workload);
+    return write(record, *workload);
   } else {
-    return write(x);
+    return write(record);
   }
 }
 
@@ -282,21 +282,21 @@ expected<std::uint64_t> state_writer::workload_id(const std::string& key) {
   return damaged(path(), "a workload key does not stay");
 }
 
-expected<std::monostate> state_writer::write(const node_added& x,
-                                            std::uint64_t workload) {
-  const auto config = encode_configuration(x.node.config);
+expected<std::monostate> state_writer::write(const node_added& record,
+                                             std::uint64_t workload) {
+  const auto config = encode_configuration(record.node.config);
   return writers_.add_node.bind(1, workload)
-    .bind(2, x.node.id)
-    .bind(3, x.node.parent)
-    .bind(4, x.node.begin)
-    .bind(5, x.node.strand)
+    .bind(2, record.node.id)
+    .bind(3, record.node.parent)
+    .bind(4, record.node.begin)
+    .bind(5, record.node.strand)
     .bind_blob(6, config)
     .run();
 }
 
-expected<std::monostate> state_writer::write(const result_added& x,
-                                            std::uint64_t workload) {
-  const auto& result = x.result;
+expected<std::monostate> state_writer::write(const result_added& record,
+                                             std::uint64_t workload) {
+  const auto& result = record.result;
   auto done = writers_.add_result.bind(1, workload)
                 .bind(2, result.node)
                 .bind(3, result.step)
@@ -342,45 +342,45 @@ expected<bool> state_writer::is_readable(std::uint64_t workload, node_id node,
   return measured && !measured->empty();
 }
 
-expected<std::monostate> state_writer::write(const checkpoint_added& x,
-                                            std::uint64_t workload) {
+expected<std::monostate> state_writer::write(const checkpoint_added& record,
+                                             std::uint64_t workload) {
   return writers_.add_checkpoint.bind(1, workload)
-    .bind(2, x.checkpoint.node)
-    .bind(3, x.checkpoint.step)
-    .bind_text(4, x.checkpoint.file.file)
-    .bind(5, x.checkpoint.file.bytes)
-    .bind(6, x.checkpoint.file.digest)
-    .bind_text(7, x.checkpoint.device)
+    .bind(2, record.checkpoint.node)
+    .bind(3, record.checkpoint.step)
+    .bind_text(4, record.checkpoint.file.file)
+    .bind(5, record.checkpoint.file.bytes)
+    .bind(6, record.checkpoint.file.digest)
+    .bind_text(7, record.checkpoint.device)
     .run();
 }
 
-expected<std::monostate> state_writer::write(const checkpoint_removed& x,
-                                            std::uint64_t workload) {
+expected<std::monostate> state_writer::write(const checkpoint_removed& record,
+                                             std::uint64_t workload) {
   for (auto* how : {&writers_.remove_checkpoint, &writers_.add_evicted})
     if (auto done = how->bind(1, workload)
-                      .bind(2, x.node)
-                      .bind(3, x.step)
-                      .bind_text(4, x.file)
+                      .bind(2, record.node)
+                      .bind(3, record.step)
+                      .bind_text(4, record.file)
                       .run();
         !done)
       return done;
   return writers_.forget_evicted.bind(1, evicted_max).run();
 }
 
-expected<std::monostate> state_writer::write(const output_added& x,
-                                            std::uint64_t workload) {
+expected<std::monostate> state_writer::write(const output_added& record,
+                                             std::uint64_t workload) {
   if (auto done = writers_.add_output.bind(1, workload)
-                    .bind(2, x.output.node)
-                    .bind(3, x.output.step)
-                    .bind_text(4, x.output.text)
+                    .bind(2, record.output.node)
+                    .bind(3, record.output.step)
+                    .bind_text(4, record.output.text)
                     .run();
       !done)
     return done;
   return writers_.forget_outputs.bind(1, outputs_max).run();
 }
 
-expected<std::monostate> state_writer::write(const study_saved& x) {
-  const auto& study = x.study;
+expected<std::monostate> state_writer::write(const study_saved& record) {
+  const auto& study = record.study;
   return writers_.save_study.bind(1, study.id)
     .bind_text(2, study.name)
     .bind_text(3, study.file)
@@ -399,45 +399,47 @@ expected<std::monostate> state_writer::write(const study_saved& x) {
     .run();
 }
 
-expected<std::monostate> state_writer::write(const steps_trained& x,
-                                            std::uint64_t workload) {
+expected<std::monostate> state_writer::write(const steps_trained& record,
+                                             std::uint64_t workload) {
   return writers_.add_trained.bind(1, workload)
-    .bind(2, std::min(x.steps, steps_stored_max))
-    .bind_real(3, x.device_seconds)
+    .bind(2, std::min(record.steps, steps_stored_max))
+    .bind_real(3, record.device_seconds)
     .run();
 }
 
-expected<std::monostate> state_writer::write(const timing_learned& x,
-                                            std::uint64_t workload) {
+expected<std::monostate> state_writer::write(const timing_learned& record,
+                                             std::uint64_t workload) {
   return writers_.save_timing.bind(1, workload)
-    .bind_text(2, x.what.device)
-    .bind_text(3, to_string(x.what.what))
-    .bind_text(4, x.what.speed_key)
-    .bind(5, std::min(x.what.stages, steps_stored_max))
-    .bind_real(6, x.what.count)
-    .bind_real(7, x.what.seconds)
-    .bind_real(8, x.what.squared_log_deviations)
-    .bind_real(9, x.what.size.operations)
-    .bind_real(10, x.what.size.parameters)
-    .bind_real(11, x.what.size.samples)
+    .bind_text(2, record.what.device)
+    .bind_text(3, to_string(record.what.what))
+    .bind_text(4, record.what.speed_key)
+    .bind(5, std::min(record.what.stages, steps_stored_max))
+    .bind_real(6, record.what.count)
+    .bind_real(7, record.what.seconds)
+    .bind_real(8, record.what.squared_log_deviations)
+    .bind_real(9, record.what.size.operations)
+    .bind_real(10, record.what.size.parameters)
+    .bind_real(11, record.what.size.samples)
     .run();
 }
 
-expected<std::monostate> state_writer::write(const study_served& x) {
-  return writers_.add_served.bind_real(1, x.device_seconds)
-    .bind_real(2, x.cost)
-    .bind(3, x.study)
+expected<std::monostate> state_writer::write(const study_served& record) {
+  return writers_.add_served.bind_real(1, record.device_seconds)
+    .bind_real(2, record.cost)
+    .bind(3, record.study)
     .run();
 }
 
-expected<std::monostate> state_writer::write(const front_saved& x) {
-  return writers_.save_front.bind(1, x.study).bind_text(2, x.front).run();
+expected<std::monostate> state_writer::write(const front_saved& record) {
+  return writers_.save_front.bind(1, record.study)
+    .bind_text(2, record.front)
+    .run();
 }
 
-expected<std::monostate> state_writer::write(const trial_saved& x) {
-  const auto& trial = x.trial;
+expected<std::monostate> state_writer::write(const trial_saved& record) {
+  const auto& trial = record.trial;
   auto& to = writers_.save_trial;
-  to.bind(1, x.study)
+  to.bind(1, record.study)
     .bind(2, trial.trial)
     .bind_text(3, to_string(trial.state))
     .bind_text(4, trial.params)
@@ -461,12 +463,12 @@ expected<std::monostate> state_writer::write(const trial_saved& x) {
   return to.run();
 }
 
-expected<std::monostate> state_writer::write(const event_added& x) {
+expected<std::monostate> state_writer::write(const event_added& record) {
   auto& to = writers_.add_event;
-  to.bind(1, x.study).bind_null(5).bind_null(6).bind_null(7).bind_null(8);
+  to.bind(1, record.study).bind_null(5).bind_null(6).bind_null(7).bind_null(8);
   to.bind(9, 0);
-  if (auto* y = std::get_if<trial_measured>(&x.what)) {
-    auto workload = workload_id(x.workload_key);
+  if (auto* y = std::get_if<trial_measured>(&record.what)) {
+    auto workload = workload_id(record.workload_key);
     if (!workload)
       return workload.failure();
     return to.bind_text(2, measured_kind)
@@ -477,20 +479,20 @@ expected<std::monostate> state_writer::write(const event_added& x) {
       .bind(9, y->shared)
       .run();
   }
-  if (auto* y = std::get_if<trial_failed>(&x.what))
+  if (auto* y = std::get_if<trial_failed>(&record.what))
     return to.bind_text(2, failed_kind)
       .bind(3, y->trial)
       .bind(4, y->at)
       .bind(7, static_cast<std::uint64_t>(y->reason.code))
       .bind_text(8, y->reason.message)
       .run();
-  if (auto* y = std::get_if<trial_chosen>(&x.what))
+  if (auto* y = std::get_if<trial_chosen>(&record.what))
     return to.bind_text(2, chosen_kind)
       .bind(3, y->trial)
       .bind(4, 0)
       .bind_text(8, choice_text(y->what))
       .run();
-  const auto& y = std::get<study_command>(x.what);
+  const auto& y = std::get<study_command>(record.what);
   return to.bind_text(2, to_string(y.what))
     .bind(3, y.trial)
     .bind(4, y.at)
@@ -498,8 +500,9 @@ expected<std::monostate> state_writer::write(const event_added& x) {
     .run();
 }
 
-expected<std::monostate> state_writer::write(const lease_epoch_begun& x) {
-  return writers_.set_generation.bind_text(1, std::to_string(x.number)).run();
+expected<std::monostate> state_writer::write(const lease_epoch_begun& record) {
+  return writers_.set_generation.bind_text(1, std::to_string(record.number))
+    .run();
 }
 
 } // namespace hippo

@@ -58,25 +58,28 @@ private:
   expected<std::monostate>
   write_all(const std::vector<journal_record>& records);
   template <class Record>
-  expected<std::monostate> write_record(const Record& x);
+  expected<std::monostate> write_record(const Record& record);
   // Those of a workload are given its row.
-  expected<std::monostate> write(const node_added& x, std::uint64_t workload);
-  expected<std::monostate> write(const result_added& x, std::uint64_t workload);
-  expected<std::monostate> write(const checkpoint_added& x,
+  expected<std::monostate> write(const node_added& record,
                                  std::uint64_t workload);
-  expected<std::monostate> write(const checkpoint_removed& x,
+  expected<std::monostate> write(const result_added& record,
                                  std::uint64_t workload);
-  expected<std::monostate> write(const output_added& x, std::uint64_t workload);
-  expected<std::monostate> write(const steps_trained& x,
+  expected<std::monostate> write(const checkpoint_added& record,
                                  std::uint64_t workload);
-  expected<std::monostate> write(const timing_learned& x,
+  expected<std::monostate> write(const checkpoint_removed& record,
                                  std::uint64_t workload);
-  expected<std::monostate> write(const study_saved& x);
-  expected<std::monostate> write(const study_served& x);
-  expected<std::monostate> write(const trial_saved& x);
-  expected<std::monostate> write(const front_saved& x);
-  expected<std::monostate> write(const event_added& x);
-  expected<std::monostate> write(const lease_epoch_begun& x);
+  expected<std::monostate> write(const output_added& record,
+                                 std::uint64_t workload);
+  expected<std::monostate> write(const steps_trained& record,
+                                 std::uint64_t workload);
+  expected<std::monostate> write(const timing_learned& record,
+                                 std::uint64_t workload);
+  expected<std::monostate> write(const study_saved& record);
+  expected<std::monostate> write(const study_served& record);
+  expected<std::monostate> write(const trial_saved& record);
+  expected<std::monostate> write(const front_saved& record);
+  expected<std::monostate> write(const event_added& record);
+  expected<std::monostate> write(const lease_epoch_begun& record);
   expected<std::uint64_t> workload_id(const std::string& key);
   /// Whether what was measured at a state is there, and not damaged.
   expected<bool> is_readable(std::uint64_t workload, node_id node,

@@ -103,11 +103,11 @@ duration call_watch::overdue(duration now) const {
   return std::max(now - awaited_since(), duration{1});
 }
 
-std::optional<duration> call_watch::usual(const call& x) const {
-  const auto longest = longest_[static_cast<std::size_t>(x.what)];
+std::optional<duration> call_watch::usual(const call& request) const {
+  const auto longest = longest_[static_cast<std::size_t>(request.what)];
   if (longest == duration{})
     return std::nullopt;
-  return times(static_cast<double>(x.units), longest);
+  return times(static_cast<double>(request.units), longest);
 }
 
 duration call_watch::awaited_since() const {

@@ -106,7 +106,7 @@ private:
   };
 
   /// How long a call takes by what is known; nothing: nothing is.
-  [[nodiscard]] std::optional<duration> usual(const call& x) const;
+  [[nodiscard]] std::optional<duration> usual(const call& request) const;
   /// Since when the call is awaited. REQUIRES: cancelled, and a call runs.
   [[nodiscard]] duration awaited_since() const;
 

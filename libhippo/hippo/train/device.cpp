@@ -9,8 +9,8 @@
 
 namespace hippo {
 
-const char* to_text(numerics x) {
-  return x == numerics::portable ? "portable" : "native";
+const char* to_text(numerics mode) {
+  return mode == numerics::portable ? "portable" : "native";
 }
 
 std::optional<numerics> numerics_from(const std::string& word) {

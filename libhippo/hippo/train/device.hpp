@@ -34,7 +34,7 @@ enum class numerics : std::uint8_t {
 inline constexpr auto default_numerics = numerics::native;
 
 /// Returns the option's word for it, and back; nothing if there is none.
-const char* to_text(numerics x);
+const char* to_text(numerics mode);
 std::optional<numerics> numerics_from(const std::string& word);
 
 /// The devices of a machine.
@@ -96,8 +96,8 @@ expected<device_info> prepare_device(const std::string& device,
 using device_lost_handler = void (*)(const std::string& device,
                                      const std::string& why);
 
-/// Has `f` called when a GPU is lost, on any thread; null: nothing.
-void on_device_lost(device_lost_handler f);
+/// Has `handler` called when a GPU is lost, on any thread; null: nothing.
+void on_device_lost(device_lost_handler handler);
 
 /// Adds those of `built_in_workloads()` that this program can train.
 /// REQUIRES: `prepare_device(device)` was successful before one is made.

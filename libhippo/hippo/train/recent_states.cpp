@@ -8,25 +8,25 @@ namespace hippo {
 
 recent_states::recent_states(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
 
-void recent_states::keep(const checkpoint& x,
+void recent_states::keep(const checkpoint& checkpoint,
                          std::shared_ptr<const workload_state> state) {
   const auto size = state->size();
   if (size == 0 || size > bytes_max_)
     return;
   const std::lock_guard guard{mutex_};
-  const auto same = std::ranges::find(entries_, x, &entry::name);
+  const auto same = std::ranges::find(entries_, checkpoint, &entry::name);
   if (same != entries_.end())
     drop(same);
   if (!make_room(size))
     return;
-  entries_.push_front({x, std::move(state)});
+  entries_.push_front({checkpoint, std::move(state)});
   bytes_ += size;
 }
 
 std::shared_ptr<const workload_state>
-recent_states::find(const checkpoint& x) {
+recent_states::find(const checkpoint& checkpoint) {
   const std::lock_guard guard{mutex_};
-  const auto i = std::ranges::find(entries_, x, &entry::name);
+  const auto i = std::ranges::find(entries_, checkpoint, &entry::name);
   if (i == entries_.end())
     return nullptr;
   entries_.splice(entries_.begin(), entries_, i);
@@ -63,9 +63,9 @@ bool recent_states::make_room(std::uint64_t bytes) {
   return true;
 }
 
-void recent_states::drop(std::list<entry>::iterator x) {
-  bytes_ -= x->state->size();
-  entries_.erase(x);
+void recent_states::drop(std::list<entry>::iterator position) {
+  bytes_ -= position->state->size();
+  entries_.erase(position);
 }
 
 } // namespace hippo

@@ -24,10 +24,13 @@ public:
 
   /// Keeps a state if it is worth it and there is room; the least recently used
   /// ones make room.
-  void keep(const checkpoint& x, std::shared_ptr<const workload_state> state);
+  void keep(const checkpoint& checkpoint,
+            std::shared_ptr<const workload_state> state);
 
-  /// Returns the state that was saved as `x`, or null if it is not kept.
-  [[nodiscard]] std::shared_ptr<const workload_state> find(const checkpoint& x);
+  /// Returns the state that was saved as `checkpoint`, or null if it is not
+  /// kept.
+  [[nodiscard]] std::shared_ptr<const workload_state>
+  find(const checkpoint& checkpoint);
 
   /// Lets go of all of them.
   void clear();
@@ -44,7 +47,7 @@ private:
     std::shared_ptr<const workload_state> state;
   };
 
-  void drop(std::list<entry>::iterator x);
+  void drop(std::list<entry>::iterator position);
   bool make_room(std::uint64_t bytes);
 
   const std::uint64_t bytes_max_;

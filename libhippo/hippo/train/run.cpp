@@ -256,7 +256,7 @@ private:
 
   /// Brings the workload into the lease's first state, which was kept.
   /// @returns whether that worked: what cannot be restored can be loaded
-  bool restore(const workload_state& x) {
+  bool restore(const workload_state& workload_state) {
     if (timed(next_.load_ns, [&] {
           {
             const watched_calls::scope call{progress_.calls,
@@ -264,7 +264,7 @@ private:
             work_.prepare();
           }
           const watched_calls::scope call{progress_.calls, call_kind::loading};
-          work_.restore(x);
+          work_.restore(workload_state);
         }))
       return false;
     present_ = lease_.start;
@@ -523,29 +523,29 @@ private:
 } // namespace
 
 void merge_stop(std::vector<stop_point>& stops, std::size_t passed,
-                const stop_point& x) {
+                const stop_point& stop) {
   auto i = std::lower_bound(stops.begin() + static_cast<std::ptrdiff_t>(passed),
-                            stops.end(), x.at, before);
-  if (i->at == x.at) {
-    i->evaluate = i->evaluate || x.evaluate;
-    i->save = i->save || x.save;
+                            stops.end(), stop.at, before);
+  if (i->at == stop.at) {
+    i->evaluate = i->evaluate || stop.evaluate;
+    i->save = i->save || stop.save;
   } else {
-    i = stops.insert(i, x);
+    i = stops.insert(i, stop);
   }
-  if (x.last)
+  if (stop.last)
     stops.erase(i + 1, stops.end());
 }
 
 lease_control::lease_control(std::vector<stop_point> stops)
   : stops_(std::move(stops)) {}
 
-bool lease_control::add(stop_point x) {
+bool lease_control::add(stop_point stop) {
   const std::lock_guard guard{mutex_};
-  if (x.last)
-    x.at = std::max(x.at, passed_);
-  if (x.at < passed_ || stops_.empty() || x.at > stops_.back().at)
+  if (stop.last)
+    stop.at = std::max(stop.at, passed_);
+  if (stop.at < passed_ || stops_.empty() || stop.at > stops_.back().at)
     return false;
-  merge_stop(stops_, 0, x);
+  merge_stop(stops_, 0, stop);
   return true;
 }
 
@@ -582,12 +582,12 @@ std::optional<stop_point> lease_control::take(step_t at) {
 }
 
 lease_end run(workload& work, std::optional<checkpoint>& present,
-              recent_states& kept, const lease& x, checkpoint_store& store,
+              recent_states& kept, const lease& lease, checkpoint_store& store,
               const std::string& device, lease_control& control,
               lease_progress& progress,
               const std::function<std::uint64_t()>& now_ns,
               const std::function<void(const stop_report&)>& report) {
-  return runner{work,   present, kept,     x,      store,
+  return runner{work,   present, kept,     lease,  store,
                 device, control, progress, now_ns, report}();
 }
 

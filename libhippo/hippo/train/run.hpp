@@ -17,9 +17,9 @@ namespace hippo {
 /// Adds a stop to sorted ones, or what it asks for to one that is there; a last
 /// one takes away what comes after it.
 /// @param passed how many of `stops` to leave alone
-/// REQUIRES: `x.at` is between the stops passed and the end
+/// REQUIRES: `stop.at` is between the stops passed and the end
 void merge_stop(std::vector<stop_point>& stops, std::size_t passed,
-                const stop_point& x);
+                const stop_point& stop);
 
 /// How others reach a lease while it trains. Thread-safe.
 class lease_control {
@@ -28,9 +28,9 @@ public:
 
   /// Asks for a further stop, or for more at one that is asked for already. One
   /// at which the lease is to end comes after what is claimed at the earliest.
-  /// @returns false if training has passed `x.at`, or ends before it
-  /// REQUIRES: `x.at` is not before the lease's first step.
-  bool add(stop_point x);
+  /// @returns false if training has passed `stop.at`, or ends before it
+  /// REQUIRES: `stop.at` is not before the lease's first step.
+  bool add(stop_point stop);
 
   /// Asks for the lease to end after the present step.
   void cancel() noexcept { cancelled_ = true; }
@@ -66,14 +66,14 @@ struct lease_progress {
   std::atomic<step_t> at{0};
 };
 
-/// Runs `work` on `x`: loads its start (or inits), trains a few steps at a time
-/// (so that it can be reached several times a second), stops where `control`
-/// says, evaluates, saves, and reports each stop. Ends at the last stop (or at
-/// one that was made so), at the first failure, or when cancelled. A metric that
-/// is not finite is the failure `errc::diverged`; such a stop is reported
-/// without values and saves nothing. A failure among several steps is tried
-/// again step by step, so that it is placed at the right one. One after the
-/// lease was cancelled is no failure: it may have been ended for that.
+/// Runs `work` on `lease`: loads its start (or inits), trains a few steps at a
+/// time (so that it can be reached several times a second), stops where
+/// `control` says, evaluates, saves, and reports each stop. Ends at the last
+/// stop (or at one that was made so), at the first failure, or when cancelled.
+/// A metric that is not finite is the failure `errc::diverged`; such a stop is
+/// reported without values and saves nothing. A failure among several steps is
+/// tried again step by step, so that it is placed at the right one. One after
+/// the lease was cancelled is no failure: it may have been ended for that.
 /// Checkpoints are named by `checkpoint_name`. While they are written, training
 /// goes on, up to the last stop or until several states wait (`stop_queue`);
 /// a stop is reported, and its state kept, once its checkpoint is there.
@@ -87,7 +87,7 @@ struct lease_progress {
 /// @param report called once for each stop, in their order, from this thread or
 ///        another one
 lease_end run(workload& work, std::optional<checkpoint>& present,
-              recent_states& kept, const lease& x, checkpoint_store& store,
+              recent_states& kept, const lease& lease, checkpoint_store& store,
               const std::string& device, lease_control& control,
               lease_progress& progress,
               const std::function<std::uint64_t()>& now_ns,

@@ -17,21 +17,21 @@ stop_queue::~stop_queue() {
     thread_.join();
 }
 
-bool stop_queue::try_add(passed_stop& x) {
+bool stop_queue::try_add(passed_stop& stop) {
   const std::lock_guard guard{mutex_};
   std::uint64_t held = 0;
-  if (failure_ || !make_room(x, held))
+  if (failure_ || !make_room(stop, held))
     return false;
-  push(x, held);
+  push(stop, held);
   return true;
 }
 
-std::optional<error> stop_queue::add(passed_stop& x) {
+std::optional<error> stop_queue::add(passed_stop& stop) {
   std::unique_lock guard{mutex_};
   std::uint64_t held = 0;
-  changed_.wait(guard, [&] { return failure_ || make_room(x, held); });
+  changed_.wait(guard, [&] { return failure_ || make_room(stop, held); });
   if (!failure_)
-    push(x, held);
+    push(stop, held);
   return failure_;
 }
 
@@ -42,25 +42,25 @@ std::optional<error> stop_queue::finish() {
 }
 
 /// REQUIRES: the mutex is held.
-bool stop_queue::make_room(const passed_stop& x, std::uint64_t& held) {
+bool stop_queue::make_room(const passed_stop& stop, std::uint64_t& held) {
   if (stops_.size() >= untold_stops_max)
     return false;
-  if (!x.state || states_ == 0)
+  if (!stop.state || states_ == 0)
     return true;
   if (states_ >= unwritten_states_max || bytes_each_ == 0
       || bytes_each_ > unwritten_bytes_max / (states_ + 1)
-      || !room_.hold(x.state->size()))
+      || !room_.hold(stop.state->size()))
     return false;
-  held = x.state->size();
+  held = stop.state->size();
   return true;
 }
 
 /// REQUIRES: the mutex is held.
-void stop_queue::push(passed_stop& x, std::uint64_t held) {
+void stop_queue::push(passed_stop& stop, std::uint64_t held) {
   if (!thread_.joinable())
     thread_ = std::thread{[this] { loop(); }};
-  states_ += x.state != nullptr;
-  stops_.push_back({std::move(x), held});
+  states_ += stop.state != nullptr;
+  stops_.push_back({std::move(stop), held});
   changed_.notify_all();
 }
 

@@ -66,11 +66,11 @@ public:
   /// Adds a stop if there is room for it now and nothing has failed.
   /// Throws `std::system_error` if there can be no thread.
   /// @returns whether it was added
-  bool try_add(passed_stop& x);
+  bool try_add(passed_stop& stop);
 
   /// Adds a stop once there is room for it. Throws as `try_add`.
   /// @returns why one before could not be told: then it was not added
-  std::optional<error> add(passed_stop& x);
+  std::optional<error> add(passed_stop& stop);
 
   /// Waits until nothing is left to tell.
   /// @returns why a stop could not be told, if so
@@ -82,8 +82,8 @@ private:
     std::uint64_t held = 0; ///< of the room for recent states
   };
 
-  bool make_room(const passed_stop& x, std::uint64_t& held);
-  void push(passed_stop& x, std::uint64_t held);
+  bool make_room(const passed_stop& stop, std::uint64_t& held);
+  void push(passed_stop& stop, std::uint64_t held);
   void loop();
 
   const teller tell_;

@@ -11,18 +11,20 @@ std::shared_ptr<const workload_state> workload::snapshot() {
   return std::make_shared<saved_state>(save());
 }
 
-void workload::restore(const workload_state& x) {
-  load(x.bytes());
+void workload::restore(const workload_state& saved) {
+  load(saved.bytes());
 }
 
-std::vector<std::string> workload::differences(const std::string& x,
-                                               const std::string& y) {
-  if (x == y)
+std::vector<std::string> workload::differences(const std::string& left,
+                                               const std::string& right) {
+  if (left == right)
     return {};
-  const auto [i, j] = std::mismatch(x.begin(), x.end(), y.begin(), y.end());
-  return {"the saved states differ from byte " + std::to_string(i - x.begin())
-          + " on (of " + std::to_string(x.size()) + " and "
-          + std::to_string(y.size()) + " bytes)"};
+  const auto [i, j] =
+    std::mismatch(left.begin(), left.end(), right.begin(), right.end());
+  return {"the saved states differ from byte "
+          + std::to_string(i - left.begin()) + " on (of "
+          + std::to_string(left.size()) + " and " + std::to_string(right.size())
+          + " bytes)"};
 }
 
 void workload::export_weights(const std::string&) {

@@ -95,10 +95,10 @@ public:
   virtual std::shared_ptr<const workload_state> snapshot();
 
   /// Restores a state that this workload, or another one of the same spec and
-  /// device in this process, is or was in: the same bits as `load(x.bytes())`, which is the default. If
-  /// it throws, `load` may still work.
-  /// REQUIRES: `x` is a snapshot of such a one.
-  virtual void restore(const workload_state& x);
+  /// device in this process, is or was in: the same bits as
+  /// `load(workload_state.bytes())`, which is the default. If it throws, `load`
+  /// may still work. REQUIRES: `workload_state` is a snapshot of such a one.
+  virtual void restore(const workload_state& saved);
 
   /// How much there is to compute, as far as it is known by now: how long steps
   /// take where nobody has measured it follows from that. Decides no result.
@@ -113,8 +113,8 @@ public:
 
   /// Says in which parts two saved states differ, a sentence for each; empty if
   /// they do not. The default compares bytes.
-  virtual std::vector<std::string> differences(const std::string& x,
-                                               const std::string& y);
+  virtual std::vector<std::string> differences(const std::string& left,
+                                               const std::string& right);
 
   /// Writes the present state's weights to `path` in a form that Python's
   /// `torch.load(path, weights_only=True)` reads as a dict of tensors; code that a

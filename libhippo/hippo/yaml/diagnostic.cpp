@@ -4,14 +4,15 @@
 
 namespace hippo {
 
-std::string to_text(const diagnostic& x) {
-  std::string result = x.file;
-  if (x.line > 0)
-    result += ':' + std::to_string(x.line) + ':' + std::to_string(x.column);
+std::string to_text(const diagnostic& diagnostic) {
+  std::string result = diagnostic.file;
+  if (diagnostic.line > 0)
+    result += ':' + std::to_string(diagnostic.line) + ':'
+              + std::to_string(diagnostic.column);
   result += ": ";
-  if (!x.path.empty())
-    result += x.path + ": ";
-  return result + x.message;
+  if (!diagnostic.path.empty())
+    result += diagnostic.path + ": ";
+  return result + diagnostic.message;
 }
 
 void diagnostics::error(const mark& at, const std::string& path,
@@ -25,9 +26,10 @@ void diagnostics::warn(const mark& at, const std::string& path,
   tell(out_->warnings, at, path, std::move(message));
 }
 
-void diagnostics::unknown_key(const document::entry& x, const std::string& what,
+void diagnostics::unknown_key(const document::entry& entry,
+                              const std::string& what,
                               const std::vector<std::string>& known) {
-  error(x.where, x.value.path, unknown_text(what, x.key, known));
+  error(entry.where, entry.value.path, unknown_text(what, entry.key, known));
 }
 
 void diagnostics::tell(std::vector<diagnostic>& list, const mark& at,

@@ -22,7 +22,7 @@ struct diagnostic {
 };
 
 /// Renders `file:line:column: path: message`.
-std::string to_text(const diagnostic& x);
+std::string to_text(const diagnostic& diagnostic);
 
 /// Errors and warnings of one file.
 struct findings {
@@ -51,7 +51,7 @@ public:
   }
 
   /// Tells of a key that is not among `known`.
-  void unknown_key(const document::entry& x, const std::string& what,
+  void unknown_key(const document::entry& entry, const std::string& what,
                    const std::vector<std::string>& known);
 
   [[nodiscard]] const std::string& file() const noexcept { return file_; }

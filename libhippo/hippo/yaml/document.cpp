@@ -407,13 +407,14 @@ nlohmann::ordered_json document::meaning() const {
   return text;
 }
 
-bool refuse_too_large(const document& x, diagnostics& notes) {
-  if (x.quoted || !x.meaning().is_number_float()
-      || x.text.find_first_not_of("+-0123456789") != std::string::npos)
+bool refuse_too_large(const document& document, diagnostics& notes) {
+  if (document.quoted || !document.meaning().is_number_float()
+      || document.text.find_first_not_of("+-0123456789") != std::string::npos)
     return false;
-  notes.error(x, "is a whole number of more than 64 bits: write it with a "
-                 "point, or in quotes, found "
-                   + x.found());
+  notes.error(document,
+              "is a whole number of more than 64 bits: write it with a "
+              "point, or in quotes, found "
+                + document.found());
   return true;
 }
 

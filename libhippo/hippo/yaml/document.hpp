@@ -73,6 +73,6 @@ std::optional<document> read_document(const std::string& text,
 /// Notes an error if a leaf is a whole number of more than 64 bits, which no
 /// code can be given as it is. REQUIRES: a leaf.
 /// @returns whether it is one
-bool refuse_too_large(const document& x, diagnostics& notes);
+bool refuse_too_large(const document& document, diagnostics& notes);
 
 } // namespace hippo

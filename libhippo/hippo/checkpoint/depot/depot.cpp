@@ -386,9 +386,9 @@ private:
   }
 
   expected<checkpoint_reader> open(const std::string& folder,
-                                   const checkpoint& x) const {
+                                   const checkpoint& checkpoint) const {
     const auto path = path_of(folder);
-    return path ? checkpoint_reader::open(*path, x) : path.failure();
+    return path ? checkpoint_reader::open(*path, checkpoint) : path.failure();
   }
 
   expected<checkpoint_writer> create(const std::string& folder,

@@ -66,14 +66,15 @@ public:
     });
   }
 
-  kj::Promise<outcome> fetch(const std::string& folder, const checkpoint& x) {
-    bytes_max_ = x.bytes;
+  kj::Promise<outcome> fetch(const std::string& folder,
+                             const checkpoint& checkpoint) {
+    bytes_max_ = checkpoint.bytes;
     auto request = depot_.fetchRequest();
     request.setFolder(folder);
     auto out = request.initCheckpoint();
-    out.setFile(x.file);
-    out.setBytes(x.bytes);
-    out.setDigest(x.digest);
+    out.setFile(checkpoint.file);
+    out.setBytes(checkpoint.bytes);
+    out.setDigest(checkpoint.digest);
     request.setInto(kj::heap<sink>(shared_from_this()));
     return request.send().then(
       [](auto&& answer) { return get_failure(answer); });
@@ -181,11 +182,11 @@ depot_client::~depot_client() {
 }
 
 expected<std::string> depot_client::fetch(const std::string& folder,
-                                          const checkpoint& x) {
+                                          const checkpoint& checkpoint) {
   std::string bytes;
-  const auto purpose = "fetch checkpoint " + folder + '/' + x.file;
+  const auto purpose = "fetch checkpoint " + folder + '/' + checkpoint.file;
   auto failed = converse(purpose, [&](std::shared_ptr<conversation> depot) {
-    return depot->fetch(folder, x).then([&bytes, depot](outcome why) {
+    return depot->fetch(folder, checkpoint).then([&bytes, depot](outcome why) {
       bytes = depot->take();
       return why;
     });
@@ -193,8 +194,8 @@ expected<std::string> depot_client::fetch(const std::string& folder,
   if (failed)
     return *failed;
   // The depot has checked what is in its folder.
-  if (bytes.size() != x.bytes
-      || hash_bytes(bytes.data(), bytes.size()) != x.digest)
+  if (bytes.size() != checkpoint.bytes
+      || hash_bytes(bytes.data(), bytes.size()) != checkpoint.digest)
     return {errc::io_failed, "cannot " + purpose
                                + ": it was damaged on the "
                                  "way from "
@@ -280,8 +281,8 @@ void depot_client::disconnect() {
 remote_store::remote_store(depot_client& client, std::string folder)
   : client_(client), folder_(std::move(folder)) {}
 
-expected<std::string> remote_store::read(const checkpoint& x) {
-  return client_.fetch(folder_, x);
+expected<std::string> remote_store::read(const checkpoint& checkpoint) {
+  return client_.fetch(folder_, checkpoint);
 }
 
 expected<checkpoint> remote_store::write(const std::string& name,

@@ -60,7 +60,8 @@ public:
   /// @returns the bytes, `errc::bad_checkpoint` if it is missing or damaged in
   ///          its folder, `errc::io_failed` if the network fails or the depot
   ///          cannot read it, or what else the depot says
-  expected<std::string> fetch(const std::string& folder, const checkpoint& x);
+  expected<std::string> fetch(const std::string& folder,
+                              const checkpoint& checkpoint);
 
   /// Writes a checkpoint. When this returns it is on the depot's disk; a
   /// failure leaves nothing there.
@@ -96,7 +97,7 @@ public:
   /// REQUIRES: `client` outlives `*this`.
   remote_store(depot_client& client, std::string folder);
 
-  expected<std::string> read(const checkpoint& x) override;
+  expected<std::string> read(const checkpoint& checkpoint) override;
   /// A depot syncs whatever it is given.
   expected<checkpoint> write(const std::string& name, const std::string& bytes,
                              durability how = durability::synced) override;

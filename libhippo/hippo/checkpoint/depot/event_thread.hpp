@@ -25,19 +25,21 @@ public:
   event_thread(const event_thread&) = delete;
   event_thread& operator=(const event_thread&) = delete;
 
-  /// Calls `f(kj::AsyncIoContext&)` on the thread and waits for what it
+  /// Calls `function(kj::AsyncIoContext&)` on the thread and waits for what it
   /// returns; if that is a promise, for its result.
-  /// Throws what `f` throws as a `kj::Exception`. Thread-safe.
+  /// Throws what `function` throws as a `kj::Exception`. Thread-safe.
   template <class F>
-  auto run(F&& f) {
-    return executor_->executeSync([&] { return f(*io_); });
+  auto run(F&& function) {
+    return executor_->executeSync([&] { return function(*io_); });
   }
 
-  /// Calls `f()` on the thread, for a caller that has an event loop itself.
-  /// @returns a promise of its result; to drop it waits until `f` is done
+  /// Calls `function()` on the thread, for a caller that has an event loop
+  /// itself.
+  /// @returns a promise of its result; to drop it waits until `function` is
+  /// done
   template <class F>
-  auto start(F&& f) {
-    return executor_->executeAsync(std::forward<F>(f));
+  auto start(F&& function) {
+    return executor_->executeAsync(std::forward<F>(function));
   }
 
 private:

@@ -2,9 +2,9 @@
 
 namespace hippo {
 
-void put_failure(schema::Failure::Builder out, const error& x) {
-  out.setCode(static_cast<std::uint8_t>(x.code));
-  out.setMessage(x.message);
+void put_failure(schema::Failure::Builder out, const error& failure) {
+  out.setCode(static_cast<std::uint8_t>(failure.code));
+  out.setMessage(failure.message);
 }
 
 } // namespace hippo

@@ -8,7 +8,7 @@
 namespace hippo {
 
 /// Writes the failure of a call into its results.
-void put_failure(schema::Failure::Builder out, const error& x);
+void put_failure(schema::Failure::Builder out, const error& failure);
 
 /// Reads the failure from the results of a call: of any type with an optional
 /// field `failure`.

@@ -37,17 +37,17 @@ std::string unescaped(std::string_view text) {
 
 } // namespace
 
-verdict judge(const http_answer& x) {
-  if (!x.trouble.empty())
+verdict judge(const http_answer& response) {
+  if (!response.trouble.empty())
     return verdict::again;
-  const auto code = first_of(x.body, "Code");
-  switch (x.status) {
+  const auto code = first_of(response.body, "Code");
+  switch (response.status) {
     case 200:
     case 204:
     case 206:
       // What takes long may be answered before it has gone wrong.
-      return x.body.find("<Error>") != std::string::npos ? verdict::again
-                                                         : verdict::done;
+      return response.body.find("<Error>") != std::string::npos ? verdict::again
+                                                                : verdict::done;
     case 404:
       return code == "NoSuchBucket" ? verdict::refused : verdict::missing;
     case 400:
@@ -64,18 +64,18 @@ verdict judge(const http_answer& x) {
     case 429:
       return verdict::again;
     default:
-      return x.status >= 500 ? verdict::again : verdict::refused;
+      return response.status >= 500 ? verdict::again : verdict::refused;
   }
 }
 
-std::string describe(const http_answer& x) {
-  if (!x.trouble.empty())
-    return x.trouble;
-  auto result = "status " + std::to_string(x.status);
+std::string describe(const http_answer& response) {
+  if (!response.trouble.empty())
+    return response.trouble;
+  auto result = "status " + std::to_string(response.status);
   for (const char* tag : {"Code", "Message"})
-    if (const auto text = first_of(x.body, tag); !text.empty())
+    if (const auto text = first_of(response.body, tag); !text.empty())
       result += ", " + excerpt(to_utf8(text));
-  if (x.status == 301 || x.status == 307)
+  if (response.status == 301 || response.status == 307)
     result += ": the bucket is in another region, see --s3-region";
   return result;
 }

@@ -18,11 +18,11 @@ enum class verdict : std::uint8_t {
 };
 
 /// Judges an answer.
-verdict judge(const http_answer& x);
+verdict judge(const http_answer& response);
 
 /// Says what an answer says, in one line: its status, code and message, or what
 /// kept it from coming.
-std::string describe(const http_answer& x);
+std::string describe(const http_answer& response);
 
 /// Returns what is between `<tag>` and `</tag>`, of each that there is, in
 /// order. Enough for what stores answer: they have no attributes there, and

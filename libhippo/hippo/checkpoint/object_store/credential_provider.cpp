@@ -68,58 +68,59 @@ expected<aws_credentials> credential_provider::get() {
 }
 
 expected<aws_credentials>
-credential_provider::ask(const credential_source& x) {
-  switch (x.from) {
+credential_provider::ask(const credential_source& from) {
+  switch (from.from) {
     case credential_source::kind::variables:
       if (auto found = read_variables(env_))
         return *found;
       return {errc::io_failed,
               "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set"};
     case credential_source::kind::identity:
-      return ask_identity(x);
+      return ask_identity(from);
     case credential_source::kind::file: {
-      const auto text = read_file(x.where);
+      const auto text = read_file(from.where);
       if (!text)
-        return {errc::io_failed, "cannot read " + x.where};
-      if (auto found = read_profile(*text, x.profile))
+        return {errc::io_failed, "cannot read " + from.where};
+      if (auto found = read_profile(*text, from.profile))
         return *found;
       return {errc::io_failed,
-              x.where + " has no credentials of profile " + x.profile};
+              from.where + " has no credentials of profile " + from.profile};
     }
     case credential_source::kind::container: {
-      auto request = metadata_request(x.where);
-      auto token = x.token;
-      if (!x.token_file.empty()) // it is renewed by whoever runs the container
-        token = first_line(read_file(x.token_file).value_or(""));
+      auto request = metadata_request(from.where);
+      auto token = from.token;
+      if (!from.token_file
+             .empty()) // it is renewed by whoever runs the container
+        token = first_line(read_file(from.token_file).value_or(""));
       if (!token.empty())
         request.headers.push_back("Authorization: " + token);
       const auto answer = carrier_.perform(request);
       if (answer.status != 200)
-        return unanswered(x.where, answer);
+        return unanswered(from.where, answer);
       return read_answer(answer.body);
     }
     case credential_source::kind::machine:
-      return ask_machine(x.where);
+      return ask_machine(from.where);
   }
   return {errc::io_failed, "no such place"};
 }
 
 /// Whoever has the token is let in: nothing is signed.
 expected<aws_credentials>
-credential_provider::ask_identity(const credential_source& x) {
-  const auto token = first_line(read_file(x.token_file).value_or(""));
+credential_provider::ask_identity(const credential_source& from) {
+  const auto token = first_line(read_file(from.token_file).value_or(""));
   if (token.empty())
-    return {errc::io_failed, "cannot read " + x.token_file};
-  const auto form = identity_form(x, token);
+    return {errc::io_failed, "cannot read " + from.token_file};
+  const auto form = identity_form(from, token);
   http_request request;
   request.method = "POST";
-  request.url = x.where + '/';
+  request.url = from.where + '/';
   request.headers = {"Content-Type: application/x-www-form-urlencoded"};
   request.body = form;
   request.answer_bytes_max = 64 << 10;
   const auto answer = carrier_.perform(request);
   if (answer.status != 200)
-    return {errc::io_failed, x.where + ": " + describe(answer)};
+    return {errc::io_failed, from.where + ": " + describe(answer)};
   return read_sts_answer(answer.body);
 }
 

@@ -28,8 +28,8 @@ public:
   void forget() { known_.reset(); }
 
 private:
-  expected<aws_credentials> ask(const credential_source& x);
-  expected<aws_credentials> ask_identity(const credential_source& x);
+  expected<aws_credentials> ask(const credential_source& from);
+  expected<aws_credentials> ask_identity(const credential_source& from);
   expected<aws_credentials> ask_machine(const std::string& where);
 
   http& carrier_;

@@ -162,11 +162,11 @@ expected<aws_credentials> read_sts_answer(const std::string& xml) {
   return result;
 }
 
-std::string identity_form(const credential_source& x,
+std::string identity_form(const credential_source& from,
                           const std::string& token) {
   return "Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleArn="
-         + encode_query(x.role) + "&RoleSessionName=" + encode_query(x.name)
-         + "&WebIdentityToken=" + encode_query(token);
+         + encode_query(from.role) + "&RoleSessionName="
+         + encode_query(from.name) + "&WebIdentityToken=" + encode_query(token);
 }
 
 std::optional<std::int64_t> parse_time(const std::string& text) {
@@ -189,8 +189,8 @@ std::optional<std::int64_t> parse_time(const std::string& text) {
     .count();
 }
 
-bool is_ending(const aws_credentials& x, std::int64_t now) {
-  return x.ends && *x.ends - now <= renew_before_seconds;
+bool is_ending(const aws_credentials& credentials, std::int64_t now) {
+  return credentials.ends && *credentials.ends - now <= renew_before_seconds;
 }
 
 } // namespace hippo

@@ -68,13 +68,14 @@ expected<aws_credentials> read_answer(const std::string& json);
 expected<aws_credentials> read_sts_answer(const std::string& xml);
 
 /// The form that asks an STS for a role by a web identity's token.
-std::string identity_form(const credential_source& x, const std::string& token);
+std::string identity_form(const credential_source& from,
+                          const std::string& token);
 
 /// Reads `2026-01-31T12:00:00Z`. @returns seconds since 1970
 std::optional<std::int64_t> parse_time(const std::string& text);
 
 /// Whether to ask for newer ones: they have ended, or will within five minutes.
 /// @param now in seconds since 1970
-bool is_ending(const aws_credentials& x, std::int64_t now);
+bool is_ending(const aws_credentials& credentials, std::int64_t now);
 
 } // namespace hippo

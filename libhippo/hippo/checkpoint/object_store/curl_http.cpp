@@ -106,9 +106,9 @@ curl_http::curl_http() : state_(std::make_unique<state>()) {
 
 curl_http::~curl_http() { ::curl_easy_cleanup(state_->easy); }
 
-http_answer curl_http::perform(const http_request& x) {
+http_answer curl_http::perform(const http_request& request) {
   http_answer result;
-  exchange now{x, result};
+  exchange now{request, result};
   auto* const easy = state_->easy;
   ::curl_easy_reset(easy); // its connections stay
   const auto set = [easy](CURLoption name, auto value) {
@@ -119,35 +119,36 @@ http_answer curl_http::perform(const http_request& x) {
     if (auto* const longer = ::curl_slist_append(headers, line.c_str()))
       headers = longer;
   };
-  for (const auto& line : x.headers)
+  for (const auto& line : request.headers)
     add(line);
   // No "Expect:" to keep libcurl from asking first before it sends much: its
   // 7.88 would sign that header and not send it.
   state_->why[0] = 0;
-  set(CURLOPT_URL, x.url.c_str());
+  set(CURLOPT_URL, request.url.c_str());
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_ERRORBUFFER, state_->why.data());
   set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_CONNECTTIMEOUT, static_cast<long>(x.connect_max.count()));
+  set(CURLOPT_CONNECTTIMEOUT, static_cast<long>(request.connect_max.count()));
   set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(x.silence_max.count()));
+  set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.silence_max.count()));
   if (!state_->certificates.empty())
     set(CURLOPT_CAINFO, state_->certificates.c_str());
-  if (!x.through_proxy)
+  if (!request.through_proxy)
     set(CURLOPT_NOPROXY, "*");
-  if (x.method == "PUT") {
+  if (request.method == "PUT") {
     set(CURLOPT_UPLOAD, 1L);
-    set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(x.body.size()));
+    set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
     set(CURLOPT_READFUNCTION, send);
     set(CURLOPT_READDATA, &now);
     set(CURLOPT_SEEKFUNCTION, rewind);
     set(CURLOPT_SEEKDATA, &now);
     set(CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
-  } else if (x.method == "POST") {
-    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(x.body.size()));
-    set(CURLOPT_POSTFIELDS, x.body.empty() ? "" : x.body.data());
-  } else if (x.method != "GET") {
-    set(CURLOPT_CUSTOMREQUEST, x.method.c_str());
+  } else if (request.method == "POST") {
+    set(CURLOPT_POSTFIELDSIZE_LARGE,
+        static_cast<curl_off_t>(request.body.size()));
+    set(CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
+  } else if (request.method != "GET") {
+    set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
   }
   set(CURLOPT_BUFFERSIZE, 512L << 10);
   set(CURLOPT_WRITEFUNCTION, receive);
@@ -155,13 +156,13 @@ http_answer curl_http::perform(const http_request& x) {
   set(CURLOPT_HEADERFUNCTION, receive_header);
   set(CURLOPT_HEADERDATA, &now);
   std::string scheme;
-  if (x.sign) {
-    scheme = "aws:amz:" + x.sign->region + ":s3";
+  if (request.sign) {
+    scheme = "aws:amz:" + request.sign->region + ":s3";
     set(CURLOPT_AWS_SIGV4, scheme.c_str());
-    set(CURLOPT_USERNAME, x.sign->by.id.c_str());
-    set(CURLOPT_PASSWORD, x.sign->by.secret.c_str());
-    if (!x.sign->by.session.empty())
-      add("x-amz-security-token: " + x.sign->by.session);
+    set(CURLOPT_USERNAME, request.sign->by.id.c_str());
+    set(CURLOPT_PASSWORD, request.sign->by.secret.c_str());
+    if (!request.sign->by.session.empty())
+      add("x-amz-security-token: " + request.sign->by.session);
   }
   set(CURLOPT_HTTPHEADER, headers);
   const auto code = ::curl_easy_perform(easy);

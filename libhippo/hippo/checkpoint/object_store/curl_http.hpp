@@ -17,7 +17,7 @@ public:
   curl_http(const curl_http&) = delete;
   curl_http& operator=(const curl_http&) = delete;
 
-  http_answer perform(const http_request& x) override;
+  http_answer perform(const http_request& request) override;
 
 private:
   struct state;

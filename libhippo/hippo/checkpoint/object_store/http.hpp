@@ -43,7 +43,7 @@ struct http_answer {
 class http {
 public:
   virtual ~http() = default;
-  virtual http_answer perform(const http_request& x) = 0;
+  virtual http_answer perform(const http_request& request) = 0;
 };
 
 } // namespace hippo

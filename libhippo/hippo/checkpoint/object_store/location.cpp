@@ -120,18 +120,20 @@ expected<object_location> parse_location(const std::string& text) {
   return result;
 }
 
-std::string to_text(const object_location& x) {
-  return std::string{x.tls ? "s3+https://" : "s3+http://"} + x.region + '@'
-         + x.host + '/' + x.bucket + (x.prefix.empty() ? "" : "/") + x.prefix;
+std::string to_text(const object_location& location) {
+  return std::string{location.tls ? "s3+https://" : "s3+http://"}
+         + location.region + '@' + location.host + '/' + location.bucket
+         + (location.prefix.empty() ? "" : "/") + location.prefix;
 }
 
-std::string key_of(const object_location& x, std::string_view name) {
-  return x.prefix + (x.prefix.empty() ? "" : "/") + std::string{name};
+std::string key_of(const object_location& location, std::string_view name) {
+  return location.prefix + (location.prefix.empty() ? "" : "/")
+         + std::string{name};
 }
 
-std::string url_of(const object_location& x, std::string_view key) {
-  return std::string{x.tls ? "https://" : "http://"} + x.host + '/' + x.bucket
-         + (key.empty() ? "" : "/") + std::string{key};
+std::string url_of(const object_location& location, std::string_view key) {
+  return std::string{location.tls ? "https://" : "http://"} + location.host
+         + '/' + location.bucket + (key.empty() ? "" : "/") + std::string{key};
 }
 
 } // namespace hippo

@@ -36,13 +36,13 @@ expected<object_location> parse_location(const std::string& text);
 
 /// Renders a location as one text, which leases have as their folder:
 /// `s3+https://REGION@HOST/BUCKET/PREFIX`. It holds no secret.
-std::string to_text(const object_location& x);
+std::string to_text(const object_location& location);
 
 /// Returns the key of the object `name` below the prefix.
-std::string key_of(const object_location& x, std::string_view name);
+std::string key_of(const object_location& location, std::string_view name);
 
 /// Returns the address of the object `key` by the path style, which all stores
 /// know; of the bucket if `key` is empty.
-std::string url_of(const object_location& x, std::string_view key);
+std::string url_of(const object_location& location, std::string_view key);
 
 } // namespace hippo

@@ -14,21 +14,21 @@ object_checkpoints::object_checkpoints(object_client& reads,
   : reads_(reads), writes_(writes), folder_(std::move(folder)),
     behind_(std::move(behind)) {}
 
-expected<std::string> object_checkpoints::read(const checkpoint& x) {
-  if (!x.file.ends_with(".ckpt"))
-    return behind_->read(x); // of the service, and no trainer's
-  const auto name
-    = folder_ + '/' + stored_name(to_text(reads_.where()), x);
+expected<std::string> object_checkpoints::read(const checkpoint& checkpoint) {
+  if (!checkpoint.file.ends_with(".ckpt"))
+    return behind_->read(checkpoint); // of the service, and no trainer's
+  const auto name =
+    folder_ + '/' + stored_name(to_text(reads_.where()), checkpoint);
   // What is wrong twice is so in the store; once, on the way.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    auto bytes = reads_.get(name, x.bytes);
+    auto bytes = reads_.get(name, checkpoint.bytes);
     if (!bytes)
       return bytes.failure();
     if (!*bytes)
-      return behind_->read(x);
+      return behind_->read(checkpoint);
     auto& found = **bytes;
-    if (found.size() == x.bytes
-        && hash_bytes(found.data(), found.size()) == x.digest)
+    if (found.size() == checkpoint.bytes
+        && hash_bytes(found.data(), found.size()) == checkpoint.digest)
       return std::move(found);
   }
   return {errc::bad_checkpoint,

@@ -23,7 +23,7 @@ public:
 
   /// @returns as of `checkpoint_store`; a store that cannot be reached, refuses
   ///          or has trouble is `errc::io_failed`
-  expected<std::string> read(const checkpoint& x) override;
+  expected<std::string> read(const checkpoint& checkpoint) override;
   /// It is as durable as the store is.
   expected<checkpoint> write(const std::string& name, const std::string& bytes,
                              durability how = durability::synced) override;

@@ -64,21 +64,21 @@ object_client::object_client(object_location where,
     with_(std::move(with)),
     credentials_(*with_.carrier, with_.env, with_.now) {}
 
-expected<http_answer> object_client::ask(http_request x,
+expected<http_answer> object_client::ask(http_request request,
                                          const std::string& what) {
-  x.silence_max = options_.silence_max;
-  x.headers.push_back("x-amz-content-sha256: " + digest_of(x.body));
+  request.silence_max = options_.silence_max;
+  request.headers.push_back("x-amz-content-sha256: " + digest_of(request.body));
   backoff pauses{options_.pause_first, options_.pause_last};
   // Many who lost the same store do not come back at once.
-  const auto hash = hash_bytes(x.url.data(), x.url.size());
+  const auto hash = hash_bytes(request.url.data(), request.url.size());
   const auto jitter = static_cast<double>(hash >> 11) * 0x1p-53;
   bool renewed = false;
   for (unsigned attempt = 1;; ++attempt) {
     auto by = credentials_.get();
     if (!by)
       return failed(what, by.failure().message);
-    x.sign = http_request::signature{where_.region, std::move(*by)};
-    auto answer = with_.carrier->perform(x);
+    request.sign = http_request::signature{where_.region, std::move(*by)};
+    auto answer = with_.carrier->perform(request);
     switch (judge(answer)) {
       case verdict::done:
       case verdict::missing:

@@ -83,7 +83,7 @@ private:
                                     std::string_view bytes);
 
   /// Carries a request until it has been answered for good.
-  expected<http_answer> ask(http_request x, const std::string& what);
+  expected<http_answer> ask(http_request request, const std::string& what);
 
   const object_location where_;
   const object_client_options options_;

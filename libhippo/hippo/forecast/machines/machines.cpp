@@ -198,18 +198,18 @@ bool is_device(const std::string& device, const std::string& reported) {
   return !wanted.empty() && !std::ranges::search(found, wanted).empty();
 }
 
-expected<const machine_kind*> kind_of_machine(const fleet& x,
+expected<const machine_kind*> kind_of_machine(const fleet& fleet,
                                               const std::string& machine,
                                               const std::string& reported) {
   if (!machine.empty()) {
-    if (const auto* found = x.find(machine))
+    if (const auto* found = fleet.find(machine))
       return found;
     return error{errc::invalid_argument,
                  "there is no kind of machine '" + excerpt(machine) + "'"
-                   + did_you_mean(machine, names_of(x))};
+                   + did_you_mean(machine, names_of(fleet))};
   }
   std::vector<const machine_kind*> fitting;
-  for (const auto& kind : x.kinds)
+  for (const auto& kind : fleet.kinds)
     if (is_device(kind.device, reported))
       fitting.push_back(&kind);
   if (fitting.empty())
@@ -227,37 +227,39 @@ expected<const machine_kind*> kind_of_machine(const fleet& x,
                  + "': start it with --machine and the name of one"};
 }
 
-expected<std::vector<machine_group>> read_use(const fleet& x,
+expected<std::vector<machine_group>> read_use(const fleet& fleet,
                                               const std::string& text) {
   if (text.ends_with(','))
     return refuse_use("nothing follows the last comma");
   std::vector<machine_group> result;
   auto rest = text;
   do {
-    auto group = read_group(x, taken_until(rest, ','));
+    auto group = read_group(fleet, taken_until(rest, ','));
     if (!group)
       return group.failure();
     if (std::ranges::find(result, group->kind, &machine_group::kind)
         != result.end())
-      return refuse_use("'" + x.kinds[group->kind].name + "' is named twice");
+      return refuse_use("'" + fleet.kinds[group->kind].name
+                        + "' is named twice");
     result.push_back(*group);
   } while (!rest.empty());
   return result;
 }
 
-std::size_t trainers_on(const fleet& x,
+std::size_t trainers_on(const fleet& fleet,
                         const std::vector<machine_group>& used) {
   std::size_t result = 0;
   for (const auto& group : used)
-    result += std::size_t{group.machines} * x.kinds[group.kind].trainers;
+    result += std::size_t{group.machines} * fleet.kinds[group.kind].trainers;
   return result;
 }
 
-std::string to_text(const fleet& x, const std::vector<machine_group>& used) {
+std::string to_text(const fleet& fleet,
+                    const std::vector<machine_group>& used) {
   std::string result;
   for (const auto& group : used)
     result += (result.empty() ? "" : ",") + std::to_string(group.machines) + 'x'
-              + x.kinds[group.kind].name;
+              + fleet.kinds[group.kind].name;
   return result;
 }
 

@@ -63,7 +63,7 @@ bool is_device(const std::string& device, const std::string& reported);
 /// @returns the kind; null: its device is that of none; or
 ///          `errc::invalid_argument`: there is no kind of that name, or the
 ///          device is that of several, and which ones
-expected<const machine_kind*> kind_of_machine(const fleet& x,
+expected<const machine_kind*> kind_of_machine(const fleet& fleet,
                                               const std::string& machine,
                                               const std::string& reported);
 
@@ -77,13 +77,14 @@ struct machine_group {
 /// Reads which machines are used: `16xa100-spot,4xl4`.
 /// @returns them in the order of the text, no kind twice; or
 ///          `errc::invalid_argument` and what is wrong
-expected<std::vector<machine_group>> read_use(const fleet& x,
+expected<std::vector<machine_group>> read_use(const fleet& fleet,
                                               const std::string& text);
 
 /// How many trainers are on machines together.
-std::size_t trainers_on(const fleet& x, const std::vector<machine_group>& used);
+std::size_t trainers_on(const fleet& fleet,
+                        const std::vector<machine_group>& used);
 
 /// Returns machines as `read_use` takes them.
-std::string to_text(const fleet& x, const std::vector<machine_group>& used);
+std::string to_text(const fleet& fleet, const std::vector<machine_group>& used);
 
 } // namespace hippo

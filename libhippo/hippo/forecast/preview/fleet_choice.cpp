@@ -369,8 +369,8 @@ private:
 
 } // namespace
 
-const char* to_string(candidate_fate x) noexcept {
-  switch (x) {
+const char* to_string(candidate_fate fate) noexcept {
+  switch (fate) {
     case candidate_fate::simulated: return "simulated";
     case candidate_fate::late: return "late";
     case candidate_fate::dear: return "dear";
@@ -379,13 +379,16 @@ const char* to_string(candidate_fate x) noexcept {
   return "invalid_fate";
 }
 
-bool meets_deadline(const fleet_candidate& x, const fleet_limits& limits) {
+bool meets_deadline(const fleet_candidate& candidate,
+                    const fleet_limits& limits) {
   return !limits.deadline_seconds
-         || x.seconds.high * fleet_reserve <= *limits.deadline_seconds;
+         || candidate.seconds.high * fleet_reserve <= *limits.deadline_seconds;
 }
 
-bool meets_budget(const fleet_candidate& x, const fleet_limits& limits) {
-  return !limits.budget || x.cost.high * fleet_reserve <= *limits.budget;
+bool meets_budget(const fleet_candidate& candidate,
+                  const fleet_limits& limits) {
+  return !limits.budget
+         || candidate.cost.high * fleet_reserve <= *limits.budget;
 }
 
 expected<fleet_choice>

@@ -49,7 +49,7 @@ enum class candidate_fate : std::uint8_t {
   dear,      ///< at best they cost more than the budget: not simulated
   beaten,    ///< others are sooner and cheaper: not simulated with every seed
 };
-const char* to_string(candidate_fate x) noexcept;
+const char* to_string(candidate_fate fate) noexcept;
 
 /// Some machines, and what studies would take on them.
 struct fleet_candidate {
@@ -90,8 +90,9 @@ inline constexpr std::uint64_t fleet_seeds = 5;
 inline constexpr double fleet_reserve = 1.02;
 
 /// Whether a candidate that was simulated keeps to the limits.
-bool meets_deadline(const fleet_candidate& x, const fleet_limits& limits);
-bool meets_budget(const fleet_candidate& x, const fleet_limits& limits);
+bool meets_deadline(const fleet_candidate& candidate,
+                    const fleet_limits& limits);
+bool meets_budget(const fleet_candidate& candidate, const fleet_limits& limits);
 
 /// Chooses among numbers of machines of each kind: 1, 2, 4 and so on up to all
 /// of them, then the neighbours of the best, then pairs of the best two kinds.

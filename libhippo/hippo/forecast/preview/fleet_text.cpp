@@ -189,7 +189,7 @@ json to_json(const fleet& machines, const fleet_candidate& x,
 
 } // namespace
 
-std::string fleet_text(const fleet& machines, const fleet_choice& x,
+std::string fleet_text(const fleet& machines, const fleet_choice& choice,
                        const fleet_limits& limits,
                        const std::vector<kind_source>& sources) {
   std::vector<std::pair<row, std::string>> rows;
@@ -197,30 +197,29 @@ std::string fleet_text(const fleet& machines, const fleet_choice& x,
                    "takes (" + std::to_string(fleet_seeds) + " seeds)", "cost",
                    "lost to interruptions"},
                   ""});
-  for (const auto i : rows_of(x)) {
-    const auto& y = x.candidates[i];
+  for (const auto i : rows_of(choice)) {
+    const auto& y = choice.candidates[i];
     rows.push_back(
       {{name_of(machines, y), std::to_string(y.trainers),
-        duration_text(y.seconds.mean) + " ("
-          + duration_text(y.seconds.low) + " to "
-          + duration_text(y.seconds.high) + ')',
+        duration_text(y.seconds.mean) + " (" + duration_text(y.seconds.low)
+          + " to " + duration_text(y.seconds.high) + ')',
         fixed(y.cost.mean, 2),
         may_be_interrupted(machines, y) ? percent(y.lost_share, 1)
                                         : std::string{"-"}},
-       mark_of(i, x, limits)});
+       mark_of(i, choice, limits)});
   }
   auto result = lines_of(rows);
   if (limits.deadline_seconds)
-    result += missed_text(machines, x, candidate_fate::late,
-                          "not by " + duration_text(*limits.deadline_seconds)
-                            + ": ");
+    result +=
+      missed_text(machines, choice, candidate_fate::late,
+                  "not by " + duration_text(*limits.deadline_seconds) + ": ");
   if (limits.budget)
-    result += missed_text(machines, x, candidate_fate::dear,
+    result += missed_text(machines, choice, candidate_fate::dear,
                           "not for " + significant(*limits.budget, 6) + ": ");
-  return result + sources_text(machines, sources) + left_out_text(x);
+  return result + sources_text(machines, sources) + left_out_text(choice);
 }
 
-std::string fleet_json(const fleet& machines, const fleet_choice& x,
+std::string fleet_json(const fleet& machines, const fleet_choice& choice,
                        const fleet_limits& limits,
                        const std::vector<kind_source>& sources) {
   json origins = json::object();
@@ -228,20 +227,20 @@ std::string fleet_json(const fleet& machines, const fleet_choice& x,
     origins[machines.kinds[y.kind].name]
       = y.text.empty() ? json() : json(y.text);
   json candidates = json::array();
-  for (const auto& y : x.candidates)
+  for (const auto& y : choice.candidates)
     candidates.push_back(to_json(machines, y, origins));
-  const json result{
-    {"deadline_seconds",
-     limits.deadline_seconds ? json(*limits.deadline_seconds) : json()},
-    {"budget", limits.budget ? json(*limits.budget) : json()},
-    {"chosen", index_or_null(x.chosen)},
-    {"cheapest", index_or_null(x.cheapest)},
-    {"soonest", index_or_null(x.soonest)},
-    {"nearest_in_time", index_or_null(x.nearest_in_time)},
-    {"nearest_in_cost", index_or_null(x.nearest_in_cost)},
-    {"front", x.front},
-    {"sources", std::move(origins)},
-    {"candidates", std::move(candidates)}};
+  const json result{{"deadline_seconds", limits.deadline_seconds
+                                           ? json(*limits.deadline_seconds)
+                                           : json()},
+                    {"budget", limits.budget ? json(*limits.budget) : json()},
+                    {"chosen", index_or_null(choice.chosen)},
+                    {"cheapest", index_or_null(choice.cheapest)},
+                    {"soonest", index_or_null(choice.soonest)},
+                    {"nearest_in_time", index_or_null(choice.nearest_in_time)},
+                    {"nearest_in_cost", index_or_null(choice.nearest_in_cost)},
+                    {"front", choice.front},
+                    {"sources", std::move(origins)},
+                    {"candidates", std::move(candidates)}};
   return result.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
 }
 

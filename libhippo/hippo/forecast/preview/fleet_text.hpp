@@ -15,7 +15,7 @@ struct kind_source {
 
 /// A table of the machines that are worth taking, and which one to take; then
 /// what was left out, and where the times come from. At most 120 columns wide.
-std::string fleet_text(const fleet& machines, const fleet_choice& x,
+std::string fleet_text(const fleet& machines, const fleet_choice& choice,
                        const fleet_limits& limits,
                        const std::vector<kind_source>& sources);
 
@@ -27,7 +27,7 @@ std::string fleet_text(const fleet& machines, const fleet_choice& x,
 /// `cost_bound`, `simulations`, `step_times` (where they come from, by the name
 /// of the kind) and, if there are any, `seconds` and `cost`
 /// (`mean`, `low`, `high`) and `lost_share`. Two-space indented.
-std::string fleet_json(const fleet& machines, const fleet_choice& x,
+std::string fleet_json(const fleet& machines, const fleet_choice& choice,
                        const fleet_limits& limits,
                        const std::vector<kind_source>& sources);
 

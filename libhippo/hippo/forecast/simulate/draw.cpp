@@ -14,10 +14,10 @@ std::uint64_t hash_numbers(std::initializer_list<std::uint64_t> xs) noexcept {
   return hash_bytes(xs.begin(), xs.size() * sizeof(std::uint64_t));
 }
 
-std::uint64_t hash_scalar(const scalar& x) {
-  if (const auto* word = std::get_if<std::string>(&x))
+std::uint64_t hash_scalar(const scalar& value) {
+  if (const auto* word = std::get_if<std::string>(&value))
     return hash_bytes(word->data(), word->size());
-  return hash_numbers({std::bit_cast<std::uint64_t>(std::get<double>(x))});
+  return hash_numbers({std::bit_cast<std::uint64_t>(std::get<double>(value))});
 }
 
 double uniform_at(std::uint64_t address) noexcept {

@@ -11,7 +11,7 @@ namespace hippo {
 std::uint64_t hash_numbers(std::initializer_list<std::uint64_t> xs) noexcept;
 
 /// Hashes a value of a hyper-parameter.
-std::uint64_t hash_scalar(const scalar& x);
+std::uint64_t hash_scalar(const scalar& value);
 
 /// Returns a number of `(0, 1)`, evenly distributed over addresses. What is
 /// drawn at one address is always the same, whatever else was drawn before.

@@ -54,11 +54,12 @@ double geometric_sum(double r, double n, double power) {
 
 } // namespace
 
-std::uint64_t digest_of(const curve_state& x) noexcept {
-  if (x.history != 0)
-    return x.history;
-  return hash_numbers({hash_bytes(x.distance.data(), sizeof(x.distance)),
-                       std::bit_cast<std::uint64_t>(x.gap)});
+std::uint64_t digest_of(const curve_state& state) noexcept {
+  if (state.history != 0)
+    return state.history;
+  return hash_numbers(
+    {hash_bytes(state.distance.data(), sizeof(state.distance)),
+     std::bit_cast<std::uint64_t>(state.gap)});
 }
 
 learning_curve::learning_curve(curve_settings settings, std::uint64_t salt)
@@ -75,22 +76,22 @@ double learning_curve::batch_size(const configuration& config,
   return value_of(config, settings_.batch_size, at);
 }
 
-void learning_curve::train(curve_state& x, const configuration& config,
+void learning_curve::train(curve_state& state, const configuration& config,
                            step_t at) const {
   if (settings_.is_drawn) {
-    draw_step(x, config, at);
+    draw_step(state, config, at);
     return;
   }
   const auto strength = regularisation(settings_, config, at);
   const auto rate = effective_rate(settings_, config, at);
   const auto batch = batch_size(config, at);
-  const auto before = excess(x);
+  const auto before = excess(state);
   const auto sharpest =
     settings_.sharpness
     * (1 + (settings_.early_sharpness - 1) * std::min(before * before, 1.0));
   // Written so that NaN, of a state or a value, is refused too.
   if (!(rate >= 0 && rate * sharpest < 2 && batch > 0)) {
-    x.distance.fill(std::numeric_limits<double>::quiet_NaN());
+    state.distance.fill(std::numeric_limits<double>::quiet_NaN());
     return;
   }
   const auto iterations =
@@ -100,27 +101,28 @@ void learning_curve::train(curve_state& x, const configuration& config,
     const auto noise =
       rate * rate * settings_.gradient_noise * curvature_[i] / batch;
     const auto power = std::pow(kept, iterations);
-    x.distance[i] =
-      power * x.distance[i] + noise * geometric_sum(kept, iterations, power);
+    state.distance[i] = power * state.distance[i]
+                        + noise * geometric_sum(kept, iterations, power);
   }
-  const auto fitted = std::max(0.0, 1 - excess(x));
+  const auto fitted = std::max(0.0, 1 - excess(state));
   const auto target = settings_.overfitting * std::exp(-strength) * fitted;
-  x.gap += (target - x.gap) * -std::expm1(-1 / settings_.overfitting_steps);
+  state.gap +=
+    (target - state.gap) * -std::expm1(-1 / settings_.overfitting_steps);
 }
 
-void learning_curve::draw_step(curve_state& x, const configuration& config,
+void learning_curve::draw_step(curve_state& state, const configuration& config,
                                step_t at) const {
   auto address = salt_;
   for (const auto& [name, values] : config)
     address = hash_numbers({address, hash_bytes(name.data(), name.size()),
                             hash_scalar(values.at(at))});
-  x.distance[0] += 1; // one more than the steps
-  x.gap += uniform_at(address);
+  state.distance[0] += 1; // one more than the steps
+  state.gap += uniform_at(address);
 }
 
-metrics learning_curve::drawn(const curve_state& x) const {
-  const auto steps = x.distance[0] - 1;
-  const auto quality = steps > 0 ? x.gap / steps : 0;
+metrics learning_curve::drawn(const curve_state& state) const {
+  const auto steps = state.distance[0] - 1;
+  const auto quality = steps > 0 ? state.gap / steps : 0;
   const auto gained
     = steps / (steps + drawn_steps) * (0.5 + 0.5 * quality);
   metrics result;
@@ -129,14 +131,14 @@ metrics learning_curve::drawn(const curve_state& x) const {
   return result;
 }
 
-metrics learning_curve::evaluate(const curve_state& x) const {
+metrics learning_curve::evaluate(const curve_state& state) const {
   if (settings_.is_drawn)
-    return drawn(x);
-  const auto noise =
-    settings_.evaluation_noise * normal_at(hash_numbers({salt_, digest_of(x)}));
+    return drawn(state);
+  const auto noise = settings_.evaluation_noise
+                     * normal_at(hash_numbers({salt_, digest_of(state)}));
   metrics result;
   for (const auto& m : settings_.metrics) {
-    const auto seen = excess(x) + (m.overfits ? x.gap : 0);
+    const auto seen = excess(state) + (m.overfits ? state.gap : 0);
     // NaN stays NaN: std::min returns its first argument then.
     const auto left = std::min(std::pow(seen, m.power) + noise, 1.0);
     result.emplace(m.name, m.start * left + m.best * (1 - left));
@@ -144,9 +146,9 @@ metrics learning_curve::evaluate(const curve_state& x) const {
   return result;
 }
 
-double learning_curve::excess(const curve_state& x) noexcept {
+double learning_curve::excess(const curve_state& state) noexcept {
   double sum = 0;
-  for (const auto e : x.distance)
+  for (const auto e : state.distance)
     sum += e;
   return sum / curve_directions;
 }

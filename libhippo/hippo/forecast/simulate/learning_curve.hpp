@@ -80,7 +80,7 @@ struct curve_state {
 };
 
 /// Hashes a state: equal ones have equal hashes, on one kind of machine.
-std::uint64_t digest_of(const curve_state& x) noexcept;
+std::uint64_t digest_of(const curve_state& state) noexcept;
 
 /// A deterministic model of training, for simulations: the noisy quadratic
 /// model of Zhang et al., "Which Algorithmic Choices Matter at Which Batch
@@ -124,22 +124,23 @@ public:
   /// so. O(directions).
   /// REQUIRES: `config` has every hyper-parameter that the settings name, a
   /// number or a word as they say.
-  void train(curve_state& x, const configuration& config, step_t at) const;
+  void train(curve_state& state, const configuration& config, step_t at) const;
 
   /// Returns the batch size of step `at`.
   [[nodiscard]] double batch_size(const configuration& config,
                                   step_t at) const;
 
-  /// Measures all metrics; NaN if `x` has diverged. Measuring a state again
+  /// Measures all metrics; NaN if `state` has diverged. Measuring a state again
   /// gives the same.
-  [[nodiscard]] metrics evaluate(const curve_state& x) const;
+  [[nodiscard]] metrics evaluate(const curve_state& state) const;
 
   /// Returns the excess loss: 1 at first, 0 at best.
-  [[nodiscard]] static double excess(const curve_state& x) noexcept;
+  [[nodiscard]] static double excess(const curve_state& state) noexcept;
 
 private:
-  void draw_step(curve_state& x, const configuration& config, step_t at) const;
-  [[nodiscard]] metrics drawn(const curve_state& x) const;
+  void draw_step(curve_state& state, const configuration& config,
+                 step_t at) const;
+  [[nodiscard]] metrics drawn(const curve_state& state) const;
 
   curve_settings settings_;
   std::uint64_t salt_;

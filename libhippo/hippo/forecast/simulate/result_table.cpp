@@ -266,16 +266,17 @@ private:
   std::unordered_map<result_table::state, int> line_of_;
 };
 
-result_table::state result_table::next(state x, const configuration& config,
+result_table::state result_table::next(state current,
+                                       const configuration& config,
                                        step_t at) const {
-  auto result = hash_numbers({x, at});
+  auto result = hash_numbers({current, at});
   for (const auto& name : columns_)
     result = hash_numbers({result, hash_scalar(config.at(name).at(at))});
   return result;
 }
 
-const metrics* result_table::find(state x) const {
-  const auto i = states_.find(x);
+const metrics* result_table::find(state current) const {
+  const auto i = states_.find(current);
   return i == states_.end() ? nullptr : &i->second;
 }
 

@@ -35,13 +35,13 @@ public:
 
   /// Returns the state `at + 1` that follows from state `at`. O(columns).
   /// REQUIRES: `config` has every hyper-parameter of the table
-  [[nodiscard]] state next(state x, const configuration& config,
+  [[nodiscard]] state next(state current, const configuration& config,
                            step_t at) const;
 
   /// Returns what was measured in a state, NaN where training had diverged;
   /// nothing if no row passes through the state, and no metrics if those that
   /// do were not measured there.
-  [[nodiscard]] const metrics* find(state x) const;
+  [[nodiscard]] const metrics* find(state current) const;
 
   /// Says where a trial that is measured every so many steps leaves the table,
   /// if it does.

@@ -36,8 +36,8 @@ std::uint64_t key_hash(const workload_spec& x) {
 
 simulated_training::simulated_training(const simulation_profile& profile,
                                        simulated_store& store,
-                                       std::uint64_t seed, lease x)
-  : profile_(&profile), store_(&store), lease_(std::move(x)),
+                                       std::uint64_t seed, lease lease)
+  : profile_(&profile), store_(&store), lease_(std::move(lease)),
     address_(hash_numbers(
       {seed, key_hash(lease_.workload), number_of(lease_.number)})),
     curve_(profile.curve, hash_numbers({seed, key_hash(lease_.workload)})),
@@ -175,16 +175,16 @@ const stage& simulated_training::stage_at(step_t at) const {
 }
 
 /// Returns the step of a stage at which it fails, if it does.
-std::optional<step_t> simulated_training::failing_step(const stage& x) const {
+std::optional<step_t>
+simulated_training::failing_step(const stage& stage) const {
   const auto draw = [&](drawn what) {
-    return uniform_at(hash_numbers(
-      {address_, static_cast<std::uint64_t>(what), number_of(x.node),
-       x.begin}));
+    return uniform_at(hash_numbers({address_, static_cast<std::uint64_t>(what),
+                                    number_of(stage.node), stage.begin}));
   };
   if (draw(drawn::failure) >= profile_->failure_rate)
     return {};
-  const auto steps = static_cast<double>(x.end - x.begin);
-  return x.begin + static_cast<step_t>(draw(drawn::failing_step) * steps);
+  const auto steps = static_cast<double>(stage.end - stage.begin);
+  return stage.begin + static_cast<step_t>(draw(drawn::failing_step) * steps);
 }
 
 error simulated_training::cancelled(step_t at) const {
@@ -255,17 +255,17 @@ lease_end simulated_training::finish() {
 
 // -- requests -----------------------------------------------------------------
 
-bool simulated_training::add_stop(stop_point x, duration now) {
+bool simulated_training::add_stop(stop_point stop, duration now) {
   if (ended_ || cancelled_ || !now_.stop)
     return false;
   // Until training begins nothing is passed, not even the first state.
   const auto passed = now < begin_ ? at_ : reached(now) + 1;
-  if (x.last)
-    x.at = std::max(x.at, passed);
-  if (x.at < passed || x.at > lease_.stops.back().at)
+  if (stop.last)
+    stop.at = std::max(stop.at, passed);
+  if (stop.at < passed || stop.at > lease_.stops.back().at)
     return false;
-  const auto changes_now = x.at <= now_.stop->at;
-  merge_stop(lease_.stops, next_stop_, x);
+  const auto changes_now = stop.at <= now_.stop->at;
+  merge_stop(lease_.stops, next_stop_, stop);
   if (changes_now)
     plan();
   return true;

@@ -42,7 +42,7 @@ public:
   /// @param profile outlives this; has the table that it names, if it does
   /// @param store outlives this
   simulated_training(const simulation_profile& profile, simulated_store& store,
-                     std::uint64_t seed, lease x);
+                     std::uint64_t seed, lease lease);
 
   /// Returns when the next event comes. Changes with `add_stop` and `cancel`.
   /// REQUIRES: the lease has not ended
@@ -54,8 +54,8 @@ public:
 
   /// Asks for a further stop, or for more at one that is asked for already. One
   /// at which the lease is to end comes after the present step at the earliest.
-  /// @returns false if training has passed `x.at`, or ends before it
-  bool add_stop(stop_point x, duration now);
+  /// @returns false if training has passed `stop.at`, or ends before it
+  bool add_stop(stop_point stop, duration now);
 
   /// Asks for the lease to end after the present step.
   void cancel(duration now);
@@ -87,7 +87,7 @@ private:
   void measure();
   void end_with(error why, duration when);
   [[nodiscard]] const stage& stage_at(step_t at) const;
-  [[nodiscard]] std::optional<step_t> failing_step(const stage& x) const;
+  [[nodiscard]] std::optional<step_t> failing_step(const stage& stage) const;
   [[nodiscard]] error cancelled(step_t at) const;
   stop_report report();
   lease_end finish();

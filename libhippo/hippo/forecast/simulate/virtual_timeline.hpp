@@ -27,7 +27,7 @@ public:
   entry schedule_at(duration when, action what);
 
   /// Takes back what has not happened yet; else without effect.
-  void cancel(const entry& x) { entries_.erase(x); }
+  void cancel(const entry& place) { entries_.erase(place); }
 
   /// Returns when the next thing happens, or nothing if nothing will.
   [[nodiscard]] std::optional<duration> next_time() const noexcept;

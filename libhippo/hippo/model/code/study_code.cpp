@@ -166,20 +166,20 @@ bool is_code_path(std::string_view path) noexcept {
   }
 }
 
-std::optional<error> check_files(const study_code& x) {
+std::optional<error> check_files(const study_code& code) {
   const auto refused = [](const std::string& why) {
     return error{errc::invalid_study, "the study's code: " + why};
   };
-  if (x.files.size() > code_files_max)
-    return refused("there are " + std::to_string(x.files.size())
+  if (code.files.size() > code_files_max)
+    return refused("there are " + std::to_string(code.files.size())
                    + " files; at most " + std::to_string(code_files_max)
                    + " travel with a study");
   std::size_t path_bytes = 0;
-  for (const auto& [path, file] : x.files) {
+  for (const auto& [path, file] : code.files) {
     const auto named = "the file '" + to_utf8(path) + "' ";
     if (const auto fault = find_fault(path))
       return refused(named + *fault);
-    if (const auto other = file_in_the_way(x.files, path))
+    if (const auto other = file_in_the_way(code.files, path))
       return refused(named + "needs a folder '" + *other
                      + "', which is a file as well");
     path_bytes += path.size();
@@ -192,8 +192,8 @@ std::optional<error> check_files(const study_code& x) {
 
 std::string file_option(const std::string& path) { return "file." + path; }
 
-std::string digest_of(const code_file& x) {
-  const auto text = (x.executable ? "x" : "-") + x.bytes;
+std::string digest_of(const code_file& file) {
+  const auto text = (file.executable ? "x" : "-") + file.bytes;
   std::string digest(EVP_MAX_MD_SIZE, '\0');
   unsigned size = 0;
   if (::EVP_Digest(text.data(), text.size(),
@@ -205,13 +205,14 @@ std::string digest_of(const code_file& x) {
   return to_hex(digest);
 }
 
-std::optional<error> check_key(const study_code& x, const workload_spec& key) {
+std::optional<error> check_key(const study_code& code,
+                               const workload_spec& key) {
   const auto refused = [](const std::string& path, const std::string& why) {
     return error{errc::training_failed,
                  "the study's code is not what its key says: the file '"
                    + to_utf8(path) + "' " + why};
   };
-  for (const auto& [path, file] : x.files) {
+  for (const auto& [path, file] : code.files) {
     const auto i = key.options.find(file_option(path));
     if (i == key.options.end())
       return refused(path, "is not in the key");
@@ -222,23 +223,23 @@ std::optional<error> check_key(const study_code& x, const workload_spec& key) {
   for (auto i = key.options.lower_bound(prefix);
        i != key.options.end() && i->first.starts_with(prefix); ++i)
     if (const auto path = i->first.substr(prefix.size());
-        !x.files.contains(path))
+        !code.files.contains(path))
       return refused(path, "is missing");
   return std::nullopt;
 }
 
-std::string to_json(const study_code& x) {
+std::string to_json(const study_code& code) {
   json files = json::object();
-  for (const auto& [name, file] : x.files)
+  for (const auto& [name, file] : code.files)
     files[name] = to_json(file);
-  json result{{"files", std::move(files)}, {"versions", x.versions}};
-  if (!x.python.empty())
-    result["python"] = x.python;
+  json result{{"files", std::move(files)}, {"versions", code.versions}};
+  if (!code.python.empty())
+    result["python"] = code.python;
   return result.dump();
 }
 
-std::string files_to_json(const study_code& x) {
-  return to_json(study_code{x.files, {}, {}});
+std::string files_to_json(const study_code& code) {
+  return to_json(study_code{code.files, {}, {}});
 }
 
 expected<study_code> study_code_from_json(std::string_view text) {
@@ -267,13 +268,13 @@ study_text split(const std::string& text) {
   return {text.substr(0, at + 1), text.substr(at + divider.size())};
 }
 
-std::string join(const study_text& x) {
-  if (x.code.empty())
-    return x.study;
-  auto result = x.study;
+std::string join(const study_text& text) {
+  if (text.code.empty())
+    return text.study;
+  auto result = text.study;
   if (result.ends_with('\n'))
     result.pop_back();
-  return result.append(divider) + x.code;
+  return result.append(divider) + text.code;
 }
 
 // -- folders ------------------------------------------------------------------

@@ -50,7 +50,7 @@ bool is_code_path(std::string_view path) noexcept;
 
 /// Whether these files can be unpacked beside each other, and into the key.
 /// @returns nothing, or `errc::invalid_study` naming the file that cannot
-std::optional<error> check_files(const study_code& x);
+std::optional<error> check_files(const study_code& code);
 
 /// The option of a workload that holds the digest of a file.
 std::string file_option(const std::string& path);
@@ -58,19 +58,20 @@ std::string file_option(const std::string& path);
 /// Returns the digest of a file's bytes and of whether it can be run: SHA-256,
 /// as 64 hexadecimal digits. It stands for the file in the workload key, and
 /// who sends code must not be able to make two files of one digest.
-std::string digest_of(const code_file& x);
+std::string digest_of(const code_file& file);
 
 /// Whether a workload's options have the digests of all these files, and of no
 /// others, so that its key decides what is unpacked.
 /// @returns nothing, or `errc::training_failed` naming the file
-std::optional<error> check_key(const study_code& x, const workload_spec& key);
+std::optional<error> check_key(const study_code& code,
+                               const workload_spec& key);
 
 /// Writes code as JSON. Equal code gives equal bytes.
-std::string to_json(const study_code& x);
+std::string to_json(const study_code& code);
 
 /// Writes what trainers need of code, its files: a function of the workload
 /// key, whoever has sent it.
-std::string files_to_json(const study_code& x);
+std::string files_to_json(const study_code& code);
 
 /// @returns the code, whose files pass `check_files`; or
 ///          `errc::malformed_message` or `errc::invalid_study` with what is
@@ -85,7 +86,7 @@ struct study_text {
 
 /// Takes apart what `join` put together. A study file alone is one too.
 study_text split(const std::string& text);
-std::string join(const study_text& x);
+std::string join(const study_text& text);
 
 /// A temporary folder that holds code; removed, with all that is in it by then,
 /// when this is destroyed.

@@ -128,8 +128,9 @@ private:
 
 // -- client -------------------------------------------------------------------
 
-bool has_ended(const study_view& x) noexcept {
-  return x.state == "COMPLETE" || x.state == "FAILED" || x.state == "CANCELLED";
+bool has_ended(const study_view& view) noexcept {
+  return view.state == "COMPLETE" || view.state == "FAILED"
+         || view.state == "CANCELLED";
 }
 
 expected<client> client::connect(const std::string& address,
@@ -235,8 +236,8 @@ struct study_handle::answers {
   std::size_t in_flight = 0; ///< whose answer nobody waits for yet
 };
 
-study_handle::study_handle(std::shared_ptr<client::impl> x, std::uint64_t id)
-  : impl_(std::move(x)), answers_(std::make_shared<answers>()), id_(id) {}
+study_handle::study_handle(std::shared_ptr<client::impl> impl, std::uint64_t id)
+  : impl_(std::move(impl)), answers_(std::make_shared<answers>()), id_(id) {}
 
 expected<study_description> study_handle::describe() {
   return impl_->call<study_description>(

@@ -37,7 +37,7 @@ struct service_summary {
 };
 
 /// Whether a study will never do anything again.
-bool has_ended(const study_view& x) noexcept;
+bool has_ended(const study_view& view) noexcept;
 
 /// What a study has heard: a measurement, a failure, or a wish of a client; or
 /// what its sampler has chosen.
@@ -171,7 +171,7 @@ private:
   friend class study_handle;
   class impl;
 
-  explicit client(std::shared_ptr<impl> x) : impl_(std::move(x)) {}
+  explicit client(std::shared_ptr<impl> body) : impl_(std::move(body)) {}
 
   std::shared_ptr<impl> impl_;
 };
@@ -284,7 +284,7 @@ private:
   friend class client;
   struct answers;
 
-  study_handle(std::shared_ptr<client::impl> x, std::uint64_t id);
+  study_handle(std::shared_ptr<client::impl> impl, std::uint64_t id);
 
   std::shared_ptr<client::impl> impl_;
   std::shared_ptr<answers> answers_;

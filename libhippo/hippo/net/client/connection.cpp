@@ -180,16 +180,16 @@ kj::Promise<void> connection::make_session() {
   return timer_.timeoutAfter(greeting_time_max, kj::mv(made));
 }
 
-kj::Promise<kj::Own<session>> connection::connected(outage x) {
-  if (x.failures == 0)
-    return connected_now(x);
-  const auto doublings = std::min(x.failures - 1, doublings_max);
+kj::Promise<kj::Own<session>> connection::connected(outage since) {
+  if (since.failures == 0)
+    return connected_now(since);
+  const auto doublings = std::min(since.failures - 1, doublings_max);
   const auto pause = std::min(pause_min * (1U << doublings), pause_max);
   return timer_.afterDelay(pause).then(
-    [this, x] { return connected_now(x); });
+    [this, since] { return connected_now(since); });
 }
 
-kj::Promise<kj::Own<session>> connection::connected_now(outage x) {
+kj::Promise<kj::Own<session>> connection::connected_now(outage pause) {
   KJ_IF_MAYBE (here, session_)
     return kj::addRef(**here);
   if (!is_making_) {
@@ -203,26 +203,26 @@ kj::Promise<kj::Own<session>> connection::connected_now(outage x) {
                 .fork();
   }
   return making_.addBranch().then(
-    [this, x] { return connected_now(x); },
-    [this, x](kj::Exception&& why) -> kj::Promise<kj::Own<session>> {
+    [this, pause] { return connected_now(pause); },
+    [this, pause](kj::Exception&& why) -> kj::Promise<kj::Own<session>> {
       if (error_of(why).code != errc::io_failed)
         return kj::mv(why);
-      const auto longer = prolonged(x);
+      const auto longer = prolonged(pause);
       if (is_spent(longer))
         return lost(why);
       return connected(longer);
     });
 }
 
-connection::outage connection::prolonged(outage x) {
-  if (x.since == nullptr)
-    x.since = timer_.now();
-  ++x.failures;
-  return x;
+connection::outage connection::prolonged(outage pause) {
+  if (pause.since == nullptr)
+    pause.since = timer_.now();
+  ++pause.failures;
+  return pause;
 }
 
-bool connection::is_spent(const outage& x) const {
-  return timer_.now() - KJ_ASSERT_NONNULL(x.since) >= patience_;
+bool connection::is_spent(const outage& pause) const {
+  return timer_.now() - KJ_ASSERT_NONNULL(pause.since) >= patience_;
 }
 
 void connection::drop(std::uint64_t number) {

@@ -112,19 +112,19 @@ private:
 
   /// Waits until there is a session, or fails when it takes too long. After a
   /// failure it pauses first.
-  kj::Promise<kj::Own<session>> connected(outage x);
+  kj::Promise<kj::Own<session>> connected(outage since);
 
   /// The same without a pause.
-  kj::Promise<kj::Own<session>> connected_now(outage x);
+  kj::Promise<kj::Own<session>> connected_now(outage pause);
 
   /// One attempt to make a session.
   kj::Promise<void> make_session();
 
   /// Counts one more failure, now.
-  outage prolonged(outage x);
+  outage prolonged(outage pause);
 
   /// Whether it is time to give up.
-  [[nodiscard]] bool is_spent(const outage& x) const;
+  [[nodiscard]] bool is_spent(const outage& pause) const;
 
   /// Forgets a session that is of no use any more.
   void drop(std::uint64_t number);

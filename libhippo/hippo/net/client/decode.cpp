@@ -16,30 +16,30 @@ metrics decode_metrics(capnp::List<schema::Metric>::Reader list) {
 
 } // namespace
 
-study_event decode(schema::Event::Reader x) {
+study_event decode(schema::Event::Reader reader) {
   using what_happened = study_event::what_happened;
   study_event result;
-  result.id = x.getId();
-  result.time = x.getTime();
-  result.trial = x.getTrial();
-  result.step = x.getStep();
-  switch (x.which()) {
+  result.id = reader.getId();
+  result.time = reader.getTime();
+  result.trial = reader.getTrial();
+  result.step = reader.getStep();
+  switch (reader.which()) {
     case schema::Event::MEASURED:
       result.what = what_happened::measured;
-      result.metrics = decode_metrics(x.getMeasured());
+      result.metrics = decode_metrics(reader.getMeasured());
       return result;
     case schema::Event::FAILED:
       result.what = what_happened::failed;
-      result.text = x.getFailed();
+      result.text = reader.getFailed();
       return result;
     case schema::Event::COMMAND:
       result.what = what_happened::command;
-      result.verb = x.getCommand().getVerb();
-      result.text = x.getCommand().getText();
+      result.verb = reader.getCommand().getVerb();
+      result.text = reader.getCommand().getText();
       return result;
     case schema::Event::CHOSEN:
       result.what = what_happened::chosen;
-      result.text = x.getChosen();
+      result.text = reader.getChosen();
       return result;
   }
   kj::throwFatalException(
@@ -48,21 +48,21 @@ study_event decode(schema::Event::Reader x) {
                  "does not know"));
 }
 
-trained_trial decode(std::uint64_t trial, schema::Progress::Reader x) {
+trained_trial decode(std::uint64_t trial, schema::Progress::Reader reader) {
   trained_trial result;
   result.trial = trial;
-  result.state = trial_state_of(x.getState().cStr());
-  result.step = x.getStep();
-  result.metrics = decode_metrics(x.getMetrics());
-  result.failure = x.getFailure();
+  result.state = trial_state_of(reader.getState().cStr());
+  result.step = reader.getStep();
+  result.metrics = decode_metrics(reader.getMetrics());
+  result.failure = reader.getFailure();
   return result;
 }
 
-void encode(const trial_outcome& x, schema::Outcome::Builder out) {
-  out.setState(to_string(x.state));
-  if (x.value)
-    out.getValue().setMeasured(*x.value);
-  out.setStep(x.step);
+void encode(const trial_outcome& ending, schema::Outcome::Builder out) {
+  out.setState(to_string(ending.state));
+  if (ending.value)
+    out.getValue().setMeasured(*ending.value);
+  out.setStep(ending.step);
 }
 
 } // namespace hippo

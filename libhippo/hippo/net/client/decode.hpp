@@ -11,10 +11,10 @@
 
 namespace hippo {
 
-study_event decode(schema::Event::Reader x);
-trained_trial decode(std::uint64_t trial, schema::Progress::Reader x);
+study_event decode(schema::Event::Reader reader);
+trained_trial decode(std::uint64_t trial, schema::Progress::Reader reader);
 
-void encode(const trial_outcome& x, schema::Outcome::Builder out);
+void encode(const trial_outcome& ending, schema::Outcome::Builder out);
 
 /// Returns each element of a list, decoded.
 template <class List>

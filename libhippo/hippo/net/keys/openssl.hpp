@@ -20,8 +20,8 @@ namespace hippo::openssl {
 template <auto Free>
 struct freer {
   template <class T>
-  void operator()(T* x) const noexcept {
-    Free(x);
+  void operator()(T* value) const noexcept {
+    Free(value);
   }
 };
 

@@ -66,8 +66,8 @@ std::string id_in(const std::string& secret) {
 
 } // namespace
 
-const char* to_string(page_role x) noexcept {
-  return x == page_role::viewer ? "viewer" : "operator";
+const char* to_string(page_role role) noexcept {
+  return role == page_role::viewer ? "viewer" : "operator";
 }
 
 expected<page_role> parse_page_role(const std::string& text) {

@@ -14,7 +14,7 @@ enum class page_role : std::uint8_t {
   viewer,   ///< look
   operator_ ///< and change and submit studies
 };
-const char* to_string(page_role x) noexcept; ///< `"viewer"` or `"operator"`
+const char* to_string(page_role role) noexcept; ///< `"viewer"` or `"operator"`
 
 /// @returns `errc::invalid_argument` if there is no such role
 expected<page_role> parse_page_role(const std::string& text);

@@ -7,13 +7,13 @@ namespace hippo {
 
 static_assert(link_greeting.size() == 32);
 
-std::array<kj::byte, frame_header_bytes> header_of(const frame& x) {
-  const auto words
-    = static_cast<std::uint32_t>(x.message ? x.message->size() : 0);
+std::array<kj::byte, frame_header_bytes> header_of(const frame& frame) {
+  const auto words =
+    static_cast<std::uint32_t>(frame.message ? frame.message->size() : 0);
   std::array<kj::byte, frame_header_bytes> result{};
   for (std::size_t i = 0; i < 4; ++i)
     result[i] = static_cast<kj::byte>(words >> (8 * i));
-  result[4] = static_cast<kj::byte>(x.type);
+  result[4] = static_cast<kj::byte>(frame.type);
   return result;
 }
 

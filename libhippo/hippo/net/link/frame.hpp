@@ -108,7 +108,7 @@ frame make_frame(frame_type type, const wire<Schema>& message) {
 }
 
 /// Returns what goes before the message.
-std::array<kj::byte, frame_header_bytes> header_of(const frame& x);
+std::array<kj::byte, frame_header_bytes> header_of(const frame& frame);
 
 /// Checks a header.
 /// @param sender who has sent it

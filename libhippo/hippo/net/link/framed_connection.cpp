@@ -179,11 +179,11 @@ std::optional<unsigned> framed_connection::beats_begun() const noexcept {
 
 // -- to the peer --------------------------------------------------------------
 
-void framed_connection::send(frame x) {
+void framed_connection::send(frame frame) {
   if (is_finishing_)
     return;
-  unsent_bytes_ += x.bytes();
-  outbox_.push_back(std::move(x));
+  unsent_bytes_ += frame.bytes();
+  outbox_.push_back(std::move(frame));
   watch_.note_sent();
   if (unsent_bytes_ > limits_.unsent_bytes_max)
     fail("it does not take what is sent to it");

@@ -54,7 +54,7 @@ public:
                         std::function<void(frame)> take);
 
   /// Sends a frame after those before; drops it if the connection is ending.
-  void send(frame x);
+  void send(frame frame);
 
   /// So much of what `take` got has been worked through.
   void give_back(std::size_t frames, std::size_t bytes);

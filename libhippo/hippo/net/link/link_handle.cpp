@@ -5,17 +5,17 @@
 namespace hippo {
 
 template <class F>
-void link_handle::post(F f) const {
+void link_handle::post(F function) const {
   if (calls_)
-    calls_->post([at = at_, f = std::move(f)]() mutable {
+    calls_->post([at = at_, function = std::move(function)]() mutable {
       if (at->connection != nullptr)
-        f(*at->connection);
+        function(*at->connection);
     });
 }
 
-void link_handle::send(frame x) const {
-  post([x = std::move(x)](framed_connection& to) mutable {
-    to.send(std::move(x));
+void link_handle::send(frame frame) const {
+  post([frame = std::move(frame)](framed_connection& to) mutable {
+    to.send(std::move(frame));
   });
 }
 

@@ -19,7 +19,7 @@ public:
   link_handle() = default;
 
   /// Sends a frame after those before.
-  void send(frame x) const;
+  void send(frame frame) const;
 
   /// So much of what came has been worked through.
   void give_back(std::size_t frames, std::size_t bytes) const;
@@ -39,7 +39,7 @@ private:
     : calls_(std::move(calls)), at_(std::move(at)) {}
 
   template <class F>
-  void post(F f) const;
+  void post(F function) const;
 
   std::shared_ptr<loop_calls> calls_;
   std::shared_ptr<place> at_; ///< what is in it belongs to the loop

@@ -4,8 +4,8 @@
 
 namespace hippo {
 
-std::string peer_address(kj::PeerIdentity& x) {
-  auto* known = dynamic_cast<kj::NetworkPeerIdentity*>(&x);
+std::string peer_address(kj::PeerIdentity& peer) {
+  auto* known = dynamic_cast<kj::NetworkPeerIdentity*>(&peer);
   if (known == nullptr)
     return {};
   std::string result = known->getAddress().toString().cStr();

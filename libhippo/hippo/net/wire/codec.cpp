@@ -20,7 +20,9 @@ namespace {
 
 // -- encoding -----------------------------------------------------------------
 
-unsigned count(std::size_t n) { return static_cast<unsigned>(n); }
+unsigned count(std::size_t count) {
+  return static_cast<unsigned>(count);
+}
 
 void put(schema::Configuration::Builder out, const configuration& x) {
   auto list = out.initParameters(count(x.size()));
@@ -473,183 +475,184 @@ expected<T> decode_as(const char* name, const wire<Schema>& x) {
 
 // -- messages -----------------------------------------------------------------
 
-wire<schema::Hello> encode(const hello& x) {
-  return make<schema::Hello>([&x](schema::Hello::Builder out) {
-    out.setProtocol(x.protocol);
-    out.setHost(x.host);
-    out.setProcessId(x.process_id);
-    out.setDevice(x.device);
-    out.setThreads(x.threads);
-    out.setMemory(x.memory_bytes);
-    out.setDriver(x.driver);
-    out.setComputeCapability(x.compute_capability);
-    out.setNumerics(x.numerics);
-    out.setNotice(x.notice_seconds);
-    out.setMachine(x.machine);
-    out.setAtOnce(x.at_once);
-    out.setCodeAtOnce(x.code_at_once);
-    auto list = out.initWorkloads(count(x.workloads.size()));
-    for (unsigned i = 0; const auto& [name, version] : x.workloads) {
+wire<schema::Hello> encode(const hello& hello) {
+  return make<schema::Hello>([&hello](schema::Hello::Builder out) {
+    out.setProtocol(hello.protocol);
+    out.setHost(hello.host);
+    out.setProcessId(hello.process_id);
+    out.setDevice(hello.device);
+    out.setThreads(hello.threads);
+    out.setMemory(hello.memory_bytes);
+    out.setDriver(hello.driver);
+    out.setComputeCapability(hello.compute_capability);
+    out.setNumerics(hello.numerics);
+    out.setNotice(hello.notice_seconds);
+    out.setMachine(hello.machine);
+    out.setAtOnce(hello.at_once);
+    out.setCodeAtOnce(hello.code_at_once);
+    auto list = out.initWorkloads(count(hello.workloads.size()));
+    for (unsigned i = 0; const auto& [name, version] : hello.workloads) {
       list[i].setName(name);
       list[i++].setVersion(version);
     }
   });
 }
 
-wire<schema::Welcome> encode(const welcome& x) {
-  return make<schema::Welcome>([&x](schema::Welcome::Builder out) {
-    if (x.refusal) {
-      put(out.initRefused(), *x.refusal);
+wire<schema::Welcome> encode(const welcome& welcome) {
+  return make<schema::Welcome>([&welcome](schema::Welcome::Builder out) {
+    if (welcome.refusal) {
+      put(out.initRefused(), *welcome.refusal);
       return;
     }
     auto accepted = out.initAccepted();
-    accepted.setTrainer(number_of(x.trainer));
-    accepted.setHeartbeatIntervalMillis(x.heartbeat_interval_ms);
+    accepted.setTrainer(number_of(welcome.trainer));
+    accepted.setHeartbeatIntervalMillis(welcome.heartbeat_interval_ms);
   });
 }
 
-wire<schema::Lease> encode(const lease& x) {
-  return make<schema::Lease>([&x](schema::Lease::Builder out) {
-    out.setNumber(number_of(x.number));
-    put(out.initWorkload(), x.workload);
-    out.setFolder(x.folder);
-    out.setToken(x.token);
-    out.setDepot(x.depot);
-    out.setLane(x.lane);
-    put(out.initStart(), x.start);
-    if (!x.code.file.empty())
-      put(out.initCode(), x.code);
-    auto stages = out.initStages(count(x.stages.size()));
+wire<schema::Lease> encode(const lease& lease) {
+  return make<schema::Lease>([&lease](schema::Lease::Builder out) {
+    out.setNumber(number_of(lease.number));
+    put(out.initWorkload(), lease.workload);
+    out.setFolder(lease.folder);
+    out.setToken(lease.token);
+    out.setDepot(lease.depot);
+    out.setLane(lease.lane);
+    put(out.initStart(), lease.start);
+    if (!lease.code.file.empty())
+      put(out.initCode(), lease.code);
+    auto stages = out.initStages(count(lease.stages.size()));
     for (unsigned i = 0; i < stages.size(); ++i) {
-      stages[i].setNode(number_of(x.stages[i].node));
-      stages[i].setBegin(x.stages[i].begin);
-      stages[i].setEnd(x.stages[i].end);
-      stages[i].setIdentity(x.stages[i].identity);
-      put(stages[i].initConfig(), x.stages[i].config);
+      stages[i].setNode(number_of(lease.stages[i].node));
+      stages[i].setBegin(lease.stages[i].begin);
+      stages[i].setEnd(lease.stages[i].end);
+      stages[i].setIdentity(lease.stages[i].identity);
+      put(stages[i].initConfig(), lease.stages[i].config);
     }
-    auto stops = out.initStops(count(x.stops.size()));
+    auto stops = out.initStops(count(lease.stops.size()));
     for (unsigned i = 0; i < stops.size(); ++i)
-      put(stops[i], x.stops[i]);
+      put(stops[i], lease.stops[i]);
   });
 }
 
-wire<schema::Stop> encode(const stop_request& x) {
-  return make<schema::Stop>([&x](schema::Stop::Builder out) {
-    out.setLease(number_of(x.lease));
-    put(out.initPoint(), x.point);
+wire<schema::Stop> encode(const stop_request& request) {
+  return make<schema::Stop>([&request](schema::Stop::Builder out) {
+    out.setLease(number_of(request.lease));
+    put(out.initPoint(), request.point);
   });
 }
 
-wire<schema::Cancel> encode(const cancel_request& x) {
-  return make<schema::Cancel>(
-    [&x](schema::Cancel::Builder out) { out.setLease(number_of(x.lease)); });
+wire<schema::Cancel> encode(const cancel_request& request) {
+  return make<schema::Cancel>([&request](schema::Cancel::Builder out) {
+    out.setLease(number_of(request.lease));
+  });
 }
 
-wire<schema::StopReport> encode(const stop_report& x) {
+wire<schema::StopReport> encode(const stop_report& report) {
   return make<schema::StopReport>(
-    [&x](schema::StopReport::Builder out) { put(out, x); });
+    [&report](schema::StopReport::Builder out) { put(out, report); });
 }
 
-wire<schema::LeaseEnd> encode(const lease_end& x) {
-  return make<schema::LeaseEnd>([&x](schema::LeaseEnd::Builder out) {
-    out.setLease(number_of(x.lease));
-    out.setAt(x.at);
-    if (x.failure)
-      put(out.initFailure(), *x.failure);
-    out.setLog(x.log);
-    out.setDuring(static_cast<schema::LeaseEnd::Part>(x.during));
+wire<schema::LeaseEnd> encode(const lease_end& end) {
+  return make<schema::LeaseEnd>([&end](schema::LeaseEnd::Builder out) {
+    out.setLease(number_of(end.lease));
+    out.setAt(end.at);
+    if (end.failure)
+      put(out.initFailure(), *end.failure);
+    out.setLog(end.log);
+    out.setDuring(static_cast<schema::LeaseEnd::Part>(end.during));
   });
 }
 
-wire<schema::Ack> encode(const ack& x) {
-  return make<schema::Ack>([&x](schema::Ack::Builder out) {
-    out.setLease(number_of(x.lease));
-    out.setAt(x.at);
+wire<schema::Ack> encode(const ack& ack) {
+  return make<schema::Ack>([&ack](schema::Ack::Builder out) {
+    out.setLease(number_of(ack.lease));
+    out.setAt(ack.at);
   });
 }
 
-wire<schema::Resent> encode(const resent& x) {
-  return make<schema::Resent>([&x](schema::Resent::Builder out) {
-    out.setWorkload(x.workload_key);
-    put(out.initReport(), x.report);
+wire<schema::Resent> encode(const resent& resent) {
+  return make<schema::Resent>([&resent](schema::Resent::Builder out) {
+    out.setWorkload(resent.workload_key);
+    put(out.initReport(), resent.report);
   });
 }
 
-wire<schema::Goodbye> encode(const goodbye& x) {
+wire<schema::Goodbye> encode(const goodbye& goodbye) {
   return make<schema::Goodbye>(
-    [&x](auto out) { out.setTrainer(number_of(x.trainer)); });
+    [&goodbye](auto out) { out.setTrainer(number_of(goodbye.trainer)); });
 }
 
-wire<schema::Heartbeat> encode(const heartbeat& x) {
-  return make<schema::Heartbeat>([&x](schema::Heartbeat::Builder out) {
-    out.setTrainer(number_of(x.trainer));
-    out.setLease(number_of(x.lease));
-    out.setAt(x.at);
-    out.setCount(x.count);
-    out.setOverdueMillis(x.overdue_ms);
+wire<schema::Heartbeat> encode(const heartbeat& heartbeat) {
+  return make<schema::Heartbeat>([&heartbeat](schema::Heartbeat::Builder out) {
+    out.setTrainer(number_of(heartbeat.trainer));
+    out.setLease(number_of(heartbeat.lease));
+    out.setAt(heartbeat.at);
+    out.setCount(heartbeat.count);
+    out.setOverdueMillis(heartbeat.overdue_ms);
   });
 }
 
-expected<hello> decode(const wire<schema::Hello>& x) {
-  return decode_as<hello>("hello", x);
+expected<hello> decode(const wire<schema::Hello>& message) {
+  return decode_as<hello>("hello", message);
 }
 
-expected<welcome> decode(const wire<schema::Welcome>& x) {
-  return decode_as<welcome>("welcome", x);
+expected<welcome> decode(const wire<schema::Welcome>& message) {
+  return decode_as<welcome>("welcome", message);
 }
 
-expected<lease> decode(const wire<schema::Lease>& x) {
-  return decode_as<lease>("lease", x);
+expected<lease> decode(const wire<schema::Lease>& message) {
+  return decode_as<lease>("lease", message);
 }
 
-std::optional<lease_id> number_of(const wire<schema::Lease>& x) {
-  if (x.empty() || x.words().size() > max_wire_words)
+std::optional<lease_id> number_of(const wire<schema::Lease>& message) {
+  if (message.empty() || message.words().size() > max_wire_words)
     return {};
   try {
-    const auto number = x.read([](auto in) { return in.getNumber(); });
+    const auto number = message.read([](auto in) { return in.getNumber(); });
     return number == 0 ? std::nullopt : std::optional{lease_id{number}};
   } catch (const kj::Exception&) {
     return {};
   }
 }
 
-expected<stop_request> decode(const wire<schema::Stop>& x) {
-  return decode_as<stop_request>("stop request", x);
+expected<stop_request> decode(const wire<schema::Stop>& message) {
+  return decode_as<stop_request>("stop request", message);
 }
 
-expected<cancel_request> decode(const wire<schema::Cancel>& x) {
-  return decode_as<cancel_request>("cancel request", x);
+expected<cancel_request> decode(const wire<schema::Cancel>& message) {
+  return decode_as<cancel_request>("cancel request", message);
 }
 
-expected<stop_report> decode(const wire<schema::StopReport>& x) {
-  return decode_as<stop_report>("stop report", x);
+expected<stop_report> decode(const wire<schema::StopReport>& message) {
+  return decode_as<stop_report>("stop report", message);
 }
 
-expected<lease_end> decode(const wire<schema::LeaseEnd>& x) {
-  return decode_as<lease_end>("lease end", x);
+expected<lease_end> decode(const wire<schema::LeaseEnd>& message) {
+  return decode_as<lease_end>("lease end", message);
 }
 
-expected<heartbeat> decode(const wire<schema::Heartbeat>& x) {
-  return decode_as<heartbeat>("heartbeat", x);
+expected<heartbeat> decode(const wire<schema::Heartbeat>& message) {
+  return decode_as<heartbeat>("heartbeat", message);
 }
 
-expected<ack> decode(const wire<schema::Ack>& x) {
-  return decode_as<ack>("acknowledgement", x);
+expected<ack> decode(const wire<schema::Ack>& message) {
+  return decode_as<ack>("acknowledgement", message);
 }
 
-expected<resent> decode(const wire<schema::Resent>& x) {
-  return decode_as<resent>("resent report", x);
+expected<resent> decode(const wire<schema::Resent>& message) {
+  return decode_as<resent>("resent report", message);
 }
 
-expected<goodbye> decode(const wire<schema::Goodbye>& x) {
-  return decode_as<goodbye>("goodbye", x);
+expected<goodbye> decode(const wire<schema::Goodbye>& message) {
+  return decode_as<goodbye>("goodbye", message);
 }
 
 // -- configurations -----------------------------------------------------------
 
-std::string encode_configuration(const configuration& x) {
+std::string encode_configuration(const configuration& params) {
   const auto message = make<schema::Configuration>(
-    [&x](schema::Configuration::Builder out) { put(out, x); });
+    [&params](schema::Configuration::Builder out) { put(out, params); });
   const auto bytes = message.words().asChars();
   return {bytes.begin(), bytes.size()};
 }

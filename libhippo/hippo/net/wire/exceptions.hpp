@@ -16,8 +16,8 @@ inline kj::Exception exception_saying(const std::string& sentence) {
 
 /// Returns what an exception of kj's says, for people: of a system call that
 /// failed, `Address already in use` without the call and its arguments.
-inline std::string sentence_of(const kj::Exception& x) {
-  std::string text = x.getDescription().cStr();
+inline std::string sentence_of(const kj::Exception& failure) {
+  std::string text = failure.getDescription().cStr();
   constexpr const char* of_names = "gai_strerror(status) = ";
   if (const auto i = text.find(of_names); i != text.npos) {
     text.erase(0, i + std::string{of_names}.size());
@@ -36,8 +36,8 @@ inline std::string sentence_of(const kj::Exception& x) {
 
 /// Returns why nobody can listen at an address, and what helps.
 inline std::string why_not_listening(const std::string& where,
-                                     const kj::Exception& x) {
-  auto result = "cannot listen on " + where + ": " + sentence_of(x);
+                                     const kj::Exception& failure) {
+  auto result = "cannot listen on " + where + ": " + sentence_of(failure);
   if (result.ends_with("in use"))
     result += "; is a service running there already? End it, or give another "
               "port";

@@ -151,18 +151,18 @@ schema::ValueType to_schema(value_type type) {
   return schema::ValueType::PLAIN;
 }
 
-void put_form(schema::Form::Builder out, const form& x) {
-  out.setKind(to_schema(x.kind));
-  out.setType(to_schema(x.type));
-  out.setOrigin(x.origin);
-  if (!x.word.empty())
-    out.setWord(x.word);
-  auto used = x.a.size();
-  while (used > 0 && x.a[used - 1] == 0)
+void put_form(schema::Form::Builder out, const form& form) {
+  out.setKind(to_schema(form.kind));
+  out.setType(to_schema(form.type));
+  out.setOrigin(form.origin);
+  if (!form.word.empty())
+    out.setWord(form.word);
+  auto used = form.a.size();
+  while (used > 0 && form.a[used - 1] == 0)
     --used; // most forms are constants: do not carry their zeros
   auto numbers = out.initNumbers(static_cast<unsigned>(used));
   for (unsigned i = 0; i < numbers.size(); ++i)
-    numbers.set(i, x.a[i]);
+    numbers.set(i, form.a[i]);
 }
 
 bool get_form(schema::Form::Reader in, form& out, complaint& why) {

@@ -6,9 +6,9 @@
 
 namespace hippo {
 
-schema::ValueType to_schema(value_type x);
+schema::ValueType to_schema(value_type value);
 
-void put_form(schema::Form::Builder out, const form& x);
+void put_form(schema::Form::Builder out, const form& form);
 
 /// Reads a form. @returns false after noting why it is refused
 bool get_form(schema::Form::Reader in, form& out, complaint& why);

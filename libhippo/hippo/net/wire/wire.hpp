@@ -70,22 +70,22 @@ public:
     return words().size() * sizeof(capnp::word);
   }
 
-  /// Calls `f(typename Schema::Reader)` and returns its result. The reader and
-  /// what it points to die with the call. What may be read is limited to a few
-  /// times the message's own size, so that a message whose pointers all lead to
-  /// one place costs no more than an honest one.
+  /// Calls `function(typename Schema::Reader)` and returns its result. The
+  /// reader and what it points to die with the call. What may be read is
+  /// limited to a few times the message's own size, so that a message whose
+  /// pointers all lead to one place costs no more than an honest one.
   /// @throws kj::Exception if the bytes are malformed
   template <class F>
-  decltype(auto) read(F&& f) const {
+  decltype(auto) read(F&& function) const {
     capnp::ReaderOptions options;
     options.traversalLimitInWords = 4 * words().size() + 64;
     options.nestingLimit = max_wire_nesting;
     capnp::FlatArrayMessageReader reader{words(), options};
-    return std::forward<F>(f)(reader.template getRoot<Schema>());
+    return std::forward<F>(function)(reader.template getRoot<Schema>());
   }
 
-  friend bool operator==(const wire& x, const wire& y) noexcept {
-    const auto xs = x.words().asBytes(), ys = y.words().asBytes();
+  friend bool operator==(const wire& left, const wire& right) noexcept {
+    const auto xs = left.words().asBytes(), ys = right.words().asBytes();
     return xs.size() == ys.size()
            && (xs.size() == 0
                || std::memcmp(xs.begin(), ys.begin(), xs.size()) == 0);

@@ -4,10 +4,10 @@
 
 namespace hippo {
 
-void put(schema::WorkloadSize::Builder out, const workload_size& x) {
-  out.setOperations(x.operations);
-  out.setParameters(x.parameters);
-  out.setSamples(x.samples);
+void put(schema::WorkloadSize::Builder out, const workload_size& size) {
+  out.setOperations(size.operations);
+  out.setParameters(size.parameters);
+  out.setSamples(size.samples);
 }
 
 workload_size size_in(schema::WorkloadSize::Reader in) {

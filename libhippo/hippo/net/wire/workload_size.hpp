@@ -6,7 +6,7 @@
 namespace hippo {
 
 /// Writes a size, and reads one; what is no number of a size is unknown.
-void put(schema::WorkloadSize::Builder out, const workload_size& x);
+void put(schema::WorkloadSize::Builder out, const workload_size& size);
 workload_size size_in(schema::WorkloadSize::Reader in);
 
 } // namespace hippo

@@ -24,14 +24,14 @@ fair_shares::party fair_shares::add(double weight) {
   return parties_.size() - 1;
 }
 
-void fair_shares::remove(party x) {
-  assert(parties_[x].devices < rounding);
-  parties_.erase(parties_.begin() + static_cast<std::ptrdiff_t>(x));
+void fair_shares::remove(party peer) {
+  assert(parties_[peer].devices < rounding);
+  parties_.erase(parties_.begin() + static_cast<std::ptrdiff_t>(peer));
 }
 
-void fair_shares::set_weight(party x, double weight) {
+void fair_shares::set_weight(party peer, double weight) {
   assert(weight > 0);
-  parties_[x].weight = weight;
+  parties_[peer].weight = weight;
 }
 
 /// Where who begins to take part now does: at the least of those who do. If
@@ -47,8 +47,8 @@ double fair_shares::virtual_time_now() const {
   return least.value_or(greatest);
 }
 
-void fair_shares::set_waiting(party x, bool waiting) {
-  auto& changed = parties_[x];
+void fair_shares::set_waiting(party peer, bool waiting) {
+  auto& changed = parties_[peer];
   if (waiting && !changed.active()) {
     changed.virtual_time = std::max(changed.virtual_time, virtual_time_now());
     changed.is_new = true;
@@ -56,13 +56,13 @@ void fair_shares::set_waiting(party x, bool waiting) {
   changed.waiting = waiting;
 }
 
-void fair_shares::hold(party x, double devices) {
-  parties_[x].devices += devices;
+void fair_shares::hold(party peer, double devices) {
+  parties_[peer].devices += devices;
 }
 
-void fair_shares::charge(party x, double seconds) {
+void fair_shares::charge(party peer, double seconds) {
   assert(seconds >= 0);
-  parties_[x].virtual_time += seconds / parties_[x].weight;
+  parties_[peer].virtual_time += seconds / parties_[peer].weight;
 }
 
 void fair_shares::pass_turns() {
@@ -92,8 +92,9 @@ std::optional<fair_shares::party> fair_shares::next() const {
   return result;
 }
 
-double fair_shares::lag(party x, party other) const {
-  return (parties_[other].turn() - parties_[x].turn()) * parties_[x].weight;
+double fair_shares::lag(party peer, party other) const {
+  return (parties_[other].turn() - parties_[peer].turn())
+         * parties_[peer].weight;
 }
 
 } // namespace hippo

@@ -37,24 +37,24 @@ public:
 
   /// Forgets a party. Those that were added after it are numbered one less.
   /// REQUIRES: it holds nothing.
-  void remove(party x);
+  void remove(party peer);
 
   /// From now on; what was had before counts as it did.
-  void set_weight(party x, double weight);
+  void set_weight(party peer, double weight);
 
   /// Whether the party could use a device more than it holds. Who neither
   /// waited nor held any has had no use for its turns until now: it goes on
   /// from the virtual time of the one that has had the least of all that do,
   /// as one that has just come.
-  void set_waiting(party x, bool waiting);
+  void set_waiting(party peer, bool waiting);
 
   /// Lets a party have so many devices more, or fewer. A device that several
   /// have in common is held by each in part.
-  void hold(party x, double devices);
+  void hold(party peer, double devices);
 
   /// Lets so much device time count as had, which nobody had: for what a party
   /// has cost the others. REQUIRES: `seconds >= 0`
-  void charge(party x, double seconds);
+  void charge(party peer, double seconds);
 
   /// Notes that a free device is given to one that waits. Who does not had no
   /// use for it, and its turns up to that of `next` are over.
@@ -66,24 +66,30 @@ public:
   /// Returns the party whose turn it is, or nothing if none waits.
   [[nodiscard]] std::optional<party> next() const;
 
-  /// Returns the device seconds by which `x` is behind `other`, less than 0 if
-  /// it is ahead. What both hold counts for a quantum more.
-  [[nodiscard]] double lag(party x, party other) const;
+  /// Returns the device seconds by which `peer` is behind `other`, less than 0
+  /// if it is ahead. What both hold counts for a quantum more.
+  [[nodiscard]] double lag(party peer, party other) const;
 
   /// Whether the party holds nothing, and has since it began to take part.
-  [[nodiscard]] bool is_new(party x) const {
-    return parties_[x].is_new && parties_[x].devices <= 0;
+  [[nodiscard]] bool is_new(party peer) const {
+    return parties_[peer].is_new && parties_[peer].devices <= 0;
   }
   /// Device seconds by which a new party need be less far behind others.
-  [[nodiscard]] double head_start(party x) const {
-    return is_new(x) ? quantum_seconds - first_quantum_seconds : 0;
+  [[nodiscard]] double head_start(party peer) const {
+    return is_new(peer) ? quantum_seconds - first_quantum_seconds : 0;
   }
 
-  [[nodiscard]] bool waits(party x) const { return parties_[x].waiting; }
-  [[nodiscard]] double weight(party x) const { return parties_[x].weight; }
+  [[nodiscard]] bool waits(party peer) const { return parties_[peer].waiting; }
+  [[nodiscard]] double weight(party peer) const {
+    return parties_[peer].weight;
+  }
   /// Device seconds that the party has had.
-  [[nodiscard]] double seconds(party x) const { return parties_[x].seconds; }
-  [[nodiscard]] double devices(party x) const { return parties_[x].devices; }
+  [[nodiscard]] double seconds(party peer) const {
+    return parties_[peer].seconds;
+  }
+  [[nodiscard]] double devices(party peer) const {
+    return parties_[peer].devices;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return parties_.size(); }
 
 private:

@@ -58,9 +58,9 @@ std::optional<placement_rule> placement_rule_from(const std::string& word) {
   return std::nullopt;
 }
 
-std::string to_word(placement_rule x) {
+std::string to_word(placement_rule rule) {
   for (const auto& y : rules)
-    if (x == y.rule)
+    if (rule == y.rule)
       return y.word;
   assert(false);
   return {};
@@ -125,12 +125,13 @@ kind_speeds compare_speeds(std::vector<measured_steps> xs) {
   return result;
 }
 
-bool differ(const kind_speeds& x, const kind_speeds& y) {
-  return !std::equal(
-    x.begin(), x.end(), y.begin(), y.end(), [](const auto& a, const auto& b) {
-      return a.first == b.first && a.second <= b.second * telling_factor
-             && b.second <= a.second * telling_factor;
-    });
+bool differ(const kind_speeds& left, const kind_speeds& right) {
+  return !std::equal(left.begin(), left.end(), right.begin(), right.end(),
+                     [](const auto& a, const auto& b) {
+                       return a.first == b.first
+                              && a.second <= b.second * telling_factor
+                              && b.second <= a.second * telling_factor;
+                     });
 }
 
 // -- complexity ---------------------------------------------------------------

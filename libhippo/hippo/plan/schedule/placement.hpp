@@ -28,7 +28,7 @@ enum class placement_rule : std::uint8_t {
 
 /// The rule of a word, e.g. `advantage`; nothing: there is none.
 std::optional<placement_rule> placement_rule_from(const std::string& word);
-std::string to_word(placement_rule x);
+std::string to_word(placement_rule rule);
 
 // -- advantage ----------------------------------------------------------------
 
@@ -70,7 +70,7 @@ struct measured_steps {
 kind_speeds compare_speeds(std::vector<measured_steps> xs);
 
 /// Whether two of them differ by so much that it should be told.
-bool differ(const kind_speeds& x, const kind_speeds& y);
+bool differ(const kind_speeds& left, const kind_speeds& right);
 
 /// What decides where the work of a merger had best be done.
 struct placement_facts {

@@ -14,8 +14,8 @@ constexpr std::uint64_t reestimate_always = 1000;
 
 } // namespace
 
-const char* to_string(policy x) noexcept {
-  switch (x) {
+const char* to_string(policy choice) noexcept {
+  switch (choice) {
     case policy::critical_path: return "critical-path";
     case policy::breadth_first: return "breadth-first";
     case policy::trial: return "trial";
@@ -45,12 +45,9 @@ scheduler::view::view(const scheduler& owner, std::optional<study_no> study)
 }
 
 scheduler::scheduler(const search_plan& plan, const time_estimates& estimates,
-                     policy x, kind_lookup kind_of)
-  : plan_(plan),
-    estimates_(estimates),
-    policy_(x),
-    kind_of_(std::move(kind_of)),
-    all_(*this, std::nullopt) {}
+                     policy policy, kind_lookup kind_of)
+  : plan_(plan), estimates_(estimates), policy_(policy),
+    kind_of_(std::move(kind_of)), all_(*this, std::nullopt) {}
 
 double scheduler::seconds_per_step(node_id id) const {
   if (id == root_node)
@@ -74,20 +71,22 @@ const std::string& scheduler::speed_key_of(node_id id) const {
   return *result;
 }
 
-scheduler::rank scheduler::rank_of(const runnable& x) const {
+scheduler::rank scheduler::rank_of(const runnable& runnable) const {
   switch (policy_) {
     case policy::critical_path:
-      return {-x.needs.seconds, x.needs.order, x.node, x.from};
+      return {-runnable.needs.seconds, runnable.needs.order, runnable.node,
+              runnable.from};
     case policy::breadth_first:
-      return {static_cast<double>(x.from), x.needs.order, x.node, x.from};
+      return {static_cast<double>(runnable.from), runnable.needs.order,
+              runnable.node, runnable.from};
     case policy::early:
       // A step counts for more than any time: that is less than 1 here.
-      return {-static_cast<double>(x.from)
-                - x.needs.seconds / (x.needs.seconds + 1),
-              x.needs.order, x.node, x.from};
+      return {-static_cast<double>(runnable.from)
+                - runnable.needs.seconds / (runnable.needs.seconds + 1),
+              runnable.needs.order, runnable.node, runnable.from};
     case policy::trial: break;
   }
-  return {0, x.needs.order, x.node, x.from};
+  return {0, runnable.needs.order, runnable.node, runnable.from};
 }
 
 void scheduler::update(const std::set<node_id>& changed) {
@@ -239,15 +238,15 @@ scheduler::choose(const std::function<bool(const path&)>& fits,
   return std::nullopt;
 }
 
-void scheduler::for_each_first(const node_filter& f) const {
+void scheduler::for_each_first(const node_filter& filter) const {
   for (const auto& [key, order, id, from] : all_.ranking) {
     if (id != root_node) {
-      if (!f(id))
+      if (!filter(id))
         return;
       continue;
     }
     for (auto child : tree().children(id, from, SIZE_MAX))
-      if (!f(child))
+      if (!filter(child))
         return;
   }
 }

@@ -24,7 +24,7 @@ enum class policy : std::uint8_t {
 };
 
 /// Returns `"critical-path"`, `"breadth-first"`, `"trial"` or `"early"`.
-const char* to_string(policy x) noexcept;
+const char* to_string(policy choice) noexcept;
 std::optional<policy> policy_from(const std::string& text);
 
 /// A chain of stages from a checkpoint towards a leaf of the stage tree.
@@ -52,8 +52,8 @@ public:
 
   /// REQUIRES: `plan` and `estimates` outlive the scheduler.
   /// @param kind_of asked as soon as times are known of several kinds
-  scheduler(const search_plan& plan, const time_estimates& estimates, policy x,
-            kind_lookup kind_of = {});
+  scheduler(const search_plan& plan, const time_estimates& estimates,
+            policy policy, kind_lookup kind_of = {});
 
   scheduler(const scheduler&) = delete;
   scheduler& operator=(const scheduler&) = delete;
@@ -91,9 +91,9 @@ public:
   choose(const std::function<bool(const path&)>& fits,
          const node_filter& among = {}) const;
 
-  /// Calls `f` for each node on which a path could begin, until it is false.
-  /// O(such nodes).
-  void for_each_first(const node_filter& f) const;
+  /// Calls `filter` for each node on which a path could begin, until it is
+  /// false. O(such nodes).
+  void for_each_first(const node_filter& filter) const;
 
   static constexpr std::size_t choices_max = 64;
 
@@ -131,7 +131,7 @@ private:
   /// @param child the child that the path goes to at once; nothing: the best
   [[nodiscard]] path path_from(const view& among, const rank& first,
                                std::optional<node_id> child = {}) const;
-  [[nodiscard]] rank rank_of(const runnable& x) const;
+  [[nodiscard]] rank rank_of(const runnable& runnable) const;
   [[nodiscard]] const tree_item&
   pick(const stage_tree& tree, node_id id, step_t from,
        const std::vector<tree_item>& items) const;

@@ -42,17 +42,17 @@ void slowdowns::learn(const std::string& kind, std::uint32_t leases,
     fit(x);
 }
 
-void slowdowns::fit(device& x) {
-  x.fit_due = x.measurements + x.measurements / fit_part + 1;
-  x.fitted.clear();
-  for (const auto& [leases, among] : x.crowds)
+void slowdowns::fit(device& target) {
+  target.fit_due = target.measurements + target.measurements / fit_part + 1;
+  target.fitted.clear();
+  for (const auto& [leases, among] : target.crowds)
     if (among.measurements >= measurements_min)
-      x.fitted[leases] = 1;
-  if (x.fitted.size() < 2)
+      target.fitted[leases] = 1;
+  if (target.fitted.size() < 2)
     return;
   std::vector<measured_steps> all;
-  for (const auto& kvp : x.fitted)
-    for (const auto& [key, known] : x.crowds.at(kvp.first).steps)
+  for (const auto& kvp : target.fitted)
+    for (const auto& [key, known] : target.crowds.at(kvp.first).steps)
       all.push_back({std::to_string(kvp.first), key,
                      known.seconds / known.steps, known.steps});
   const auto speeds = compare_speeds(std::move(all));
@@ -60,9 +60,9 @@ void slowdowns::fit(device& x) {
     const auto i = speeds.find(std::to_string(leases));
     return i == speeds.end() ? 1 : i->second;
   };
-  const auto first = speed_of(x.fitted.begin()->first);
+  const auto first = speed_of(target.fitted.begin()->first);
   double most = 1;
-  for (auto& [leases, slowdown] : x.fitted) {
+  for (auto& [leases, slowdown] : target.fitted) {
     const auto speed = speed_of(leases);
     if (speed > 0)
       most = std::max(most, first / speed);
@@ -70,14 +70,14 @@ void slowdowns::fit(device& x) {
   }
 }
 
-double slowdowns::at(const device& x, double leases) {
-  const auto above = std::ranges::find_if(x.fitted, [&](const auto& kvp) {
+double slowdowns::at(const device& target, double leases) {
+  const auto above = std::ranges::find_if(target.fitted, [&](const auto& kvp) {
     return static_cast<double>(kvp.first) >= leases;
   });
-  if (above == x.fitted.begin()) // or nothing is known
+  if (above == target.fitted.begin()) // or nothing is known
     return 1;
   const auto& below = *std::prev(above);
-  if (above == x.fitted.end())
+  if (above == target.fitted.end())
     return below.second;
   const auto from = std::log(static_cast<double>(below.first));
   const auto part = (std::log(leases) - from)
@@ -85,13 +85,13 @@ double slowdowns::at(const device& x, double leases) {
   return below.second * std::pow(above->second / below.second, part);
 }
 
-std::uint32_t slowdowns::worth(const device& x, std::uint32_t lanes) {
-  if (x.fitted.size() < 2)
+std::uint32_t slowdowns::worth(const device& target, std::uint32_t lanes) {
+  if (target.fitted.size() < 2)
     return lanes;
   const auto rate = [&](std::uint32_t leases) {
-    return leases / at(x, leases);
+    return leases / at(target, leases);
   };
-  const auto most = std::min(x.fitted.rbegin()->first, lanes);
+  const auto most = std::min(target.fitted.rbegin()->first, lanes);
   double best = 0;
   for (std::uint32_t leases = 1; leases <= most; ++leases)
     best = std::max(best, rate(leases));

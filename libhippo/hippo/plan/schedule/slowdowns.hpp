@@ -68,9 +68,9 @@ private:
     std::uint64_t fit_due = 0; ///< measurements at which it is fitted anew
   };
 
-  static void fit(device& x);
-  static std::uint32_t worth(const device& x, std::uint32_t lanes);
-  static double at(const device& x, double leases);
+  static void fit(device& target);
+  static std::uint32_t worth(const device& target, std::uint32_t lanes);
+  static double at(const device& target, double leases);
 
   std::map<std::string, device> kinds_;
 };

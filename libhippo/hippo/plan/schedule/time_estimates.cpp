@@ -59,11 +59,11 @@ void time_estimates::mean::learn(double total, double weight) {
   ++stages_;
 }
 
-void time_estimates::mean::add(const timing& x) {
-  total_ += x.seconds;
-  weight_ += x.count;
-  squared_log_deviations_ += x.squared_log_deviations;
-  stages_ += x.stages;
+void time_estimates::mean::add(const timing& timing) {
+  total_ += timing.seconds;
+  weight_ += timing.count;
+  squared_log_deviations_ += timing.squared_log_deviations;
+  stages_ += timing.stages;
   note_stored();
 }
 
@@ -85,11 +85,11 @@ void time_estimates::mean::note_stored() {
   stored_value_ = value(0);
 }
 
-void time_estimates::mean::write_to(timing& x) const {
-  x.stages = stages_;
-  x.count = weight_;
-  x.seconds = total_;
-  x.squared_log_deviations = squared_log_deviations_;
+void time_estimates::mean::write_to(timing& timing) const {
+  timing.stages = stages_;
+  timing.count = weight_;
+  timing.seconds = total_;
+  timing.squared_log_deviations = squared_log_deviations_;
 }
 
 // -- learning -----------------------------------------------------------------
@@ -191,10 +191,10 @@ std::vector<time_estimates::drift> time_estimates::take_drifts() {
   return std::exchange(drifts_, {});
 }
 
-void time_estimates::learn_size(const workload_size& x) {
-  if (!x.is_known() || x == size_)
+void time_estimates::learn_size(const workload_size& size) {
+  if (!size.is_known() || size == size_)
     return;
-  size_ = x;
+  size_ = size;
   announce();
 }
 

@@ -54,7 +54,7 @@ public:
   /// REQUIRES: `what` is neither `timed::step` nor `timed::start`
   void learn(timed what, double seconds, const std::string& kind = {});
   /// Takes in how much there is to compute; what is unknown is no news.
-  void learn_size(const workload_size& x);
+  void learn_size(const workload_size& size);
   /// A lease has been silent for so long before it made its first step.
   void learn_first_step(double seconds);
   /// Begins with what a step took in earlier runs; counts as one step.
@@ -159,7 +159,7 @@ private:
   public:
     void learn(double total, double weight);
     /// Adds what was measured in earlier runs.
-    void add(const timing& x);
+    void add(const timing& timing);
     [[nodiscard]] bool has_value() const { return weight_ > 0; }
     [[nodiscard]] std::uint64_t stages() const { return stages_; }
     [[nodiscard]] double value(double fallback) const {
@@ -171,7 +171,7 @@ private:
     [[nodiscard]] bool is_unstored() const;
     /// It is as it is now in what is stored.
     void note_stored();
-    void write_to(timing& x) const;
+    void write_to(timing& timing) const;
 
   private:
     double total_ = 0;
@@ -195,10 +195,10 @@ private:
     mean any_step;
     std::array<mean, 5> others; ///< by `timed`, but for steps and starts
 
-    [[nodiscard]] const mean& at(timed x) const {
-      return others[static_cast<std::size_t>(x)];
+    [[nodiscard]] const mean& at(timed timed) const {
+      return others[static_cast<std::size_t>(timed)];
     }
-    mean& at(timed x) { return others[static_cast<std::size_t>(x)]; }
+    mean& at(timed timed) { return others[static_cast<std::size_t>(timed)]; }
     /// @returns whether the estimate has moved by much
     bool learn_step(const std::string& speed_key, double steps, double seconds);
   };

@@ -31,8 +31,8 @@ public:
   [[nodiscard]] const sampler_type& sampler() const { return sampler_; }
 
   /// Whether the algorithm has an option.
-  [[nodiscard]] bool declares(const option& x) const {
-    return hippo::declares(type_.options, x.name);
+  [[nodiscard]] bool declares(const option& option) const {
+    return hippo::declares(type_.options, option.name);
   }
 
   /// Returns where a finding about the sampler stands: at the option, or at the

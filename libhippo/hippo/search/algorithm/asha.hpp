@@ -141,9 +141,9 @@ private:
     /// Whose place each is that another trial has; an equal one's.
     std::unordered_map<trial_no, trial_no> places;
 
-    [[nodiscard]] trial_no trial_at(const standing& x) const {
-      const auto i = places.find(x.trial);
-      return i == places.end() ? x.trial : i->second;
+    [[nodiscard]] trial_no trial_at(const standing& standing) const {
+      const auto i = places.find(standing.trial);
+      return i == places.end() ? standing.trial : i->second;
     }
   };
 

@@ -144,10 +144,10 @@ std::string client_algorithm::refusal_of_stop(trial_no trial) const {
   return {};
 }
 
-void client_algorithm::end(trial_state& x) {
-  if (x.phase == trial_phase::training)
+void client_algorithm::end(trial_state& state) {
+  if (state.phase == trial_phase::training)
     limit_.leave();
-  x.phase = trial_phase::ended;
+  state.phase = trial_phase::ended;
   ++ended_;
 }
 

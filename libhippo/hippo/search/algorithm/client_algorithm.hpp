@@ -81,7 +81,7 @@ private:
     step_t to = 0; ///< where it is, or is going to
   };
 
-  void end(trial_state& x);
+  void end(trial_state& state);
   [[nodiscard]] step_t end_of(trial_no trial) const;
 
   std::uint64_t most_;

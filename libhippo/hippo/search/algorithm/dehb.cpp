@@ -43,15 +43,17 @@ std::size_t dehb::population::take_turn() {
   return result;
 }
 
-void dehb::population::compete(std::size_t place, const standing& x) {
+void dehb::population::compete(std::size_t place, const standing& standing) {
   auto& holder = places[place];
   if (holder) {
-    if (std::pair{holder->is_nan, holder->loss} < std::pair{x.is_nan, x.loss})
+    if (std::pair{holder->is_nan, holder->loss}
+        < std::pair{standing.is_nan, standing.loss})
       return;
     ranking.erase(std::lower_bound(ranking.begin(), ranking.end(), *holder));
   }
-  ranking.insert(std::lower_bound(ranking.begin(), ranking.end(), x), x);
-  holder = x;
+  ranking.insert(std::lower_bound(ranking.begin(), ranking.end(), standing),
+                 standing);
+  holder = standing;
 }
 
 // -- brackets -----------------------------------------------------------------
@@ -94,41 +96,42 @@ std::uint64_t dehb::left() const {
   return result;
 }
 
-void dehb::settle(bracket& x, std::vector<action>& out) {
-  while (!x.has_ended() && x.awaited == 0) {
-    const bool is_full = x.begins_trials()
-                           ? x.started == x.sizes[x.at] || next_ == most_
-                           : x.to_go_on.empty();
+void dehb::settle(bracket& which, std::vector<action>& out) {
+  while (!which.has_ended() && which.awaited == 0) {
+    const bool is_full =
+      which.begins_trials()
+        ? which.started == which.sizes[which.at] || next_ == most_
+        : which.to_go_on.empty();
     if (!is_full)
       break;
-    end_rung(x, out);
+    end_rung(which, out);
   }
 }
 
-void dehb::end_rung(bracket& x, std::vector<action>& out) {
-  const bool is_last = x.first_rung + x.at + 1 == rungs_.size();
-  const auto kept = !x.promotes || is_last
+void dehb::end_rung(bracket& which, std::vector<action>& out) {
+  const bool is_last = which.first_rung + which.at + 1 == rungs_.size();
+  const auto kept = !which.promotes || is_last
                       ? 0
-                      : std::min<std::uint64_t>(x.sizes[x.at + 1],
-                                                x.reported.size());
-  std::sort(x.reported.begin(), x.reported.end());
+                      : std::min<std::uint64_t>(which.sizes[which.at + 1],
+                                                which.reported.size());
+  std::sort(which.reported.begin(), which.reported.end());
   std::vector<trial_no> others;
-  for (std::size_t i = 0; i < x.reported.size(); ++i)
-    (i < kept ? x.to_go_on : others).push_back(x.reported[i].trial);
-  std::reverse(x.to_go_on.begin(), x.to_go_on.end());
+  for (std::size_t i = 0; i < which.reported.size(); ++i)
+    (i < kept ? which.to_go_on : others).push_back(which.reported[i].trial);
+  std::reverse(which.to_go_on.begin(), which.to_go_on.end());
   std::sort(others.begin(), others.end());
   for (auto trial : others) {
     trials_[trial].phase = trial_phase::ended;
     if (!is_last)
       out.emplace_back(prune{trial});
   }
-  if (x.reported.empty() && x.promotes) { // where a retry finds it
-    x.all_failed = true;
+  if (which.reported.empty() && which.promotes) { // where a retry finds it
+    which.all_failed = true;
     return;
   }
-  x.reported.clear();
-  x.started = 0;
-  ++x.at;
+  which.reported.clear();
+  which.started = 0;
+  ++which.at;
 }
 
 // -- what an algorithm does ---------------------------------------------------
@@ -322,22 +325,22 @@ std::vector<trial_no> dehb::choose_parents(trial_no trial, std::size_t index,
 // -- what is to come ----------------------------------------------------------
 
 /// Returns the steps that a trial takes to come to the bracket's rung `at`.
-step_t dehb::hop(const bracket& x, std::size_t at) const {
-  const auto rung = x.first_rung + at;
-  return rungs_[rung] - (x.promotes && at > 0 ? rungs_[rung - 1] : 0);
+step_t dehb::hop(const bracket& which, std::size_t at) const {
+  const auto rung = which.first_rung + at;
+  return rungs_[rung] - (which.promotes && at > 0 ? rungs_[rung - 1] : 0);
 }
 
-void dehb::add_work(const bracket& x, expected_work& to) const {
-  if (x.has_ended())
+void dehb::add_work(const bracket& which, expected_work& to) const {
+  if (which.has_ended())
     return;
   step_t longest = 0;
-  for (auto k = x.at; k < x.sizes.size(); ++k) {
-    const auto trials = k > x.at             ? x.sizes[k]
-                        : x.begins_trials() ? x.sizes[k] - x.started
-                                            : x.to_go_on.size();
-    to.steps += trials * hop(x, k);
+  for (auto k = which.at; k < which.sizes.size(); ++k) {
+    const auto trials = k > which.at            ? which.sizes[k]
+                        : which.begins_trials() ? which.sizes[k] - which.started
+                                                : which.to_go_on.size();
+    to.steps += trials * hop(which, k);
     if (trials > 0)
-      longest += hop(x, k);
+      longest += hop(which, k);
   }
   to.longest = std::max(to.longest, longest);
 }

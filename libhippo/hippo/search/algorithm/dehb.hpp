@@ -94,8 +94,8 @@ private:
 
     /// @returns the next target's place
     std::size_t take_turn();
-    /// `x` takes the place if it is empty, or what is there is worse.
-    void compete(std::size_t place, const standing& x);
+    /// `standing` takes the place if it is empty, or what is there is worse.
+    void compete(std::size_t place, const standing& standing);
   };
 
   struct bracket {
@@ -131,14 +131,14 @@ private:
   /// The same in one bracket.
   bool start_on(std::size_t index, std::vector<action>& out);
   /// Ends the bracket's rungs on which nobody is awaited any more.
-  void settle(bracket& x, std::vector<action>& out);
-  void end_rung(bracket& x, std::vector<action>& out);
+  void settle(bracket& which, std::vector<action>& out);
+  void end_rung(bracket& which, std::vector<action>& out);
   /// Three trials to cross with the target, or none if there are not as many.
   [[nodiscard]] std::vector<trial_no>
   choose_parents(trial_no trial, std::size_t index, trial_no target) const;
 
-  [[nodiscard]] step_t hop(const bracket& x, std::size_t at) const;
-  void add_work(const bracket& x, expected_work& to) const;
+  [[nodiscard]] step_t hop(const bracket& which, std::size_t at) const;
+  void add_work(const bracket& which, expected_work& to) const;
   void check_invariants() const;
 
   std::uint64_t most_; ///< trials

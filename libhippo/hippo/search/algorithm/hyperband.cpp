@@ -104,10 +104,10 @@ std::size_t hyperband::bracket_of(trial_no trial) const {
   return static_cast<std::size_t>(after - brackets_.begin()) - 1;
 }
 
-std::vector<action> hyperband::numbered(const bracket& x,
+std::vector<action> hyperband::numbered(const bracket& which,
                                         std::vector<action> actions) {
   for (auto& y : actions)
-    std::visit([&x](auto& z) { z.trial += x.first; }, y);
+    std::visit([&which](auto& z) { z.trial += which.first; }, y);
   return actions;
 }
 

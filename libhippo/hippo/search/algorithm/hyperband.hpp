@@ -66,13 +66,13 @@ private:
     std::unique_ptr<algorithm> race;
   };
 
-  [[nodiscard]] static trial_no end_of(const bracket& x) {
-    return x.first + x.race->trials();
+  [[nodiscard]] static trial_no end_of(const bracket& which) {
+    return which.first + which.race->trials();
   }
   [[nodiscard]] std::size_t bracket_of(trial_no trial) const;
 
   /// Numbers the trials of a bracket's actions as the study does.
-  static std::vector<action> numbered(const bracket& x,
+  static std::vector<action> numbered(const bracket& which,
                                       std::vector<action> actions);
 
   /// Takes over what bracket `index` decided after a result or a failure.

@@ -95,53 +95,54 @@ void append_by_fronts(const std::vector<outcome>& x,
 
 } // namespace
 
-bool dominates(const losses& a, const losses& b) {
+bool dominates(const losses& left, const losses& right) {
   bool is_better = false;
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    if (a[k] > b[k])
+  for (std::size_t k = 0; k < left.size(); ++k) {
+    if (left[k] > right[k])
       return false;
-    is_better = is_better || a[k] < b[k];
+    is_better = is_better || left[k] < right[k];
   }
   return is_better;
 }
 
-bool dominates(const outcome& a, const outcome& b) {
-  if (class_of(a) != class_of(b))
-    return class_of(a) < class_of(b);
-  return a.is_feasible() && dominates(a.values, b.values);
+bool dominates(const outcome& left, const outcome& right) {
+  if (class_of(left) != class_of(right))
+    return class_of(left) < class_of(right);
+  return left.is_feasible() && dominates(left.values, right.values);
 }
 
-std::vector<std::size_t> non_domination_ranks(const std::vector<losses>& x) {
-  std::vector<std::size_t> in_order(x.size());
+std::vector<std::size_t> non_domination_ranks(const std::vector<losses>& set) {
+  std::vector<std::size_t> in_order(set.size());
   std::iota(in_order.begin(), in_order.end(), 0);
-  std::stable_sort(in_order.begin(), in_order.end(),
-                   [&](std::size_t a, std::size_t b) { return x[a] < x[b]; });
-  std::vector<std::size_t> result(x.size());
-  growing_fronts fronts{x};
+  std::stable_sort(
+    in_order.begin(), in_order.end(),
+    [&](std::size_t a, std::size_t b) { return set[a] < set[b]; });
+  std::vector<std::size_t> result(set.size());
+  growing_fronts fronts{set};
   for (const auto i : in_order)
     result[i] = fronts.place(i);
   return result;
 }
 
-std::vector<std::size_t> epsilon_net(const std::vector<losses>& x) {
+std::vector<std::size_t> epsilon_net(const std::vector<losses>& set) {
   std::vector<std::size_t> result;
-  if (x.empty())
+  if (set.empty())
     return result;
-  const auto ranges = ranges_of(x);
+  const auto ranges = ranges_of(set);
   constexpr double taken = -1;
-  std::vector<double> distances(x.size(),
+  std::vector<double> distances(set.size(),
                                 std::numeric_limits<double>::infinity());
   std::size_t next = 0;
-  while (result.size() < x.size()) {
+  while (result.size() < set.size()) {
     result.push_back(next);
     distances[next] = taken;
     const auto last = next;
     double farthest = taken;
-    for (std::size_t i = 0; i < x.size(); ++i) {
+    for (std::size_t i = 0; i < set.size(); ++i) {
       if (distances[i] == taken)
         continue;
-      distances[i] = std::min(distances[i],
-                              squared_distance(x[i], x[last], ranges));
+      distances[i] =
+        std::min(distances[i], squared_distance(set[i], set[last], ranges));
       if (distances[i] > farthest) {
         farthest = distances[i];
         next = i;
@@ -151,38 +152,37 @@ std::vector<std::size_t> epsilon_net(const std::vector<losses>& x) {
   return result;
 }
 
-std::vector<std::size_t> best_first(const std::vector<outcome>& x) {
+std::vector<std::size_t> best_first(const std::vector<outcome>& outcomes) {
   std::map<std::pair<bool, double>, std::vector<std::size_t>> classes;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    classes[class_of(x[i])].push_back(i);
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    classes[class_of(outcomes[i])].push_back(i);
   std::vector<std::size_t> result;
   for (const auto& [kind, members] : classes) {
     if (kind.first) // NaN: there is nothing to tell them apart
       result.insert(result.end(), members.begin(), members.end());
     else
-      append_by_fronts(x, members, result);
+      append_by_fronts(outcomes, members, result);
   }
   return result;
 }
 
-std::vector<double> crowding_distances(const std::vector<losses>& x) {
-  std::vector<double> result(x.size(), 0);
-  if (x.empty())
+std::vector<double> crowding_distances(const std::vector<losses>& set) {
+  std::vector<double> result(set.size(), 0);
+  if (set.empty())
     return result;
-  const auto ranges = ranges_of(x);
-  std::vector<std::size_t> in_order(x.size());
+  const auto ranges = ranges_of(set);
+  std::vector<std::size_t> in_order(set.size());
   for (std::size_t k = 0; k < ranges.size(); ++k) {
     std::iota(in_order.begin(), in_order.end(), 0);
-    std::stable_sort(in_order.begin(), in_order.end(),
-                     [&](std::size_t a, std::size_t b) {
-                       return x[a][k] < x[b][k];
-                     });
+    std::stable_sort(
+      in_order.begin(), in_order.end(),
+      [&](std::size_t a, std::size_t b) { return set[a][k] < set[b][k]; });
     result[in_order.front()] = std::numeric_limits<double>::infinity();
     result[in_order.back()] = std::numeric_limits<double>::infinity();
     if (ranges[k] > 0)
       for (std::size_t i = 1; i + 1 < in_order.size(); ++i)
-        result[in_order[i]]
-          += (x[in_order[i + 1]][k] - x[in_order[i - 1]][k]) / ranges[k];
+        result[in_order[i]] +=
+          (set[in_order[i + 1]][k] - set[in_order[i - 1]][k]) / ranges[k];
   }
   return result;
 }

@@ -16,23 +16,24 @@ auto place_of(const front_point& x) {
 
 } // namespace
 
-bool front::add(trial_no trial, step_t step, const outcome& x, bool is_first) {
-  if (is_first && !x.is_nan) {
+bool front::add(trial_no trial, step_t step, const outcome& ended,
+                bool is_first) {
+  if (is_first && !ended.is_nan) {
     volume_.reset();
     if (reference_.empty())
-      reference_ = x.values;
+      reference_ = ended.values;
     for (std::size_t k = 0; k < reference_.size(); ++k)
-      reference_[k] = std::max(reference_[k], x.values[k]);
+      reference_[k] = std::max(reference_[k], ended.values[k]);
   }
-  if (!x.is_feasible())
+  if (!ended.is_feasible())
     return false;
-  front_point point{trial, step, x.values};
+  front_point point{trial, step, ended.values};
   for (const auto& y : points_)
-    if (dominates(y.values, x.values)
-        || (y.values == x.values && place_of(y) <= place_of(point)))
+    if (dominates(y.values, ended.values)
+        || (y.values == ended.values && place_of(y) <= place_of(point)))
       return false;
   std::erase_if(points_, [&](const front_point& y) {
-    return y.values == x.values || dominates(x.values, y.values);
+    return y.values == ended.values || dominates(ended.values, y.values);
   });
   points_.insert(std::lower_bound(points_.begin(), points_.end(), point,
                                   [](const auto& a, const auto& b) {

@@ -30,7 +30,7 @@ public:
   ///                 worst is the reference point
   /// @returns whether the front has changed
   /// @complexity O(points)
-  bool add(trial_no trial, step_t step, const outcome& x, bool is_first);
+  bool add(trial_no trial, step_t step, const outcome& ended, bool is_first);
 
   /// Takes all away. Counts as a change.
   void clear();

@@ -129,17 +129,17 @@ double with_one(points chosen, const losses& x, const losses& reference) {
 
 } // namespace
 
-double hypervolume(const std::vector<losses>& x, const losses& reference) {
+double hypervolume(const std::vector<losses>& set, const losses& reference) {
   assert(!reference.empty());
-  return volume_of(all_below(x, reference), reference.size(), reference);
+  return volume_of(all_below(set, reference), reference.size(), reference);
 }
 
-std::vector<double> hypervolume_contributions(const std::vector<losses>& x,
+std::vector<double> hypervolume_contributions(const std::vector<losses>& set,
                                               const losses& reference) {
-  const auto whole = hypervolume(x, reference);
+  const auto whole = hypervolume(set, reference);
   std::vector<double> result;
-  for (const auto& point : x) {
-    auto others = all_below(x, reference);
+  for (const auto& point : set) {
+    auto others = all_below(set, reference);
     std::erase(others, &point);
     const auto without
       = volume_of(std::move(others), reference.size(), reference);
@@ -148,44 +148,44 @@ std::vector<double> hypervolume_contributions(const std::vector<losses>& x,
   return result;
 }
 
-std::vector<std::size_t> most_hypervolume(const std::vector<losses>& x,
+std::vector<std::size_t> most_hypervolume(const std::vector<losses>& set,
                                           std::size_t count,
                                           const losses& reference) {
   std::vector<std::size_t> result;
   std::vector<double> at_most; // what each adds: it was that once
-  for (const auto& point : x)
+  for (const auto& point : set)
     at_most.push_back(with_one({}, point, reference));
-  std::vector<bool> taken(x.size());
+  std::vector<bool> taken(set.size());
   points chosen;
   double volume = 0;
-  while (result.size() < std::min(count, x.size())) {
+  while (result.size() < std::min(count, set.size())) {
     // The greatest bound first, until one is known to be beyond all bounds.
-    std::vector<bool> is_known(x.size());
+    std::vector<bool> is_known(set.size());
     std::size_t best = 0;
     while (true) {
-      best = x.size();
-      for (std::size_t i = 0; i < x.size(); ++i)
-        if (!taken[i] && (best == x.size() || at_most[i] > at_most[best]))
+      best = set.size();
+      for (std::size_t i = 0; i < set.size(); ++i)
+        if (!taken[i] && (best == set.size() || at_most[i] > at_most[best]))
           best = i;
       if (is_known[best])
         break;
       at_most[best] = std::min(at_most[best],
-                               with_one(chosen, x[best], reference) - volume);
+                               with_one(chosen, set[best], reference) - volume);
       is_known[best] = true;
     }
     taken[best] = true;
     result.push_back(best);
-    if (is_below(x[best], reference))
-      chosen.push_back(&x[best]);
+    if (is_below(set[best], reference))
+      chosen.push_back(&set[best]);
     volume = volume_of(chosen, reference.size(), reference);
   }
   return result;
 }
 
-losses reference_beyond(const std::vector<losses>& x) {
+losses reference_beyond(const std::vector<losses>& set) {
   constexpr double least = 1e-12; // beyond a worst value of 0
-  auto result = x.front();
-  for (const auto& point : x)
+  auto result = set.front();
+  for (const auto& point : set)
     for (std::size_t k = 0; k < point.size(); ++k)
       result[k] = std::max(result[k], point[k]);
   for (auto& value : result)

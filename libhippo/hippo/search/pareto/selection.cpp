@@ -34,21 +34,23 @@ std::vector<losses> values_of(const std::vector<outcome>& x,
 
 } // namespace
 
-std::vector<std::size_t> levels_of(const std::vector<outcome>& x) {
-  std::vector<std::size_t> feasible, result(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (x[i].is_feasible())
+std::vector<std::size_t> levels_of(const std::vector<outcome>& outcomes) {
+  std::vector<std::size_t> feasible, result(outcomes.size());
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (outcomes[i].is_feasible())
       feasible.push_back(i);
-  const auto ranks = non_domination_ranks(values_of(x, feasible));
+  const auto ranks = non_domination_ranks(values_of(outcomes, feasible));
   std::size_t next = 0;
   for (std::size_t i = 0; i < feasible.size(); ++i) {
     result[feasible[i]] = ranks[i];
     next = std::max(next, ranks[i] + 1);
   }
   std::map<std::pair<bool, double>, std::vector<std::size_t>> others;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (!x[i].is_feasible())
-      others[{x[i].is_nan, x[i].is_nan ? 0 : x[i].violation}].push_back(i);
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (!outcomes[i].is_feasible())
+      others[{outcomes[i].is_nan,
+              outcomes[i].is_nan ? 0 : outcomes[i].violation}]
+        .push_back(i);
   for (const auto& [kind, places] : others) {
     for (const auto i : places)
       result[i] = next;
@@ -57,21 +59,21 @@ std::vector<std::size_t> levels_of(const std::vector<outcome>& x) {
   return result;
 }
 
-std::vector<std::size_t> select_best(const std::vector<outcome>& x,
+std::vector<std::size_t> select_best(const std::vector<outcome>& outcomes,
                                      std::size_t count) {
   std::vector<std::size_t> result;
-  for (const auto& level : by_level(x)) {
-    const auto left = std::min(count, x.size()) - result.size();
+  for (const auto& level : by_level(outcomes)) {
+    const auto left = std::min(count, outcomes.size()) - result.size();
     if (level.size() <= left) {
       result.insert(result.end(), level.begin(), level.end());
       continue;
     }
-    if (!x[level.front()].is_feasible()) { // as they come
+    if (!outcomes[level.front()].is_feasible()) { // as they come
       result.insert(result.end(), level.begin(),
                     level.begin() + static_cast<std::ptrdiff_t>(left));
       break;
     }
-    const auto values = values_of(x, level);
+    const auto values = values_of(outcomes, level);
     for (const auto i : most_hypervolume(values, left,
                                          reference_beyond(values)))
       result.push_back(level[i]);
@@ -80,16 +82,16 @@ std::vector<std::size_t> select_best(const std::vector<outcome>& x,
   return result;
 }
 
-std::vector<survivor> select_survivors(const std::vector<outcome>& x,
+std::vector<survivor> select_survivors(const std::vector<outcome>& outcomes,
                                        std::size_t count) {
   std::vector<survivor> result;
-  const auto levels = by_level(x);
+  const auto levels = by_level(outcomes);
   for (std::size_t number = 0; number < levels.size() && result.size() < count;
        ++number) {
     const auto& level = levels[number];
     std::vector<double> distances(level.size(), 0);
-    if (x[level.front()].is_feasible())
-      distances = crowding_distances(values_of(x, level));
+    if (outcomes[level.front()].is_feasible())
+      distances = crowding_distances(values_of(outcomes, level));
     std::vector<survivor> members;
     for (std::size_t i = 0; i < level.size(); ++i)
       members.push_back({level[i], number, distances[i]});

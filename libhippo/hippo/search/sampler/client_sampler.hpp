@@ -31,10 +31,12 @@ public:
   choice_of(trial_no trial) const override {
     return others_->choice_of(trial);
   }
-  void restore(trial_no trial, trial_choice x) override {
-    others_->restore(trial, std::move(x));
+  void restore(trial_no trial, trial_choice choice) override {
+    others_->restore(trial, std::move(choice));
   }
-  trial_parameters branch(const fork& x) override { return others_->branch(x); }
+  trial_parameters branch(const fork& fork) override {
+    return others_->branch(fork);
+  }
   void on_result(trial_no trial, step_t at, double value) override {
     others_->on_result(trial, at, value);
   }

@@ -54,16 +54,16 @@ trial_parameters differential_evolution::draw(trial_no trial) {
   return take(trial, random(trial));
 }
 
-trial_parameters differential_evolution::cross(const hippo::cross& x) {
-  assert(x.parents.size() == 3);
+trial_parameters differential_evolution::cross(const hippo::cross& cross) {
+  assert(cross.parents.size() == 3);
   for (std::uint64_t attempt = 0; attempt < crosses_max; ++attempt) {
-    auto made = offspring(x, attempt);
+    auto made = offspring(cross, attempt);
     if (was_tried(made))
       continue;
-    parents_[x.trial] = x.parents;
-    return take(x.trial, std::move(made));
+    parents_[cross.trial] = cross.parents;
+    return take(cross.trial, std::move(made));
   }
-  return draw(x.trial);
+  return draw(cross.trial);
 }
 
 std::optional<trial_choice>
@@ -103,10 +103,11 @@ trial_parameters differential_evolution::branch(const fork&) {
   return {};
 }
 
-trial_parameters differential_evolution::take(trial_no trial, individual x) {
+trial_parameters differential_evolution::take(trial_no trial,
+                                              individual member) {
   if (size_)
-    tried_.insert(std::move(x.taken));
-  points_[trial] = std::move(x.place);
+    tried_.insert(std::move(member.taken));
+  points_[trial] = std::move(member.place);
   return *recall(trial);
 }
 
@@ -158,12 +159,12 @@ double differential_evolution::coordinate_of(trial_no trial,
 }
 
 differential_evolution::individual
-differential_evolution::offspring(const hippo::cross& x,
+differential_evolution::offspring(const hippo::cross& cross,
                                   std::uint64_t attempt) {
   const auto mutated = [&](const space_leaf& leaf, leaf_no number,
                            counter_rng& draws) {
     const auto of = [&](std::size_t i) {
-      return coordinate_of(x.parents[i], leaf, number);
+      return coordinate_of(cross.parents[i], leaf, number);
     };
     const auto result = of(0) + mutation_factor * (of(1) - of(2));
     return result >= 0 && result <= 1 ? result : draws.unit();
@@ -171,21 +172,21 @@ differential_evolution::offspring(const hippo::cross& x,
   std::vector<leaf_no> changeable;
   bool has_changed = false;
   auto result = record([&](const space_leaf& leaf, leaf_no number) {
-    counter_rng draws{{seed_, x.trial, attempt}, leaf.path()};
+    counter_rng draws{{seed_, cross.trial, attempt}, leaf.path()};
     if (leaf.ways() != 1)
       changeable.push_back(number);
     if (draws.unit() >= component_probability)
-      return coordinate_of(x.target, leaf, number);
+      return coordinate_of(cross.target, leaf, number);
     has_changed = has_changed || leaf.ways() != 1;
     return mutated(leaf, number, draws);
   });
   if (has_changed || changeable.empty())
     return result;
-  counter_rng draws{{seed_, x.trial, attempt}, "change"};
+  counter_rng draws{{seed_, cross.trial, attempt}, "change"};
   const auto changed = changeable[draws.below(changeable.size())];
   return record([&](const space_leaf& leaf, leaf_no number) {
     return number == changed ? mutated(leaf, number, draws)
-                             : coordinate_of(x.target, leaf, number);
+                             : coordinate_of(cross.target, leaf, number);
   });
 }
 

@@ -38,8 +38,8 @@ public:
   trial_parameters draw(trial_no trial) override;
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;
-  trial_parameters branch(const fork& x) override;
-  trial_parameters cross(const hippo::cross& x) override;
+  trial_parameters branch(const fork& fork) override;
+  trial_parameters cross(const hippo::cross& cross) override;
   /// A restart need not be told: it takes additions and halves alone to come
   /// to the same values, which are the same on all machines.
   [[nodiscard]] std::optional<trial_choice>
@@ -67,14 +67,14 @@ private:
   /// The same for trial `trial` if it has the combination `index`.
   individual in_order(trial_no trial, std::uint64_t index);
   /// @param attempt others make other ones
-  individual offspring(const hippo::cross& x, std::uint64_t attempt);
+  individual offspring(const hippo::cross& cross, std::uint64_t attempt);
   /// The coordinate that a trial has, or would have if it had the leaf.
   [[nodiscard]] double coordinate_of(trial_no trial, const space_leaf& leaf,
                                      leaf_no number) const;
-  [[nodiscard]] bool was_tried(const individual& x) const {
-    return tried_.contains(x.taken);
+  [[nodiscard]] bool was_tried(const individual& member) const {
+    return tried_.contains(member.taken);
   }
-  trial_parameters take(trial_no trial, individual x);
+  trial_parameters take(trial_no trial, individual member);
 
   search_space space_;
   std::uint64_t seed_;

@@ -110,8 +110,8 @@ private:
     step_t work = 0;  ///< its untrained steps
     double mean = 0;  ///< its response, as expected
 
-    [[nodiscard]] bool goes_before(const standing& x) const {
-      return score != x.score ? score > x.score : work < x.work;
+    [[nodiscard]] bool goes_before(const standing& place) const {
+      return score != place.score ? score > place.score : work < place.work;
     }
   };
 

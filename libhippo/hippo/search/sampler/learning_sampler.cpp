@@ -67,8 +67,8 @@ std::optional<trial_choice> learning_sampler::choice_of(trial_no trial) const {
   return result;
 }
 
-void learning_sampler::restore(trial_no trial, trial_choice x) {
-  restored_.insert_or_assign(trial, std::move(x));
+void learning_sampler::restore(trial_no trial, trial_choice choice) {
+  restored_.insert_or_assign(trial, std::move(choice));
 }
 
 const learning_sampler::combination*
@@ -115,18 +115,18 @@ learning_sampler::record(const leaf_decider& pick) {
   return result;
 }
 
-trial_parameters learning_sampler::values_of(const combination& x) const {
-  auto next = x.begin();
+trial_parameters learning_sampler::values_of(const combination& cross) const {
+  auto next = cross.begin();
   return space_.decide([&](const space_leaf&) { return (next++)->second; });
 }
 
 std::optional<learning_sampler::combination>
-learning_sampler::fitting(const trial_choice& x) {
+learning_sampler::fitting(const trial_choice& choice) {
   std::size_t next = 0;
   bool fits = true;
   auto result = record([&](const space_leaf& leaf) -> std::uint64_t {
-    const auto decision
-      = next < x.decisions.size() ? x.decisions[next] : UINT64_MAX;
+    const auto decision =
+      next < choice.decisions.size() ? choice.decisions[next] : UINT64_MAX;
     ++next;
     const auto ways = leaf.ways();
     const bool is_one
@@ -134,7 +134,7 @@ learning_sampler::fitting(const trial_choice& x) {
     fits = fits && is_one;
     return is_one ? decision : 0;
   });
-  if (!fits || next != x.decisions.size())
+  if (!fits || next != choice.decisions.size())
     return std::nullopt;
   return result;
 }

@@ -34,10 +34,10 @@ public:
   trial_parameters draw(trial_no trial) final;
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const final;
-  trial_parameters branch(const fork& x) final;
+  trial_parameters branch(const fork& fork) final;
   [[nodiscard]] std::optional<trial_choice>
   choice_of(trial_no trial) const final;
-  void restore(trial_no trial, trial_choice x) final;
+  void restore(trial_no trial, trial_choice choice) final;
 
 protected:
   using leaf_no = std::uint32_t;
@@ -60,7 +60,7 @@ protected:
 
   leaf_no number_of(const space_leaf& leaf);
   combination record(const leaf_decider& pick);
-  [[nodiscard]] trial_parameters values_of(const combination& x) const;
+  [[nodiscard]] trial_parameters values_of(const combination& cross) const;
 
   /// Lets `pick` decide all but the length of a trial. That is drawn at random:
   /// what was measured says nothing of it, as values of trials of different
@@ -77,8 +77,8 @@ protected:
 
   /// Returns the combination of a trial, null if it was not drawn here.
   [[nodiscard]] const combination* taken(trial_no trial) const;
-  [[nodiscard]] bool was_tried(const combination& x) const {
-    return tried_.contains(x);
+  [[nodiscard]] bool was_tried(const combination& cross) const {
+    return tried_.contains(cross);
   }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
   [[nodiscard]] std::uint64_t drawn_count() const { return taken_.size(); }
@@ -103,7 +103,7 @@ private:
   /// fifth of a range as another.
   combination spread(trial_no trial);
   /// Returns the combination of what was restored, if it is one of the space.
-  std::optional<combination> fitting(const trial_choice& x);
+  std::optional<combination> fitting(const trial_choice& choice);
 
   search_space space_;
   std::uint64_t seed_;

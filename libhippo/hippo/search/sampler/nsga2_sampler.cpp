@@ -117,14 +117,14 @@ nsga2_sampler::propose(trial_no trial) {
 
 learning_sampler::combination
 nsga2_sampler::offspring(trial_no trial, std::uint64_t attempt,
-                         const combination& a, const combination& b) {
+                         const combination& left, const combination& right) {
   counter_rng whole{{seed(), trial, attempt}, "crossover"};
   const bool crosses = whole.unit() < crossover_probability;
-  const auto mutation_probability = 1 / static_cast<double>(a.size());
+  const auto mutation_probability = 1 / static_cast<double>(left.size());
   return record([&](const space_leaf& leaf) -> std::uint64_t {
     const auto number = number_of(leaf);
     counter_rng draws{{seed(), trial, attempt}, leaf.path()};
-    auto own = decision_of(a, number), other = decision_of(b, number);
+    auto own = decision_of(left, number), other = decision_of(right, number);
     if (!own)
       own = std::exchange(other, std::nullopt);
     const bool exchanges = draws.unit() < 0.5 && crosses && other;

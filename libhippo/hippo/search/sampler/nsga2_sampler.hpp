@@ -45,7 +45,7 @@ private:
   std::optional<proposal> propose(trial_no trial) override;
   /// Makes a combination of two others. @param attempt others make other ones
   combination offspring(trial_no trial, std::uint64_t attempt,
-                        const combination& a, const combination& b);
+                        const combination& left, const combination& right);
 
   std::uint64_t population_;
   const trial_outcomes& outcomes_;

@@ -55,30 +55,30 @@ trial_parameters pbt_explore::draw(trial_no trial) {
   return result;
 }
 
-trial_parameters pbt_explore::branch(const fork& x) {
-  const auto& parent = members_.at(x.from);
+trial_parameters pbt_explore::branch(const fork& fork) {
+  const auto& parent = members_.at(fork.from);
   member made;
   trial_parameters values;
   if (own_spaces_.empty()) {
     const auto taken =
       changed([this](const leaf_decider& pick) { space_.walk(pick); },
-              parent.taken, x.trial);
+              parent.taken, fork.trial);
     values =
       decide([&](const space_leaf& leaf) { return taken.at(leaf.path()); },
              made.taken);
   } else {
     made.taken = parent.taken;
-    values = changed_alone(parent, x.trial, made.changed);
+    values = changed_alone(parent, fork.trial, made.changed);
     made.values = values.shown;
   }
   for (auto& [name, after] : values.sequences) {
     const auto before = parent.sequences.find(name);
     if (before != parent.sequences.end())
-      after = spliced(before->second, after, x.at);
+      after = spliced(before->second, after, fork.at);
   }
-  values.shown["forked"] = {{"from", x.from}, {"at", x.at}};
+  values.shown["forked"] = {{"from", fork.from}, {"at", fork.at}};
   made.sequences = values.sequences;
-  members_[x.trial] = std::move(made);
+  members_[fork.trial] = std::move(made);
   return values;
 }
 

@@ -39,7 +39,7 @@ public:
   trial_parameters draw(trial_no trial) override;
 
   /// `shown` has the new values, and `forked: {from, at}`.
-  trial_parameters branch(const fork& x) override;
+  trial_parameters branch(const fork& fork) override;
 
 private:
   using decisions = std::map<std::string, std::uint64_t>; ///< by path

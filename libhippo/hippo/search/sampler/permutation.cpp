@@ -28,9 +28,9 @@ permutation::permutation(std::uint64_t size, std::uint64_t seed)
     keys_[round] = mixed(seed ^ round);
 }
 
-std::uint64_t permutation::shuffled(std::uint64_t x) const {
+std::uint64_t permutation::shuffled(std::uint64_t value) const {
   const auto mask = (std::uint64_t{1} << half_bits_) - 1;
-  auto left = x >> half_bits_, right = x & mask;
+  auto left = value >> half_bits_, right = value & mask;
   for (const auto key : keys_) {
     const auto next = left ^ (mixed(key ^ right) & mask);
     left = right;

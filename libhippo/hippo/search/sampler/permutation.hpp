@@ -19,7 +19,7 @@ public:
   [[nodiscard]] std::uint64_t operator()(std::uint64_t index) const;
 
 private:
-  [[nodiscard]] std::uint64_t shuffled(std::uint64_t x) const;
+  [[nodiscard]] std::uint64_t shuffled(std::uint64_t value) const;
 
   static constexpr unsigned rounds = 8;
 

@@ -43,10 +43,10 @@ public:
   /// so again. A choice that is none of the space is passed over.
   virtual void restore(trial_no /*trial*/, trial_choice /*x*/) {}
 
-  /// Decides the values of trial `x.trial`: those of `x.from` up to state
-  /// `x.at`, others from there on.
-  /// REQUIRES: the study's algorithm forks, and `x.from` has been decided.
-  virtual trial_parameters branch(const fork& x) = 0;
+  /// Decides the values of trial `fork.trial`: those of `fork.from` up to state
+  /// `fork.at`, others from there on.
+  /// REQUIRES: the study's algorithm forks, and `fork.from` has been decided.
+  virtual trial_parameters branch(const fork& fork) = 0;
 
   /// Decides the values of trial `x.trial`, made of those of others.
   /// REQUIRES: the study's algorithm crosses, and `x.target` and `x.parents`

@@ -91,20 +91,21 @@ sequence_features::find(const std::map<std::string, sequence>& values,
 
 /// Looks at how a hyper-parameter varies over the space.
 void sequence_features::measure(
-  parameter& x, const std::vector<trial_parameters>& combinations) const {
+  parameter& dimension,
+  const std::vector<trial_parameters>& combinations) const {
   std::vector<double> numbers;
   for (const auto& each : combinations)
-    if (const auto* found = find(each.sequences, x.name))
-      for (auto at : x.grid) {
+    if (const auto* found = find(each.sequences, dimension.name))
+      for (auto at : dimension.grid) {
         if (const auto number = number_at(*found, at))
           numbers.push_back(*number);
         else
-          x.words.insert(found->form_at(at).word);
+          dimension.words.insert(found->form_at(at).word);
       }
   if (numbers.empty())
     return;
   const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
-  x.low = *low;
+  dimension.low = *low;
   auto found = moments_of(numbers);
   // Numbers that span a decade are seen by their logarithms if these are spread
   // more evenly, as those of a logarithmic range are, and not those of
@@ -113,26 +114,27 @@ void sequence_features::measure(
     for (auto& number : numbers)
       number = std::log(number);
     const auto of_logarithms = moments_of(numbers);
-    x.is_logarithmic = of_logarithms.lopsidedness < found.lopsidedness;
-    if (x.is_logarithmic)
+    dimension.is_logarithmic = of_logarithms.lopsidedness < found.lopsidedness;
+    if (dimension.is_logarithmic)
       found = of_logarithms;
   }
-  x.mean = found.mean;
+  dimension.mean = found.mean;
   // What is left of equal numbers is rounding.
-  if (found.variance > 1e-24 * x.mean * x.mean)
-    x.deviation = std::sqrt(found.variance);
+  if (found.variance > 1e-24 * dimension.mean * dimension.mean)
+    dimension.deviation = std::sqrt(found.variance);
 }
 
-void sequence_features::add(parameter x) {
-  const auto columns = (x.deviation > 0 ? 1 : 0) + x.words.size();
+void sequence_features::add(parameter dimension) {
+  const auto columns =
+    (dimension.deviation > 0 ? 1 : 0) + dimension.words.size();
   if (columns == 0)
     return;
   const auto half = max_steps_ - max_steps_ / 2;
   std::size_t late = 0;
-  for (auto at : x.grid)
+  for (auto at : dimension.grid)
     late += at >= half;
-  for (auto at : x.grid) {
-    const auto count = at >= half ? late : x.grid.size() - late;
+  for (auto at : dimension.grid) {
+    const auto count = at >= half ? late : dimension.grid.size() - late;
     for (std::size_t i = 0; i < columns; ++i) {
       steps_.push_back(at);
       group_.push_back(groups_ + (at >= half ? 1 : 0));
@@ -140,7 +142,7 @@ void sequence_features::add(parameter x) {
     }
   }
   groups_ += late > 0 ? 2 : 1;
-  parameters_.push_back(std::move(x));
+  parameters_.push_back(std::move(dimension));
 }
 
 std::vector<std::uint32_t> sequence_features::group_of() const {

@@ -65,12 +65,12 @@ private:
     std::set<std::string> words;
   };
 
-  void add(parameter x);
+  void add(parameter dimension);
   /// Where a hyper-parameter's values come from; null: it has none.
   [[nodiscard]] const sequence*
   find(const std::map<std::string, sequence>& values,
        const std::string& name) const;
-  void measure(parameter& x,
+  void measure(parameter& dimension,
                const std::vector<trial_parameters>& combinations) const;
 
   std::map<std::string, sequence> defaults_;

@@ -16,7 +16,7 @@ public:
   trial_parameters draw(trial_no trial) override;
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;
-  trial_parameters branch(const fork& x) override;
+  trial_parameters branch(const fork& fork) override;
 
 private:
   search_space space_;

@@ -33,10 +33,10 @@ double counter_rng::unit() {
   return static_cast<double>(next() >> 11) * 0x1p-53;
 }
 
-std::uint64_t counter_rng::below(std::uint64_t n) {
-  assert(n > 0);
-  // The high half of 32 bits * n: without bias that anybody could see.
-  return n >> 31 != 0 ? next() % n : ((next() >> 32) * n) >> 32;
+std::uint64_t counter_rng::below(std::uint64_t count) {
+  assert(count > 0);
+  // The high half of 32 bits * count: without bias that anybody could see.
+  return count >> 31 != 0 ? next() % count : ((next() >> 32) * count) >> 32;
 }
 
 std::uint64_t counter_rng::decision(std::uint64_t ways) {

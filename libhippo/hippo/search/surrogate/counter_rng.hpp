@@ -21,8 +21,8 @@ public:
   /// Returns a number from 0 (included) to 1 (excluded), of 53 bits.
   double unit();
 
-  /// Returns a number below `n`. REQUIRES: `0 < n`
-  std::uint64_t below(std::uint64_t n);
+  /// Returns a number below `count`. REQUIRES: `0 < count`
+  std::uint64_t below(std::uint64_t count);
 
   /// Returns a decision of a leaf of a space with so many ways; 0 of them stand
   /// for a range, which has 2^53.

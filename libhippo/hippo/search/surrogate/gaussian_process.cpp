@@ -120,8 +120,9 @@ gp_kernel::gp_kernel(Index groups)
     signal(std::exp(signal_prior.mean)),
     noise(noise_min + std::exp(noise_prior.mean)) {}
 
-MatrixXd gp_kernel::covariance(const gp_points& x, const gp_points& y) const {
-  auto result = distances(scaled(x, lengths), scaled(y, lengths));
+MatrixXd gp_kernel::covariance(const gp_points& left,
+                               const gp_points& right) const {
+  auto result = distances(scaled(left, lengths), scaled(right, lengths));
   to_matern(result, signal);
   return result;
 }
@@ -220,13 +221,13 @@ gp_posterior::gp_posterior(gp_kernel kernel, gp_points points,
   weights_ = own.transpose().solve(own.solve(values));
 }
 
-VectorXd gp_posterior::means(const gp_points& x) const {
+VectorXd gp_posterior::means(const gp_points& inputs) const {
   const gp_points known{points_.at.leftCols(weights_.size()), points_.group};
-  return kernel_.covariance(known, x).transpose() * weights_;
+  return kernel_.covariance(known, inputs).transpose() * weights_;
 }
 
-gp_posterior::prediction gp_posterior::predict(const gp_points& x) const {
-  MatrixXd shared = kernel_.covariance(points_, x);
+gp_posterior::prediction gp_posterior::predict(const gp_points& inputs) const {
+  MatrixXd shared = kernel_.covariance(points_, inputs);
   prediction result;
   result.means = shared.topRows(weights_.size()).transpose() * weights_;
   factor_.triangularView<Eigen::Lower>().solveInPlace(shared);

@@ -28,8 +28,8 @@ struct gp_kernel {
   explicit gp_kernel(Eigen::Index groups);
 
   /// Returns the covariances of two sets of points, without noise.
-  [[nodiscard]] Eigen::MatrixXd covariance(const gp_points& x,
-                                           const gp_points& y) const;
+  [[nodiscard]] Eigen::MatrixXd covariance(const gp_points& left,
+                                           const gp_points& right) const;
 };
 
 /// Fits a kernel to values by their marginal likelihood and a prior that is
@@ -60,7 +60,7 @@ public:
                const Eigen::VectorXd& values, const gp_points& pending);
 
   /// The means of the function at some points. O(n) each.
-  [[nodiscard]] Eigen::VectorXd means(const gp_points& x) const;
+  [[nodiscard]] Eigen::VectorXd means(const gp_points& inputs) const;
 
   struct prediction {
     Eigen::VectorXd means;
@@ -68,7 +68,7 @@ public:
   };
 
   /// Means with their variances. O((n + pending)^2) each.
-  [[nodiscard]] prediction predict(const gp_points& x) const;
+  [[nodiscard]] prediction predict(const gp_points& inputs) const;
 
 private:
   gp_kernel kernel_;

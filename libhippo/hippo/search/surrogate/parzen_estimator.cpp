@@ -82,10 +82,10 @@ double parzen_estimator::log_of(std::uint64_t decision) {
   return found->second;
 }
 
-double parzen_estimator::log_of_share(double x) const {
+double parzen_estimator::log_of_share(double value) const {
   double sum = 0;
   for (const auto& k : kernels_) {
-    const auto z = (x - k.middle) / k.width;
+    const auto z = (value - k.middle) / k.width;
     const auto margin = margin_ / k.width;
     if (std::abs(z) > reach + margin)
       continue;

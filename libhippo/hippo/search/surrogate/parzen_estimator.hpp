@@ -41,7 +41,7 @@ private:
 
   void place_kernels(const std::vector<std::uint64_t>& taken);
 
-  [[nodiscard]] double log_of_share(double x) const;
+  [[nodiscard]] double log_of_share(double value) const;
 
   /// Returns where a decision lies, from 0 to 1.
   [[nodiscard]] double share_of(std::uint64_t decision) const;

@@ -29,9 +29,9 @@ job_no fair_turns::add(party_no no) {
 
 /// Whether one more job of a kind leaves a thread for each of the others of
 /// which nothing runs.
-bool fair_turns::may_begin(const kind_turns& x) const {
+bool fair_turns::may_begin(const kind_turns& turns) const {
   const auto idle = static_cast<std::size_t>(std::ranges::count_if(
-    kinds_, [&](const auto& y) { return &y != &x && y.running == 0; }));
+    kinds_, [&](const auto& y) { return &y != &turns && y.running == 0; }));
   return threads_ - jobs_.size() > idle;
 }
 

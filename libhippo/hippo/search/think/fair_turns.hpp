@@ -89,10 +89,10 @@ private:
     std::size_t running = 0;
   };
 
-  [[nodiscard]] kind_turns& turns_of(job_kind x) {
-    return kinds_[static_cast<std::size_t>(x)];
+  [[nodiscard]] kind_turns& turns_of(job_kind job_kind) {
+    return kinds_[static_cast<std::size_t>(job_kind)];
   }
-  [[nodiscard]] bool may_begin(const kind_turns& x) const;
+  [[nodiscard]] bool may_begin(const kind_turns& turns) const;
 
   std::size_t threads_;
   std::uint64_t last_party_ = 0;

@@ -37,7 +37,7 @@ public:
   /// Jobs of the party that wait never begin; one that runs is told.
   virtual void leave(party_no party) = 0;
   /// REQUIRES: the party has joined and has not left.
-  virtual void post(party_no party, job x) = 0;
+  virtual void post(party_no party, job work) = 0;
   /// Jobs of the party that wait.
   [[nodiscard]] virtual std::size_t waiting(party_no party) const = 0;
 };
@@ -49,16 +49,16 @@ public:
   thinking_place(std::shared_ptr<thinking> where, job_kind kind)
     : where_(std::move(where)), party_(where_->join(kind)) {}
   ~thinking_place() { leave(); }
-  thinking_place(thinking_place&& x) noexcept
-    : where_(std::move(x.where_)), party_(x.party_) {}
-  thinking_place& operator=(thinking_place&& x) noexcept {
+  thinking_place(thinking_place&& place) noexcept
+    : where_(std::move(place.where_)), party_(place.party_) {}
+  thinking_place& operator=(thinking_place&& place) noexcept {
     leave();
-    where_ = std::move(x.where_);
-    party_ = x.party_;
+    where_ = std::move(place.where_);
+    party_ = place.party_;
     return *this;
   }
 
-  void post(thinking::job x) { where_->post(party_, std::move(x)); }
+  void post(thinking::job job) { where_->post(party_, std::move(job)); }
   [[nodiscard]] std::size_t waiting() const { return where_->waiting(party_); }
 
 private:
@@ -77,7 +77,7 @@ class thinking_at_once final : public thinking {
 public:
   party_no join(job_kind) override { return party_no{++last_}; }
   void leave(party_no) override {}
-  void post(party_no party, job x) override;
+  void post(party_no party, job work) override;
   [[nodiscard]] std::size_t waiting(party_no) const override { return 0; }
 
 private:

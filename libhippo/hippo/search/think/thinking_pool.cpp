@@ -20,7 +20,9 @@ public:
 
 } // namespace
 
-void thinking_at_once::post(party_no, job x) { x(step_by_step{}); }
+void thinking_at_once::post(party_no, job work) {
+  work(step_by_step{});
+}
 
 /// What is to be told to a job that runs.
 struct thinking_pool::running_job {
@@ -73,12 +75,12 @@ void thinking_pool::leave(party_no party) {
     running_.at(*gone.running)->is_cancelled = true;
 }
 
-void thinking_pool::post(party_no party, job x) {
+void thinking_pool::post(party_no party, job work) {
   {
     const std::lock_guard lock{mutex_};
     if (closed_)
       return;
-    jobs_.emplace(turns_.add(party), std::move(x));
+    jobs_.emplace(turns_.add(party), std::move(work));
   }
   work_comes_.notify_one();
 }

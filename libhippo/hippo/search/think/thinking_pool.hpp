@@ -31,7 +31,7 @@ public:
 
   party_no join(job_kind kind) override;
   void leave(party_no party) override;
-  void post(party_no party, job x) override;
+  void post(party_no party, job work) override;
   [[nodiscard]] std::size_t waiting(party_no party) const override;
 
   /// Lets no further job begin, and waits so long for those that run.

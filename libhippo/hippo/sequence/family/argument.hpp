@@ -34,9 +34,10 @@ class argument {
 public:
   using json = nlohmann::ordered_json;
 
-  argument(const json* x, std::vector<std::string> where, place at,
+  argument(const json* document, std::vector<std::string> where, place at,
            made_sequence& out)
-    : x_(x), where_(std::move(where)), place_(std::move(at)), out_(&out) {}
+    : x_(document), where_(std::move(where)), place_(std::move(at)),
+      out_(&out) {}
 
   [[nodiscard]] bool given() const noexcept { return x_ != nullptr; }
 

@@ -6,9 +6,9 @@
 
 namespace hippo {
 
-void device_kinds::add_trainer(trainer_id x, std::string kind) {
+void device_kinds::add_trainer(trainer_id trainer, std::string kind) {
   words_.insert(kind);
-  held_.insert_or_assign(x, std::move(kind));
+  held_.insert_or_assign(trainer, std::move(kind));
 }
 
 void device_kinds::set_able(std::map<trainer_id, std::string> trainers) {
@@ -32,10 +32,10 @@ const device_kinds::tree* device_kinds::find(node_id node) const {
   return i == trees_.end() ? nullptr : &i->second;
 }
 
-const std::string* device_kinds::kind_of_trainer(trainer_id x) const {
-  if (const auto i = held_.find(x); i != held_.end())
+const std::string* device_kinds::kind_of_trainer(trainer_id trainer) const {
+  if (const auto i = held_.find(trainer); i != held_.end())
     return &i->second;
-  const auto i = able_.find(x);
+  const auto i = able_.find(trainer);
   return i == able_.end() ? nullptr : &i->second;
 }
 
@@ -86,17 +86,17 @@ void device_kinds::keep(node_id node, const std::string& kind) {
   x.kept = true;
 }
 
-bool device_kinds::may_train(trainer_id x, node_id node) const {
+bool device_kinds::may_train(trainer_id trainer, node_id node) const {
   const auto* bound = find(node);
   if (!bound || bound->mixed || (!bound->kept && bound->leases == 0))
     return true;
-  const auto* kind = kind_of_trainer(x);
+  const auto* kind = kind_of_trainer(trainer);
   return kind && *kind == *bound->kind;
 }
 
-bool device_kinds::may_train(trainer_id x, const path& what) const {
+bool device_kinds::may_train(trainer_id trainer, const path& what) const {
   // The first stage may be to measure the root, which all trees have.
-  return may_train(x, what.stages.back().node);
+  return may_train(trainer, what.stages.back().node);
 }
 
 bool device_kinds::may_keep(node_id node, const std::string& kind) const {

@@ -48,8 +48,8 @@ public:
   // -- trainers ---------------------------------------------------------------
 
   /// A trainer is the merger's.
-  void add_trainer(trainer_id x, std::string kind);
-  void remove_trainer(trainer_id x) { held_.erase(x); }
+  void add_trainer(trainer_id trainer, std::string kind);
+  void remove_trainer(trainer_id trainer) { held_.erase(trainer); }
   /// Those that could train for the merger, whoever has them, by their kinds.
   void set_able(std::map<trainer_id, std::string> trainers);
 
@@ -71,9 +71,9 @@ public:
   // -- looking ----------------------------------------------------------------
 
   /// Whether a trainer may go on with a node. O(depth), then O(1).
-  [[nodiscard]] bool may_train(trainer_id x, node_id node) const;
+  [[nodiscard]] bool may_train(trainer_id trainer, node_id node) const;
   /// The same for a path.
-  [[nodiscard]] bool may_train(trainer_id x, const path& what) const;
+  [[nodiscard]] bool may_train(trainer_id trainer, const path& what) const;
   /// Whether what a device of that kind has made belongs to the node's tree.
   [[nodiscard]] bool may_keep(node_id node, const std::string& kind) const;
 
@@ -83,7 +83,7 @@ public:
   [[nodiscard]] const std::string* kind_of_tree(node_id node) const;
   /// The kind of a trainer; null: it is not known. Those that are the merger's
   /// are.
-  [[nodiscard]] const std::string* kind_of_trainer(trainer_id x) const;
+  [[nodiscard]] const std::string* kind_of_trainer(trainer_id trainer) const;
 
   /// Whether trees or trainers are known to be of several kinds: if not, every
   /// trainer may take every path.

@@ -7,58 +7,58 @@
 
 namespace hippo {
 
-std::size_t stage_index(const lease& x, step_t at) {
-  const auto i
-    = std::find_if(x.stages.begin(), x.stages.end(),
-                   [&](const stage& s) { return at <= s.end; });
-  return i == x.stages.end() ? x.stages.size() - 1
-                             : static_cast<std::size_t>(i - x.stages.begin());
+std::size_t stage_index(const lease& lease, step_t at) {
+  const auto i = std::find_if(lease.stages.begin(), lease.stages.end(),
+                              [&](const stage& s) { return at <= s.end; });
+  return i == lease.stages.end()
+           ? lease.stages.size() - 1
+           : static_cast<std::size_t>(i - lease.stages.begin());
 }
 
 lease_table::lease_table(lease_id first) : first_(first), next_(first) {
   assert(number_of(first) > 0);
 }
 
-void lease_table::add(trainer_id x, std::uint32_t lanes) {
-  assert(number_of(x) > 0);
+void lease_table::add(trainer_id trainer, std::uint32_t lanes) {
+  assert(number_of(trainer) > 0);
   assert(lanes > 0);
-  assert(!has(x));
-  trainers_[x].lanes.resize(lanes);
+  assert(!has(trainer));
+  trainers_[trainer].lanes.resize(lanes);
   most_lanes_ = std::max(most_lanes_, lanes);
-  free_.insert(x);
-  check(x);
+  free_.insert(trainer);
+  check(trainer);
 }
 
-std::vector<running_lease> lease_table::remove(trainer_id x) {
-  assert(has(x));
+std::vector<running_lease> lease_table::remove(trainer_id trainer_number) {
+  assert(has(trainer_number));
   std::vector<running_lease> result;
-  for (auto id : leases_of(x))
+  for (auto id : leases_of(trainer_number))
     result.push_back(end(id));
-  assert(trainer(x).leases == 0);
-  trainers_.erase(x);
-  free_.erase(x);
+  assert(trainer(trainer_number).leases == 0);
+  trainers_.erase(trainer_number);
+  free_.erase(trainer_number);
   return result;
 }
 
-void lease_table::wind_down(trainer_id x) {
-  assert(has(x));
-  trainers_.at(x).yields = true;
-  free_.erase(x);
-  check(x);
+void lease_table::wind_down(trainer_id trainer) {
+  assert(has(trainer));
+  trainers_.at(trainer).yields = true;
+  free_.erase(trainer);
+  check(trainer);
 }
 
-void lease_table::set_free(trainer_id x) {
-  assert(has(x));
-  assert(trainer(x).leases < trainer(x).lanes.size());
-  if (!trainer(x).yields)
-    free_.insert(x);
-  check(x);
+void lease_table::set_free(trainer_id trainer_number) {
+  assert(has(trainer_number));
+  assert(trainer(trainer_number).leases < trainer(trainer_number).lanes.size());
+  if (!trainer(trainer_number).yields)
+    free_.insert(trainer_number);
+  check(trainer_number);
 }
 
-void lease_table::set_aside(trainer_id x) {
-  assert(has(x));
-  free_.erase(x);
-  check(x);
+void lease_table::set_aside(trainer_id trainer) {
+  assert(has(trainer));
+  free_.erase(trainer);
+  check(trainer);
 }
 
 std::vector<trainer_id> lease_table::idle_trainers() const {
@@ -73,20 +73,20 @@ lease_id lease_table::next_id() {
   return std::exchange(next_, lease_id{number_of(next_) + 1});
 }
 
-void lease_table::begin(running_lease x) {
-  assert(has(x.trainer));
-  assert(x.work.lane < trainer(x.trainer).lanes.size());
-  assert(!x.work.stages.empty());
-  assert(x.speed_keys.size() == x.work.stages.size());
-  assert(x.id() >= first_ && x.id() < next_);
-  assert(leases_.count(x.id()) == 0);
-  const auto number = x.trainer;
+void lease_table::begin(running_lease lease) {
+  assert(has(lease.trainer));
+  assert(lease.work.lane < trainer(lease.trainer).lanes.size());
+  assert(!lease.work.stages.empty());
+  assert(lease.speed_keys.size() == lease.work.stages.size());
+  assert(lease.id() >= first_ && lease.id() < next_);
+  assert(leases_.count(lease.id()) == 0);
+  const auto number = lease.trainer;
   auto& trainer = trainers_.at(number);
-  auto& lane = trainer.lanes[x.work.lane];
+  auto& lane = trainer.lanes[lease.work.lane];
   assert(!lane.lease);
   assert(!trainer.yields);
-  lane = {x.id(), {}};
-  leases_.emplace(x.id(), std::move(x));
+  lane = {lease.id(), {}};
+  leases_.emplace(lease.id(), std::move(lease));
   if (++trainer.leases == 1)
     ++at_work_;
   if (trainer.leases == trainer.lanes.size())
@@ -94,13 +94,13 @@ void lease_table::begin(running_lease x) {
   check(number);
 }
 
-running_lease lease_table::end(lease_id x) {
-  auto entry = leases_.extract(x);
+running_lease lease_table::end(lease_id lease_number) {
+  auto entry = leases_.extract(lease_number);
   assert(entry);
   auto result = std::move(entry.mapped());
   auto& trainer = trainers_.at(result.trainer);
   auto& lane = trainer.lanes[result.work.lane];
-  assert(lane.lease == x);
+  assert(lane.lease == lease_number);
   assert(trainer.leases > 0);
   lane.lease.reset();
   free_.erase(result.trainer);
@@ -112,9 +112,9 @@ running_lease lease_table::end(lease_id x) {
   return result;
 }
 
-void lease_table::count_leases(trainer_id x, moment now) {
-  const auto leases = static_cast<double>(trainer(x).leases);
-  for (auto id : leases_of(x)) {
+void lease_table::count_leases(trainer_id trainer_number, moment now) {
+  const auto leases = static_cast<double>(trainer(trainer_number).leases);
+  for (auto id : leases_of(trainer_number)) {
     auto& progress = leases_.at(id).progress;
     progress.lease_seconds
       += leases * seconds_between(progress.leases_counted, now);
@@ -122,9 +122,9 @@ void lease_table::count_leases(trainer_id x, moment now) {
   }
 }
 
-double lease_table::take_mean_leases(lease_id x, moment now) {
-  assert(find(x));
-  auto& lease = leases_.at(x);
+double lease_table::take_mean_leases(lease_id lease_number, moment now) {
+  assert(find(lease_number));
+  auto& lease = leases_.at(lease_number);
   count_leases(lease.trainer, now);
   const auto span = seconds_between(lease.progress.reported, now);
   const auto sum = std::exchange(lease.progress.lease_seconds, 0);
@@ -132,31 +132,32 @@ double lease_table::take_mean_leases(lease_id x, moment now) {
                   : static_cast<double>(trainer(lease.trainer).leases);
 }
 
-reported_progress& lease_table::progress(lease_id x) {
-  assert(find(x));
-  return leases_.at(x).progress;
+reported_progress& lease_table::progress(lease_id lease) {
+  assert(find(lease));
+  return leases_.at(lease).progress;
 }
 
-void lease_table::set_present(trainer_id x, std::uint32_t lane,
+void lease_table::set_present(trainer_id trainer_number, std::uint32_t lane,
                               std::string file) {
-  assert(has(x));
-  assert(lane < trainer(x).lanes.size());
-  trainers_.at(x).lanes[lane].present = std::move(file);
+  assert(has(trainer_number));
+  assert(lane < trainer(trainer_number).lanes.size());
+  trainers_.at(trainer_number).lanes[lane].present = std::move(file);
 }
 
-const running_lease* lease_table::find(lease_id x) const {
-  const auto i = leases_.find(x);
+const running_lease* lease_table::find(lease_id lease) const {
+  const auto i = leases_.find(lease);
   return i == leases_.end() ? nullptr : &i->second;
 }
 
-const lease_table::trainer_entry& lease_table::trainer(trainer_id x) const {
-  assert(has(x));
-  return trainers_.at(x);
+const lease_table::trainer_entry&
+lease_table::trainer(trainer_id trainer) const {
+  assert(has(trainer));
+  return trainers_.at(trainer);
 }
 
-std::vector<lease_id> lease_table::leases_of(trainer_id x) const {
+std::vector<lease_id> lease_table::leases_of(trainer_id trainer_number) const {
   std::vector<lease_id> result;
-  for (const auto& lane : trainer(x).lanes)
+  for (const auto& lane : trainer(trainer_number).lanes)
     if (lane.lease)
       result.push_back(*lane.lease);
   return result;

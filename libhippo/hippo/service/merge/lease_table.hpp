@@ -70,7 +70,7 @@ struct running_lease {
 
 /// Returns the index of the stage that training up to state `at` has been in;
 /// beyond all of them, the last one's.
-std::size_t stage_index(const lease& x, step_t at);
+std::size_t stage_index(const lease& lease, step_t at);
 
 /// The trainers that the pool has granted, their lanes, and the leases on them.
 ///
@@ -92,21 +92,21 @@ public:
   /// Takes in a trainer; it is free.
   /// @param lanes leases that it trains at once; not 0
   /// REQUIRES: it is not here.
-  void add(trainer_id x, std::uint32_t lanes = 1);
+  void add(trainer_id trainer, std::uint32_t lanes = 1);
 
   /// Forgets a trainer. @returns the leases that it had
   /// REQUIRES: it is here.
-  std::vector<running_lease> remove(trainer_id x);
+  std::vector<running_lease> remove(trainer_id trainer_number);
 
   /// Gives a trainer no further lease, so that it can be released once those
   /// that it has have ended.
-  void wind_down(trainer_id x);
+  void wind_down(trainer_id trainer);
 
   /// Lets a trainer be free that has an empty lane, unless it winds down.
-  void set_free(trainer_id x);
+  void set_free(trainer_id trainer_number);
 
   /// A trainer is free no longer, until `set_free`. REQUIRES: it is here.
-  void set_aside(trainer_id x);
+  void set_aside(trainer_id trainer);
 
   /// No trainer is free afterwards.
   void set_aside_free() { free_.clear(); }
@@ -121,25 +121,26 @@ public:
 
   /// Begins a lease on the lane that it names.
   /// REQUIRES: the lane is empty; the number is from `next_id`.
-  void begin(running_lease x);
+  void begin(running_lease lease);
 
   /// Ends a lease. Its lane is empty then; its trainer is not free before
   /// `set_free`. REQUIRES: it runs.
-  running_lease end(lease_id x);
+  running_lease end(lease_id lease_number);
 
   /// Counts the leases of a trainer up to now (`lease_seconds`): to be called
-  /// before their number changes. REQUIRES: `has(x)`
-  void count_leases(trainer_id x, moment now);
+  /// before their number changes. REQUIRES: `has(number)`
+  void count_leases(trainer_id trainer_number, moment now);
 
   /// Returns how many leases a trainer has had on average since the last report
   /// of one of them or its grant, which begins anew. REQUIRES: it runs.
-  double take_mean_leases(lease_id x, moment now);
+  double take_mean_leases(lease_id lease_number, moment now);
 
   /// The progress of a lease that runs. REQUIRES: it does.
-  reported_progress& progress(lease_id x);
+  reported_progress& progress(lease_id lease);
 
   /// Notes the checkpoint whose state a lane is in; empty: none.
-  void set_present(trainer_id x, std::uint32_t lane, std::string file);
+  void set_present(trainer_id trainer_number, std::uint32_t lane,
+                   std::string file);
 
   // -- looking ----------------------------------------------------------------
 
@@ -155,15 +156,18 @@ public:
   };
 
   /// Returns the lease of that number, or null if it does not run.
-  [[nodiscard]] const running_lease* find(lease_id x) const;
+  [[nodiscard]] const running_lease* find(lease_id lease) const;
   [[nodiscard]] const std::map<lease_id, running_lease>& leases() const {
     return leases_;
   }
-  [[nodiscard]] bool has(trainer_id x) const { return trainers_.count(x) > 0; }
-  /// REQUIRES: `has(x)`
-  [[nodiscard]] const trainer_entry& trainer(trainer_id x) const;
-  /// Returns the leases of a trainer, by lane. REQUIRES: `has(x)`
-  [[nodiscard]] std::vector<lease_id> leases_of(trainer_id x) const;
+  [[nodiscard]] bool has(trainer_id trainer) const {
+    return trainers_.count(trainer) > 0;
+  }
+  /// REQUIRES: `has(trainer)`
+  [[nodiscard]] const trainer_entry& trainer(trainer_id trainer) const;
+  /// Returns the leases of a trainer, by lane. REQUIRES: `has(number)`
+  [[nodiscard]] std::vector<lease_id>
+  leases_of(trainer_id trainer_number) const;
   [[nodiscard]] const std::set<trainer_id>& free_trainers() const {
     return free_;
   }
@@ -182,7 +186,7 @@ public:
 
 private:
   /// Asserts the invariants of one trainer and its leases.
-  void check(trainer_id x) const;
+  void check(trainer_id trainer) const;
 
   std::uint32_t most_lanes_ = 1;
   lease_id first_;

@@ -70,51 +70,53 @@ bool merge_core::has_study(study_no study, const char* what) {
   return false;
 }
 
-void merge_core::on(merge_event::study_added& x) {
-  ledger_.add_study(x.study.weight, x.study.device_seconds, x.study.cost);
-  settings_.add(x.study.settings);
-  studies_.add(x.study);
-  facts_.complexity = std::max(facts_.complexity, x.study.complexity);
+void merge_core::on(merge_event::study_added& event) {
+  ledger_.add_study(event.study.weight, event.study.device_seconds,
+                    event.study.cost);
+  settings_.add(event.study.settings);
+  studies_.add(event.study);
+  facts_.complexity = std::max(facts_.complexity, event.study.complexity);
   plan_.forget_passing_failures(); // their cause may be gone by now
 }
 
-void merge_core::on(merge_event::orders_given& x) {
-  if (!has_study(x.study, "orders"))
+void merge_core::on(merge_event::orders_given& event) {
+  if (!has_study(event.study, "orders"))
     return;
-  if (const auto why = studies_.apply(x.study, x.orders, options_.merge))
-    log(level::error, "ignored orders of study " + to_string(x.study)
-                        + ": " + why->message);
-  if (!x.orders.dropped.empty())
+  if (const auto why =
+        studies_.apply(event.study, event.orders, options_.merge))
+    log(level::error, "ignored orders of study " + to_string(event.study) + ": "
+                        + why->message);
+  if (!event.orders.dropped.empty())
     recheck_all();
   reconcile();
 }
 
-void merge_core::on(merge_event::weight_set& x) {
-  if (!has_study(x.study, "a weight"))
+void merge_core::on(merge_event::weight_set& event) {
+  if (!has_study(event.study, "a weight"))
     return;
-  if (!(x.weight > 0) || std::isinf(x.weight)) {
-    log(level::warning, "ignored the weight " + std::to_string(x.weight)
-                          + " for study " + to_string(x.study)
+  if (!(event.weight > 0) || std::isinf(event.weight)) {
+    log(level::warning, "ignored the weight " + std::to_string(event.weight)
+                          + " for study " + to_string(event.study)
                           + ": it must be a number greater than 0");
     return;
   }
   ledger_.advance(now_);
-  ledger_.set_weight(x.study, x.weight);
+  ledger_.set_weight(event.study, event.weight);
   reconcile();
 }
 
-void merge_core::on(merge_event::paused_set& x) {
-  if (!has_study(x.study, x.paused ? "a pause" : "an end of a pause"))
+void merge_core::on(merge_event::paused_set& event) {
+  if (!has_study(event.study, event.paused ? "a pause" : "an end of a pause"))
     return;
-  studies_.set_paused(x.study, x.paused);
+  studies_.set_paused(event.study, event.paused);
   recheck_all();
   reconcile();
 }
 
-void merge_core::on(merge_event::study_left& x) {
-  if (!has_study(x.study, "an end"))
+void merge_core::on(merge_event::study_left& event) {
+  if (!has_study(event.study, "an end"))
     return;
-  studies_.leave(x.study);
+  studies_.leave(event.study);
   recheck_all();
   reconcile();
 }
@@ -141,13 +143,13 @@ void merge_core::on(merge_event::retiring&) {
   reconcile();
 }
 
-void merge_core::on(merge_event::budget_set& x) {
-  retention_.set_limit(x.bytes);
+void merge_core::on(merge_event::budget_set& event) {
+  retention_.set_limit(event.bytes);
   reconcile();
 }
 
-void merge_core::on(merge_event::committed& x) {
-  for (const auto& [to, report] : outbox_.committed(x.number))
+void merge_core::on(merge_event::committed& event) {
+  for (const auto& [to, report] : outbox_.committed(event.number))
     effects_.push_back(merge_effect::send_ack{to, report});
   note_retired();
 }
@@ -159,49 +161,51 @@ void merge_core::on(merge_event::time_passed&) {
 
 // -- from the pool ------------------------------------------------------------
 
-void merge_core::on(merge_event::granted& x) {
-  if (leases_.has(x.trainer)) {
-    log(level::error, "trainer " + to_string(x.trainer)
-                        + " was granted twice");
+void merge_core::on(merge_event::granted& event) {
+  if (leases_.has(event.trainer)) {
+    log(level::error,
+        "trainer " + to_string(event.trainer) + " was granted twice");
     return;
   }
   if (leases_.free_trainers().empty())
     studies_.await_all();
-  leases_.add(x.trainer,
-              options_.code.file.empty() ? x.at_once : x.code_at_once);
-  names_[x.trainer] = std::move(x.name);
-  between_interruptions_[x.trainer] = x.seconds_between_interruptions;
-  ledger_.set_price(x.trainer, x.price);
-  kinds_.add_trainer(x.trainer, std::move(x.kind));
+  leases_.add(event.trainer,
+              options_.code.file.empty() ? event.at_once : event.code_at_once);
+  names_[event.trainer] = std::move(event.name);
+  between_interruptions_[event.trainer] = event.seconds_between_interruptions;
+  ledger_.set_price(event.trainer, event.price);
+  kinds_.add_trainer(event.trainer, std::move(event.kind));
   announced_demand_.reset(); // the pool has counted one off: announce it anew
   place_trainers();
 }
 
-void merge_core::on(merge_event::lost& x) { remove_trainer(x.trainer, x.why); }
+void merge_core::on(merge_event::lost& event) {
+  remove_trainer(event.trainer, event.why);
+}
 
-void merge_core::on(merge_event::trainer_back& x) {
-  retries_.note_back(x.name);
+void merge_core::on(merge_event::trainer_back& event) {
+  retries_.note_back(event.name);
   place_trainers(); // what was left to others need not be
 }
 
-void merge_core::on(merge_event::able_trainers& x) {
+void merge_core::on(merge_event::able_trainers& event) {
   std::set<trainer_id> able;
-  for (const auto& kvp : x.trainers)
+  for (const auto& kvp : event.trainers)
     able.insert(able.end(), kvp.first);
   retries_.set_able(std::move(able));
-  kinds_.set_able(std::move(x.trainers));
+  kinds_.set_able(std::move(event.trainers));
   place_trainers(); // what was left to others may be left to nobody
 }
 
-void merge_core::on(merge_event::yield_asked& x) {
-  if (!leases_.has(x.trainer))
+void merge_core::on(merge_event::yield_asked& event) {
+  if (!leases_.has(event.trainer))
     return; // it has been released
-  const auto running = leases_.leases_of(x.trainer);
+  const auto running = leases_.leases_of(event.trainer);
   if (running.empty()) {
-    release(x.trainer);
+    release(event.trainer);
     return;
   }
-  leases_.wind_down(x.trainer);
+  leases_.wind_down(event.trainer);
   ledger_.advance(now_);
   for (auto id : running) {
     const auto& lease = *leases_.find(id);
@@ -275,9 +279,9 @@ void merge_core::evict_checkpoint(node_id node, step_t at) {
   give_up(node, at, file);
 }
 
-bool merge_core::is_waited_for(const running_lease& x) const {
-  const auto& stages = x.work.stages;
-  const auto reached = x.progress.reached;
+bool merge_core::is_waited_for(const running_lease& lease) const {
+  const auto& stages = lease.work.stages;
+  const auto reached = lease.progress.reached;
   return std::any_of(stages.begin(), stages.end(), [&](const stage& s) {
     if (s.begin == s.end) // only to measure
       return plan_.node(s.node).wants.count(s.end) > 0;

@@ -69,28 +69,28 @@ public:
 private:
   // -- events -----------------------------------------------------------------
 
-  void on(merge_event::study_added& x);
-  void on(merge_event::orders_given& x);
-  void on(merge_event::weight_set& x);
-  void on(merge_event::paused_set& x);
-  void on(merge_event::study_left& x);
-  void on(merge_event::started& x);
-  void on(merge_event::halted& x);
-  void on(merge_event::retiring& x);
-  void on(merge_event::budget_set& x);
-  void on(merge_event::committed& x);
-  void on(merge_event::time_passed& x);
-  void on(merge_event::reported& x);
-  void on(merge_event::resent& x);
-  void on(merge_event::lease_ended& x);
-  void on(merge_event::malformed& x);
-  void on(merge_event::granted& x);
-  void on(merge_event::lost& x);
-  void on(merge_event::trainer_back& x);
-  void on(merge_event::able_trainers& x);
-  void on(merge_event::heartbeat& x);
-  void on(merge_event::yield_asked& x);
-  void on(merge_event::demand_answered& x);
+  void on(merge_event::study_added& event);
+  void on(merge_event::orders_given& event);
+  void on(merge_event::weight_set& event);
+  void on(merge_event::paused_set& event);
+  void on(merge_event::study_left& event);
+  void on(merge_event::started& event);
+  void on(merge_event::halted& event);
+  void on(merge_event::retiring& event);
+  void on(merge_event::budget_set& event);
+  void on(merge_event::committed& event);
+  void on(merge_event::time_passed& event);
+  void on(merge_event::reported& event);
+  void on(merge_event::resent& event);
+  void on(merge_event::lease_ended& event);
+  void on(merge_event::malformed& event);
+  void on(merge_event::granted& event);
+  void on(merge_event::lost& event);
+  void on(merge_event::trainer_back& event);
+  void on(merge_event::able_trainers& event);
+  void on(merge_event::heartbeat& event);
+  void on(merge_event::yield_asked& event);
+  void on(merge_event::demand_answered& event);
 
   // -- what follows from a change of the plan ---------------------------------
 
@@ -129,60 +129,60 @@ private:
   void offer_capacity();
   void announce_demand();
   /// Ends a lease at state `at`, unless it ends there anyway.
-  void end_early(const running_lease& x, step_t at);
-  void release(trainer_id x);
-  void forget_trainer(trainer_id x);
+  void end_early(const running_lease& lease, step_t at);
+  void release(trainer_id trainer);
+  void forget_trainer(trainer_id trainer);
   /// Ends what a trainer does of which nothing more is expected.
   /// @param died why, if what it did may have been the reason
-  void remove_trainer(trainer_id x, const std::string& died = {});
-  void cancel_all(trainer_id x);
+  void remove_trainer(trainer_id trainer, const std::string& died = {});
+  void cancel_all(trainer_id trainer);
   /// Asks the trainer of a lease that runs to drop it.
-  void cancel(lease_id x);
+  void cancel(lease_id lease);
   /// The same since its trainer has done what no trainer may.
-  void distrust(lease_id x, std::string why);
+  void distrust(lease_id lease, std::string why);
   /// Refuses a measurement without any metric of the workload.
   /// @returns whether it is one
-  bool refuse_other_metrics(const stop_report& x, reply_address from);
+  bool refuse_other_metrics(const stop_report& report, reply_address from);
 
   // -- reports ----------------------------------------------------------------
 
-  void take_report(const running_lease& x, stop_report report,
+  void take_report(const running_lease& lease, stop_report report,
                    reply_address from);
   void take_late(stop_report report, reply_address from);
   /// Takes out of a report that may have come before a checkpoint that was
   /// given up since: its file is gone.
-  void leave_out_given_up(stop_report& x);
+  void leave_out_given_up(stop_report& report);
   /// Takes its checkpoint out of a report; the file goes once all is stored.
-  void leave_out_saved(stop_report& x);
+  void leave_out_saved(stop_report& report);
   /// Gives up the file of a checkpoint: it goes once all is stored.
-  void give_up(node_id node, step_t at, const checkpoint& x);
+  void give_up(node_id node, step_t at, const checkpoint& checkpoint);
   /// @param span since the report before, or since the lease was handed over
   /// @param leases that the trainer had meanwhile, on average
-  void learn(const running_lease& lease, const stop_report& x, double span,
+  void learn(const running_lease& lease, const stop_report& report, double span,
              double leases);
   /// Follows how fast kinds of device are, as far as it was measured.
   void compare_kinds();
   /// How much a trainer trains between two checkpoints of a stage, in seconds.
-  [[nodiscard]] double save_seconds_apart(trainer_id x) const;
+  [[nodiscard]] double save_seconds_apart(trainer_id trainer) const;
   /// Ends a lease early for a study that has had no device time yet: it need
   /// not wait until something of the lease is reported.
-  void make_room_for_newcomers(const running_lease& x);
+  void make_room_for_newcomers(const running_lease& lease);
   /// A lease has got on: it has not stalled.
-  void note_progress(reported_progress& x);
+  void note_progress(reported_progress& progress);
   /// Records what of a report is new. A checkpoint that is not needed goes.
   /// @param trainer whose name is known that made it; null: it is not
-  void keep(const stop_report& x, const std::optional<recorded>& news,
+  void keep(const stop_report& report, const std::optional<recorded>& news,
             const std::string* trainer = nullptr);
   void end_lease(lease_end end);
-  void take_failure(const running_lease& x, const lease_end& end);
+  void take_failure(const running_lease& lease, const lease_end& end);
   /// Takes an end that nobody has asked for as the failure that it is.
   /// @returns whether the trainer is to blame
-  bool hold_to_account(running_lease& x, lease_end& end);
+  bool hold_to_account(running_lease& lease, lease_end& end);
   /// A trainer says what it works on, or that it is idle: of its other leases
   /// it may have none.
-  void miss_others(trainer_id x, lease_id at);
-  void take_loss(const running_lease& x, const std::string& why);
-  void carry_out(const verdict& what, const running_lease& x,
+  void miss_others(trainer_id trainer, lease_id at);
+  void take_loss(const running_lease& lease, const std::string& why);
+  void carry_out(const verdict& what, const running_lease& lease,
                  const error& why);
   /// The settings of those who wait for what a stage reaches beyond a state.
   [[nodiscard]] std::vector<settings_table::settings>
@@ -198,18 +198,18 @@ private:
 
   [[nodiscard]] merge_view view() const;
   [[nodiscard]] bool is_leasing() const { return started_ && !halted_; }
-  [[nodiscard]] bool is_waited_for(const running_lease& x) const;
+  [[nodiscard]] bool is_waited_for(const running_lease& lease) const;
   /// As `merger_status::hindered`.
   [[nodiscard]] std::string hindrance() const;
   /// How long heartbeats may show the present state of a lease.
-  [[nodiscard]] double stall_seconds(const running_lease& x) const;
+  [[nodiscard]] double stall_seconds(const running_lease& lease) const;
   /// What that state is expected to take; nothing: nobody has measured it.
   [[nodiscard]] std::optional<double>
-  expected_seconds(const running_lease& x) const;
+  expected_seconds(const running_lease& lease) const;
   /// How long heartbeats may come of a lease without a report; nothing: nobody
   /// has measured how long its steps take.
   [[nodiscard]] std::optional<double>
-  unreported_seconds_max(const running_lease& x) const;
+  unreported_seconds_max(const running_lease& lease) const;
   [[nodiscard]] bool has_study(study_no study, const char* what);
   void log(merge_effect::log_line::level severity, std::string text);
 

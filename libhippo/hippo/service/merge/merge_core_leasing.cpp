@@ -267,43 +267,43 @@ void merge_core::announce_demand() {
     merge_effect::announce_demand{weight, demand, std::move(kinds), facts_});
 }
 
-double merge_core::save_seconds_apart(trainer_id x) const {
-  return save_interval(estimates_.save_seconds(kinds_.kind_of_trainer(x)),
-                       between_interruptions_.at(x),
+double merge_core::save_seconds_apart(trainer_id trainer) const {
+  return save_interval(estimates_.save_seconds(kinds_.kind_of_trainer(trainer)),
+                       between_interruptions_.at(trainer),
                        options_.save_every_seconds);
 }
 
-void merge_core::end_early(const running_lease& x, step_t at) {
-  if (at >= x.work.stages.back().end)
+void merge_core::end_early(const running_lease& lease, step_t at) {
+  if (at >= lease.work.stages.back().end)
     return;
-  leases_.progress(x.id()).ends_early = true;
+  leases_.progress(lease.id()).ends_early = true;
   effects_.push_back(merge_effect::send_stop{
-    x.trainer,
-    {x.work.number, {.at = at, .save = true, .last = true}}});
+    lease.trainer,
+    {lease.work.number, {.at = at, .save = true, .last = true}}});
 }
 
-void merge_core::release(trainer_id x) {
-  assert(leases_.trainer(x).leases == 0);
-  leases_.remove(x);
-  forget_trainer(x);
-  effects_.push_back(merge_effect::release_trainer{x});
+void merge_core::release(trainer_id trainer) {
+  assert(leases_.trainer(trainer).leases == 0);
+  leases_.remove(trainer);
+  forget_trainer(trainer);
+  effects_.push_back(merge_effect::release_trainer{trainer});
 }
 
 /// Forgets what is known of a trainer that has no lease any more.
-void merge_core::forget_trainer(trainer_id x) {
-  kinds_.remove_trainer(x);
-  names_.erase(x);
-  usage_.forget(x);
-  between_interruptions_.erase(x);
-  ledger_.forget_price(x);
+void merge_core::forget_trainer(trainer_id trainer) {
+  kinds_.remove_trainer(trainer);
+  names_.erase(trainer);
+  usage_.forget(trainer);
+  between_interruptions_.erase(trainer);
+  ledger_.forget_price(trainer);
 }
 
-void merge_core::remove_trainer(trainer_id x, const std::string& died) {
-  retries_.forget(x);
-  if (!leases_.has(x))
+void merge_core::remove_trainer(trainer_id trainer, const std::string& died) {
+  retries_.forget(trainer);
+  if (!leases_.has(trainer))
     return;
   ledger_.advance(now_);
-  for (const auto& lease : leases_.remove(x)) {
+  for (const auto& lease : leases_.remove(trainer)) {
     // One that has not said anything of it may have been gone before.
     if (!died.empty() && lease.progress.taken_up && !lease.is_through())
       take_loss(lease, died);
@@ -315,25 +315,26 @@ void merge_core::remove_trainer(trainer_id x, const std::string& died) {
     kinds_.end(lease.work.number);
     plan_.end_lease(lease.work.number);
   }
-  forget_trainer(x);
+  forget_trainer(trainer);
   studies_.follow_ended_lease();
   recheck_all(); // trials may have failed with it
   reconcile();
 }
 
-void merge_core::cancel_all(trainer_id x) {
-  for (auto id : leases_.leases_of(x))
+void merge_core::cancel_all(trainer_id trainer) {
+  for (auto id : leases_.leases_of(trainer))
     cancel(id);
 }
 
-void merge_core::cancel(lease_id x) {
-  leases_.progress(x).is_cancelled = true;
-  effects_.push_back(merge_effect::send_cancel{leases_.find(x)->trainer, x});
+void merge_core::cancel(lease_id lease) {
+  leases_.progress(lease).is_cancelled = true;
+  effects_.push_back(
+    merge_effect::send_cancel{leases_.find(lease)->trainer, lease});
 }
 
-void merge_core::distrust(lease_id x, std::string why) {
-  leases_.progress(x).fault = std::move(why);
-  cancel(x);
+void merge_core::distrust(lease_id lease, std::string why) {
+  leases_.progress(lease).fault = std::move(why);
+  cancel(lease);
 }
 
 } // namespace hippo

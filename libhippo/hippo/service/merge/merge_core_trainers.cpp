@@ -81,68 +81,70 @@ bool is_of(const lease& work, const stop_report& x) {
 
 // -- messages -----------------------------------------------------------------
 
-bool merge_core::refuse_other_metrics(const stop_report& x,
+bool merge_core::refuse_other_metrics(const stop_report& report,
                                       reply_address from) {
   const auto is_one = [&](const std::string& name) {
-    return x.values.contains(name);
+    return report.values.contains(name);
   };
-  if (x.values.empty() || options_.metrics.empty()
+  if (report.values.empty() || options_.metrics.empty()
       || std::ranges::any_of(options_.metrics, is_one))
     return false;
-  auto why = "lease " + to_string(x.lease) + " reports '"
-             + x.values.begin()->first + "' of step " + std::to_string(x.at)
-             + ", but none of the metrics of " + options_.workload.name;
+  auto why = "lease " + to_string(report.lease) + " reports '"
+             + report.values.begin()->first + "' of step "
+             + std::to_string(report.at) + ", but none of the metrics of "
+             + options_.workload.name;
   log(level::error, why);
-  if (leases_.find(x.lease))
-    distrust(x.lease, std::move(why));
-  outbox_.acknowledge(from, ack{x.lease, x.at});
+  if (leases_.find(report.lease))
+    distrust(report.lease, std::move(why));
+  outbox_.acknowledge(from, ack{report.lease, report.at});
   reconcile();
   return true;
 }
 
-void merge_core::on(merge_event::reported& x) {
-  if (refuse_other_metrics(x.report, x.from))
+void merge_core::on(merge_event::reported& event) {
+  if (refuse_other_metrics(event.report, event.from))
     return;
-  const auto* lease = leases_.find(x.report.lease);
+  const auto* lease = leases_.find(event.report.lease);
   if (!lease) {
-    take_late(std::move(x.report), x.from);
+    take_late(std::move(event.report), event.from);
     return;
   }
-  if (const bool is_its_own = is_of(lease->work, x.report);
+  if (const bool is_its_own = is_of(lease->work, event.report);
       !is_its_own
-      || !kinds_.may_keep(lease->work.stages.back().node, x.report.device)) {
+      || !kinds_.may_keep(lease->work.stages.back().node,
+                          event.report.device)) {
     auto why = "trainer " + to_string(lease->trainer) + " reports step "
-               + std::to_string(x.report.at) + " of node "
-               + to_string(x.report.node) + " for lease "
-               + to_string(x.report.lease) + ", made on " + x.report.device
-               + ", which is not of it";
+               + std::to_string(event.report.at) + " of node "
+               + to_string(event.report.node) + " for lease "
+               + to_string(event.report.lease) + ", made on "
+               + event.report.device + ", which is not of it";
     log(level::error, why);
     if (is_its_own)
       cancel(lease->id()); // its tree has begun anew elsewhere
     else
       distrust(lease->id(), std::move(why));
-    outbox_.acknowledge(x.from, ack{x.report.lease, x.report.at});
+    outbox_.acknowledge(event.from, ack{event.report.lease, event.report.at});
     reconcile();
     return;
   }
-  if (x.report.at < lease->progress.reached
-      || (x.report.at == lease->progress.reached
+  if (event.report.at < lease->progress.reached
+      || (event.report.at == lease->progress.reached
           && lease->progress.has_reported)) {
-    take_late(std::move(x.report), x.from); // it has come before
+    take_late(std::move(event.report), event.from); // it has come before
     return;
   }
-  take_report(*lease, std::move(x.report), x.from);
+  take_report(*lease, std::move(event.report), event.from);
 }
 
-void merge_core::on(merge_event::resent& x) {
-  if (refuse_other_metrics(x.report, x.from))
+void merge_core::on(merge_event::resent& event) {
+  if (refuse_other_metrics(event.report, event.from))
     return;
-  take_late(std::move(x.report), x.from);
+  take_late(std::move(event.report), event.from);
 }
 
-void merge_core::on(merge_event::lease_ended& x) {
-  if (leases_.find(x.end.lease))
-    end_lease(std::move(x.end));
+void merge_core::on(merge_event::lease_ended& event) {
+  if (leases_.find(event.end.lease))
+    end_lease(std::move(event.end));
 }
 
 void merge_core::end_lease(lease_end end) {
@@ -177,22 +179,22 @@ void merge_core::end_lease(lease_end end) {
     place_trainers();
 }
 
-void merge_core::on(merge_event::malformed& x) {
-  if (!leases_.has(x.trainer))
+void merge_core::on(merge_event::malformed& event) {
+  if (!leases_.has(event.trainer))
     return;
-  auto why = "trainer " + to_string(x.trainer) + ": " + x.why;
+  auto why = "trainer " + to_string(event.trainer) + ": " + event.why;
   log(level::error, why);
-  for (auto id : leases_.leases_of(x.trainer))
+  for (auto id : leases_.leases_of(event.trainer))
     distrust(id, why);
 }
 
-void merge_core::on(merge_event::heartbeat& x) {
+void merge_core::on(merge_event::heartbeat& event) {
   notify_spent();
-  miss_others(x.trainer, x.lease);
-  const auto* lease = leases_.find(x.lease);
-  if (!lease || lease->trainer != x.trainer)
+  miss_others(event.trainer, event.lease);
+  const auto* lease = leases_.find(event.lease);
+  if (!lease || lease->trainer != event.trainer)
     return;
-  auto& progress = leases_.progress(x.lease);
+  auto& progress = leases_.progress(event.lease);
   const auto gap = seconds_between(progress.heartbeat, now_);
   assert(gap >= 0);
   progress.heartbeat = now_;
@@ -202,8 +204,9 @@ void merge_core::on(merge_event::heartbeat& x) {
   progress.still_seconds += std::min(gap, heartbeat_gap_max);
   progress.unreported_seconds += std::min(gap, heartbeat_gap_max);
   // Training goes on, and not beyond what was leased.
-  if (x.at > progress.heartbeat_at && x.at <= lease->work.stages.back().end) {
-    progress.heartbeat_at = x.at;
+  if (event.at > progress.heartbeat_at
+      && event.at <= lease->work.stages.back().end) {
+    progress.heartbeat_at = event.at;
     note_progress(progress);
   }
   const bool is_still = progress.still_seconds > stall_seconds(*lease);
@@ -216,45 +219,44 @@ void merge_core::on(merge_event::heartbeat& x) {
                              : progress.unreported_seconds;
   const auto why = std::string{is_still ? "no step" : "no report"} + " for "
                    + std::to_string(static_cast<std::uint64_t>(span))
-                   + " s, at step " + std::to_string(x.at);
+                   + " s, at step " + std::to_string(event.at);
   // What its other lanes train stands still as well.
-  cancel_all(x.trainer);
-  effects_.push_back(merge_effect::give_back_stalled{x.trainer, why});
-  if (leases_.trainer(x.trainer).leases > 1) {
-    remove_trainer(x.trainer, "it made " + why); // by whichever of them
+  cancel_all(event.trainer);
+  effects_.push_back(merge_effect::give_back_stalled{event.trainer, why});
+  if (leases_.trainer(event.trainer).leases > 1) {
+    remove_trainer(event.trainer, "it made " + why); // by whichever of them
     return;
   }
   lease_end end;
-  end.lease = x.lease;
+  end.lease = event.lease;
   end.at = std::max(progress.heartbeat_at, progress.reached);
   end.failure = error{errc::training_failed,
-                      "trainer " + to_string(x.trainer)
-                        + " made " + why};
+                      "trainer " + to_string(event.trainer) + " made " + why};
   if (is_measuring(*lease))
     end.during = lease_part::measuring;
   take_failure(*lease, end);
   recheck_all(); // trials may have failed with it
-  remove_trainer(x.trainer);
+  remove_trainer(event.trainer);
 }
 
-void merge_core::make_room_for_newcomers(const running_lease& x) {
+void merge_core::make_room_for_newcomers(const running_lease& lease) {
   const auto next = ledger_.shares().next();
-  if (!next || ledger_.shares().seconds(*next) > 0 || x.progress.ends_early)
+  if (!next || ledger_.shares().seconds(*next) > 0 || lease.progress.ends_early)
     return;
   ledger_.advance(now_);
-  const auto what = preempt(view(), usage_.totals(), options_.policy, x);
+  const auto what = preempt(view(), usage_.totals(), options_.policy, lease);
   if (what.ends && !what.outranked)
-    end_early(x, x.progress.reached + 1);
+    end_early(lease, lease.progress.reached + 1);
 }
 
-bool merge_core::hold_to_account(running_lease& x, lease_end& end) {
-  auto& progress = x.progress;
+bool merge_core::hold_to_account(running_lease& lease, lease_end& end) {
+  auto& progress = lease.progress;
   const bool is_dropped = end.failure && end.failure->code == errc::cancelled;
-  const auto trainer = "trainer " + to_string(x.trainer);
+  const auto trainer = "trainer " + to_string(lease.trainer);
   std::string why;
   if (end.failure && !is_dropped)
     return false;
-  if (!progress.fault.empty() && !x.is_told())
+  if (!progress.fault.empty() && !lease.is_told())
     why = progress.fault;
   else if (progress.is_cancelled)
     return false;
@@ -262,21 +264,21 @@ bool merge_core::hold_to_account(running_lease& x, lease_end& end) {
     why = trainer + " handed a lease back unasked, which had got to step "
           + std::to_string(progress.reached) + ": "
           + first_line(end.failure->message);
-  else if (!x.is_told() && !progress.ends_early && !progress.has_recorded)
+  else if (!lease.is_told() && !progress.ends_early && !progress.has_recorded)
     why = trainer + " ended a lease without having done anything of it";
   else
     return false;
   // It may have crossed the trainer's leave, as may others of this trainer.
   if (is_dropped && progress.fault.empty() && !progress.taken_up
-      && ((leases_.has(x.trainer) && leases_.trainer(x.trainer).yields)
-          || retries_.may_hand_back(x.trainer))) {
-    end.at = x.work.stages.front().begin; // it leaves
+      && ((leases_.has(lease.trainer) && leases_.trainer(lease.trainer).yields)
+          || retries_.may_hand_back(lease.trainer))) {
+    end.at = lease.work.stages.front().begin; // it leaves
     return false;
   }
   end.at = progress.reached;
   end.during = lease_part::training;
-  end.failure = error{retries_.is_start_doubted(x) ? errc::bad_checkpoint
-                                                   : errc::training_failed,
+  end.failure = error{retries_.is_start_doubted(lease) ? errc::bad_checkpoint
+                                                       : errc::training_failed,
                       std::move(why)};
   return true;
 }
@@ -318,13 +320,14 @@ void merge_core::miss_others(trainer_id trainer, lease_id at) {
 
 // -- reports ------------------------------------------------------------------
 
-void merge_core::learn(const running_lease& lease, const stop_report& x,
+void merge_core::learn(const running_lease& lease, const stop_report& report,
                        double span, double leases) {
-  if (x.trained_steps > 0) {
-    const auto& speed_key = lease.speed_keys[stage_index(lease.work, x.at)];
-    estimates_.learn_size(x.size);
-    estimates_.learn_step(speed_key, x.trained_steps, seconds(x.train_ns),
-                          x.device, leases);
+  if (report.trained_steps > 0) {
+    const auto& speed_key =
+      lease.speed_keys[stage_index(lease.work, report.at)];
+    estimates_.learn_size(report.size);
+    estimates_.learn_step(speed_key, report.trained_steps,
+                          seconds(report.train_ns), report.device, leases);
     for (const auto& y : estimates_.take_drifts())
       log(level::warning,
           y.kind + " trains " + (y.now > y.before ? "slower" : "faster")
@@ -334,17 +337,20 @@ void merge_core::learn(const running_lease& lease, const stop_report& x,
             + " s");
     compare_kinds();
   }
-  if (x.evaluate_ns > 0)
-    estimates_.learn(timed::evaluate, seconds(x.evaluate_ns), x.device);
-  if (x.saved)
-    estimates_.learn(timed::save, seconds(x.save_ns), x.device);
-  if (x.load_ns > 0)
-    estimates_.learn(timed::load, seconds(x.load_ns), x.device);
+  if (report.evaluate_ns > 0)
+    estimates_.learn(timed::evaluate, seconds(report.evaluate_ns),
+                     report.device);
+  if (report.saved)
+    estimates_.learn(timed::save, seconds(report.save_ns), report.device);
+  if (report.load_ns > 0)
+    estimates_.learn(timed::load, seconds(report.load_ns), report.device);
   // What other lanes do meanwhile is no part of it.
-  const auto told = seconds(x.load_ns + x.train_ns + x.evaluate_ns + x.save_ns);
+  const auto told = seconds(report.load_ns + report.train_ns
+                            + report.evaluate_ns + report.save_ns);
   if (!lease.progress.has_reported
       && leases_.trainer(lease.trainer).leases == 1)
-    estimates_.learn(timed::dispatch, std::max(0.0, span - told), x.device);
+    estimates_.learn(timed::dispatch, std::max(0.0, span - told),
+                     report.device);
 }
 
 void merge_core::compare_kinds() {
@@ -359,60 +365,62 @@ void merge_core::compare_kinds() {
   announced_demand_.reset(); // announce it anew, with these
 }
 
-void merge_core::keep(const stop_report& x,
+void merge_core::keep(const stop_report& report,
                       const std::optional<recorded>& news,
                       const std::string* trainer) {
-  assert(names_its_own_file(x) && (!news || news->node == x.node));
+  assert(names_its_own_file(report) && (!news || news->node == report.node));
   if (news && (news->measured || news->saved))
-    kinds_.keep(news->node, x.device);
-  if (news && !x.output.empty())
-    outbox_.add(output_added{key_, {news->node, x.at, x.output}});
+    kinds_.keep(news->node, report.device);
+  if (news && !report.output.empty())
+    outbox_.add(output_added{key_, {news->node, report.at, report.output}});
   if (news && news->measured)
-    outbox_.add(result_added{key_,
-                             {news->node, x.at, x.values, x.device,
-                              trainer ? *trainer : std::string{}}});
-  if (!x.saved)
+    outbox_.add(
+      result_added{key_,
+                   {news->node, report.at, report.values, report.device,
+                    trainer ? *trainer : std::string{}}});
+  if (!report.saved)
     return;
   if (news && news->saved) {
-    retention_.add(*x.saved);
-    outbox_.add(
-      checkpoint_added{key_, {news->node, x.at, *x.saved, x.device}});
+    retention_.add(*report.saved);
+    outbox_.add(checkpoint_added{
+      key_, {news->node, report.at, *report.saved, report.device}});
     return;
   }
-  if (plan_.has_node(x.node)) { // not of a report that was here before
-    const auto& known = plan_.node(x.node).checkpoints;
-    if (const auto i = known.find(x.at);
-        i != known.end() && i->second.file == x.saved->file)
+  if (plan_.has_node(report.node)) { // not of a report that was here before
+    const auto& known = plan_.node(report.node).checkpoints;
+    if (const auto i = known.find(report.at);
+        i != known.end() && i->second.file == report.saved->file)
       return;
   }
-  give_up(x.node, x.at, *x.saved);
+  give_up(report.node, report.at, *report.saved);
 }
 
-void merge_core::give_up(node_id node, step_t at, const checkpoint& x) {
-  given_up_.push_back(x.file);
+void merge_core::give_up(node_id node, step_t at,
+                         const checkpoint& checkpoint) {
+  given_up_.push_back(checkpoint.file);
   if (given_up_.size() > evicted_max)
     given_up_.pop_front();
-  outbox_.add(checkpoint_removed{key_, node, at, x.file});
-  outbox_.delete_file(checkpoint_path(options_.folder, x));
+  outbox_.add(checkpoint_removed{key_, node, at, checkpoint.file});
+  outbox_.delete_file(checkpoint_path(options_.folder, checkpoint));
 }
 
-void merge_core::leave_out_given_up(stop_report& x) {
-  if (!x.saved || !plan_.has_node(x.node))
+void merge_core::leave_out_given_up(stop_report& report) {
+  if (!report.saved || !plan_.has_node(report.node))
     return;
-  const auto& node = plan_.node(x.node);
-  if (node.checkpoints.count(x.at) > 0)
+  const auto& node = plan_.node(report.node);
+  if (node.checkpoints.count(report.at) > 0)
     return; // the first one counts
-  if (node.results.count(x.at) == 0
-      && std::find(given_up_.begin(), given_up_.end(), x.saved->file)
+  if (node.results.count(report.at) == 0
+      && std::find(given_up_.begin(), given_up_.end(), report.saved->file)
            == given_up_.end())
     return;
-  leave_out_saved(x);
+  leave_out_saved(report);
 }
 
-void merge_core::leave_out_saved(stop_report& x) {
-  if (x.saved)
-    outbox_.delete_file(checkpoint_path(options_.folder, *x.saved));
-  x.saved.reset();
+void merge_core::leave_out_saved(stop_report& report) {
+  if (report.saved)
+    outbox_.delete_file(checkpoint_path(options_.folder, *report.saved));
+  report.saved.reset();
 }
 
 void merge_core::take_late(stop_report x, reply_address from) {
@@ -501,16 +509,17 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     end_early(lease, x.at + 1);
 }
 
-void merge_core::take_failure(const running_lease& x, const lease_end& end) {
-  log(level::warning,
-      "lease " + to_string(end.lease) + " of trainer "
-        + to_string(x.trainer) + " failed at step "
-        + std::to_string(end.at) + ": " + first_line(end.failure->message));
+void merge_core::take_failure(const running_lease& lease,
+                              const lease_end& end) {
+  log(level::warning, "lease " + to_string(end.lease) + " of trainer "
+                        + to_string(lease.trainer) + " failed at step "
+                        + std::to_string(end.at) + ": "
+                        + first_line(end.failure->message));
   if (is_of_running(end.failure->code))
-    settings_.note_failure(x.work.workload.settings);
-  const auto node = x.work.stages.back().node;
+    settings_.note_failure(lease.work.workload.settings);
+  const auto node = lease.work.stages.back().node;
   const auto what = retries_.judge(
-    x, end, plan_,
+    lease, end, plan_,
     [&](trainer_id other) { return kinds_.may_train(other, node); },
     [&](const stage& where, step_t from) {
       return settings_waiting(where, from);
@@ -518,27 +527,27 @@ void merge_core::take_failure(const running_lease& x, const lease_end& end) {
   // What fails takes no device time, or little: it would always be next.
   if (end.failure->code != errc::cancelled
       && end.failure->code != errc::diverged) {
-    ledger_.charge(x.id(), fair_shares::quantum_seconds);
+    ledger_.charge(lease.id(), fair_shares::quantum_seconds);
     effects_.push_back(merge_effect::note_failure{
-      x.trainer, first_line(end.failure->message)});
+      lease.trainer, first_line(end.failure->message)});
   }
   // It may be what it runs that could not be read.
   if (options_.kept_code_text && end.failure->code == errc::io_failed
-      && !x.progress.has_reported)
+      && !lease.progress.has_reported)
     effects_.push_back(merge_effect::restore_code{options_.kept_code_text});
-  carry_out(what, x, *end.failure);
+  carry_out(what, lease, *end.failure);
 }
 
-void merge_core::take_loss(const running_lease& x, const std::string& why) {
-  const auto node = x.work.stages.back().node;
-  ledger_.charge(x.id(), fair_shares::quantum_seconds);
+void merge_core::take_loss(const running_lease& lease, const std::string& why) {
+  const auto node = lease.work.stages.back().node;
+  ledger_.charge(lease.id(), fair_shares::quantum_seconds);
   carry_out(retries_.judge_lost(
-              x, why,
+              lease, why,
               [&](trainer_id other) { return kinds_.may_train(other, node); },
               [&](const stage& where, step_t from) {
                 return settings_waiting(where, from);
               }),
-            x, {});
+            lease, {});
 }
 
 std::vector<settings_table::settings>
@@ -550,15 +559,15 @@ merge_core::settings_waiting(const stage& where, step_t from) const {
 }
 
 /// @param why what the trainer said
-void merge_core::carry_out(const verdict& what, const running_lease& x,
+void merge_core::carry_out(const verdict& what, const running_lease& lease,
                            const error& why) {
   if (const auto* again = std::get_if<retry>(&what)) {
     if (again->trainer_leaves)
-      leases_.wind_down(x.trainer);
+      leases_.wind_down(lease.trainer);
   } else if (const auto* cool = std::get_if<cool_down>(&what)) {
-    leases_.wind_down(x.trainer);
+    leases_.wind_down(lease.trainer);
     effects_.push_back(merge_effect::cool_down_trainer{
-      x.trainer, cool->span, first_line(cool->unable)});
+      lease.trainer, cool->span, first_line(cool->unable)});
   } else if (const auto* diverged = std::get_if<mark_diverged>(&what)) {
     // What is said of one state twice is not about measuring it. The initial
     // one is there: what cannot be reached is the next.
@@ -584,71 +593,72 @@ bool merge_core::holds_for(node_id failed, study_no study) const {
          || i->second.count(settings_.of(study)) > 0;
 }
 
-void merge_core::note_progress(reported_progress& x) {
-  if (!x.first_step_seconds) {
-    x.first_step_seconds = x.still_seconds;
-    estimates_.learn_first_step(x.still_seconds);
+void merge_core::note_progress(reported_progress& progress) {
+  if (!progress.first_step_seconds) {
+    progress.first_step_seconds = progress.still_seconds;
+    estimates_.learn_first_step(progress.still_seconds);
   }
-  x.still_seconds = 0;
+  progress.still_seconds = 0;
 }
 
-double merge_core::stall_seconds(const running_lease& x) const {
+double merge_core::stall_seconds(const running_lease& lease) const {
   const auto seconds_in = [](std::chrono::milliseconds span) {
     return std::chrono::duration<double>(span).count();
   };
-  const auto expected = expected_seconds(x);
+  const auto expected = expected_seconds(lease);
   return std::max(seconds_in(options_.stall_max),
                   expected ? stall_factor * *expected
                            : seconds_in(options_.unmeasured_stall_max));
 }
 
 std::optional<double>
-merge_core::expected_seconds(const running_lease& x) const {
-  const auto index = stage_index(x.work, x.progress.heartbeat_at + 1);
-  const auto* kind = kinds_.kind_of_trainer(x.trainer);
+merge_core::expected_seconds(const running_lease& lease) const {
+  const auto index = stage_index(lease.work, lease.progress.heartbeat_at + 1);
+  const auto* kind = kinds_.kind_of_trainer(lease.trainer);
   // At worst, all of its leases take turns.
-  const auto leases
-    = static_cast<double>(leases_.trainer(x.trainer).leases);
-  const auto step = leases * estimates_.step_seconds(x.speed_keys[index], kind);
+  const auto leases =
+    static_cast<double>(leases_.trainer(lease.trainer).leases);
+  const auto step =
+    leases * estimates_.step_seconds(lease.speed_keys[index], kind);
   const auto measure
     = leases
       * (estimates_.evaluate_seconds(kind) + estimates_.save_seconds(kind));
-  const auto& first = x.progress.first_step_seconds;
+  const auto& first = lease.progress.first_step_seconds;
   if (!first) {
     const auto known = estimates_.first_step_seconds();
     return known ? std::optional{*known + step + measure} : std::nullopt;
   }
-  if (is_measuring(x))
+  if (is_measuring(lease))
     return estimates_.has_evaluated() ? std::optional{measure} : std::nullopt;
   return estimates_.has_trained() ? step + measure : *first;
 }
 
 std::optional<double>
-merge_core::unreported_seconds_max(const running_lease& x) const {
+merge_core::unreported_seconds_max(const running_lease& lease) const {
   if (!estimates_.has_trained())
     return std::nullopt;
-  const auto& [reached, has_reported]
-    = std::tie(x.progress.reached, x.progress.has_reported);
-  const auto next
-    = std::ranges::find_if(x.work.stops, [&](const stop_point& y) {
-        return y.at > reached || (y.at == reached && !has_reported);
-      });
-  const auto to
-    = next == x.work.stops.end() ? x.work.stages.back().end : next->at;
-  const auto* kind = kinds_.kind_of_trainer(x.trainer);
+  const auto& [reached, has_reported] =
+    std::tie(lease.progress.reached, lease.progress.has_reported);
+  const auto next =
+    std::ranges::find_if(lease.work.stops, [&](const stop_point& y) {
+      return y.at > reached || (y.at == reached && !has_reported);
+    });
+  const auto to =
+    next == lease.work.stops.end() ? lease.work.stages.back().end : next->at;
+  const auto* kind = kinds_.kind_of_trainer(lease.trainer);
   auto expected = estimates_.first_step_seconds().value_or(0)
                   + estimates_.evaluate_seconds(kind)
                   + estimates_.save_seconds(kind);
-  for (std::size_t i = 0; i < x.work.stages.size(); ++i) {
-    const auto& stage = x.work.stages[i];
+  for (std::size_t i = 0; i < lease.work.stages.size(); ++i) {
+    const auto& stage = lease.work.stages[i];
     const auto begin = std::max(stage.begin, reached);
     const auto end = std::min(stage.end, to);
     if (begin < end)
       expected += static_cast<double>(end - begin)
-                  * estimates_.step_seconds(x.speed_keys[i], kind);
+                  * estimates_.step_seconds(lease.speed_keys[i], kind);
   }
   // At worst, all of its leases take turns.
-  expected *= static_cast<double>(leases_.trainer(x.trainer).leases);
+  expected *= static_cast<double>(leases_.trainer(lease.trainer).leases);
   return std::max(
     std::chrono::duration<double>(options_.stall_max).count(),
     stall_factor * expected);

@@ -5,7 +5,9 @@
 
 namespace hippo {
 
-void outbox::add(journal_record x) { next_.records.push_back(std::move(x)); }
+void outbox::add(journal_record record) {
+  next_.records.push_back(std::move(record));
+}
 
 void outbox::notify(study_no study, study_news news) {
   assert(!news.empty());
@@ -14,9 +16,9 @@ void outbox::notify(study_no study, study_news news) {
              std::make_move_iterator(news.end()));
 }
 
-void outbox::acknowledge(reply_address to, ack x) {
-  assert(x.lease != lease_id{});
-  acks_.emplace_back(to, x);
+void outbox::acknowledge(reply_address to, ack ack) {
+  assert(ack.lease != lease_id{});
+  acks_.emplace_back(to, ack);
 }
 
 void outbox::delete_file(std::string path) {

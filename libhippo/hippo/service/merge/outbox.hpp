@@ -40,11 +40,11 @@ struct commit_request {
 class outbox {
 public:
   /// Has a record stored with the next commit.
-  void add(journal_record x);
+  void add(journal_record record);
   /// Sends a study news after the next commit.
   void notify(study_no study, study_news news);
   /// Acknowledges a report after the next commit.
-  void acknowledge(reply_address to, ack x);
+  void acknowledge(reply_address to, ack ack);
   /// Deletes a file after the next commit.
   void delete_file(std::string path);
 

@@ -75,10 +75,10 @@ std::optional<path> next_path(const merge_view& view) {
   return result;
 }
 
-std::uint32_t lanes_worth(const merge_view& view, trainer_id x) {
-  const auto lanes
-    = static_cast<std::uint32_t>(view.leases.trainer(x).lanes.size());
-  return view.estimates.lanes_worth(view.kinds.kind_of_trainer(x), lanes);
+std::uint32_t lanes_worth(const merge_view& view, trainer_id trainer) {
+  const auto lanes =
+    static_cast<std::uint32_t>(view.leases.trainer(trainer).lanes.size());
+  return view.estimates.lanes_worth(view.kinds.kind_of_trainer(trainer), lanes);
 }
 
 std::vector<trainer_id> full_trainers(const merge_view& view) {
@@ -90,15 +90,16 @@ std::vector<trainer_id> full_trainers(const merge_view& view) {
   return result;
 }
 
-std::optional<placement> place(const merge_view& view, const path& x) {
-  assert(!x.stages.empty());
-  const auto own = training_seconds(view, x.stages, x.stages.front().begin);
+std::optional<placement> place(const merge_view& view, const path& path) {
+  assert(!path.stages.empty());
+  const auto own =
+    training_seconds(view, path.stages, path.stages.front().begin);
   // A tree that is on a kind has that kind's times.
-  const bool is_free
-    = view.kinds.kind_of_tree(x.stages.back().node) == nullptr;
-  const auto& settings = settings_for(view, x.stages);
+  const bool is_free =
+    view.kinds.kind_of_tree(path.stages.back().node) == nullptr;
+  const auto& settings = settings_for(view, path.stages);
   // A trainer was lost over it: those beside it would be suspect as well.
-  const bool is_alone = view.retries.is_suspect(x.stages);
+  const bool is_alone = view.retries.is_suspect(path.stages);
   const auto is_shared = [&](trainer_id trainer) {
     const auto running = view.leases.leases_of(trainer);
     return std::none_of(running.begin(), running.end(), [&](lease_id id) {
@@ -108,10 +109,10 @@ std::optional<placement> place(const merge_view& view, const path& x) {
   };
   std::optional<placement> best;
   for (auto trainer : view.leases.free_trainers()) {
-    if (!view.kinds.may_train(trainer, x) || !is_shared(trainer)
+    if (!view.kinds.may_train(trainer, path) || !is_shared(trainer)
         || view.retries.is_left_to_others(
-          trainer, x, settings,
-          [&](trainer_id y) { return view.kinds.may_train(y, x); }))
+          trainer, path, settings,
+          [&](trainer_id y) { return view.kinds.may_train(y, path); }))
       continue;
     const auto alone = is_free ? own / speed_of(view, trainer) : own;
     const auto leases = view.leases.trainer(trainer).leases;
@@ -157,12 +158,13 @@ std::optional<placed_path> next_placement(const merge_view& view) {
 }
 
 std::uint32_t lane_for(const lease_table::trainer_entry& trainer,
-                       const path& x) {
+                       const path& path) {
   std::optional<std::uint32_t> result;
   for (std::uint32_t i = 0; i < trainer.lanes.size(); ++i) {
     const auto& lane = trainer.lanes[i];
     if (!lane.lease
-        && (!result || (!x.start.file.empty() && lane.present == x.start.file)))
+        && (!result
+            || (!path.start.file.empty() && lane.present == path.start.file)))
       result = i;
   }
   assert(result);

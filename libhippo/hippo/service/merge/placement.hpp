@@ -76,7 +76,7 @@ struct placement {
 
 /// Returns how many leases a trainer had best have at once, at most: until the
 /// sum of their rates stops growing (`slowdowns::worth`).
-std::uint32_t lanes_worth(const merge_view& view, trainer_id x);
+std::uint32_t lanes_worth(const merge_view& view, trainer_id trainer);
 
 /// Returns the free trainers that had best be given no further lease.
 std::vector<trainer_id> full_trainers(const merge_view& view);
@@ -88,7 +88,7 @@ std::vector<trainer_id> full_trainers(const merge_view& view);
 /// @returns nothing if none of the free trainers may train it: it is of another
 ///          kind, or the path has failed there and is left to others
 /// @complexity O(lanes of the free trainers)
-std::optional<placement> place(const merge_view& view, const path& x);
+std::optional<placement> place(const merge_view& view, const path& path);
 
 /// A path and where it is trained; nowhere: no free trainer may train it.
 struct placed_path {
@@ -106,7 +106,7 @@ std::optional<placed_path> next_placement(const merge_view& view);
 /// first state already, if such a one is empty.
 /// REQUIRES: the trainer has an empty lane.
 std::uint32_t lane_for(const lease_table::trainer_entry& trainer,
-                       const path& x);
+                       const path& path);
 
 /// How many free lanes each study gets; empty: none wants any.
 using capacity_offers = by_id<study_no, std::uint64_t>;

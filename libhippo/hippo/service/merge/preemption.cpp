@@ -45,41 +45,41 @@ double handover_seconds(const merge_view& view, const usage_totals& totals) {
 }
 
 double seconds_to_last(const merge_view& view, const usage_totals& totals,
-                       const running_lease& x) {
+                       const running_lease& lease) {
   return handover_lasting_min * handover_seconds(view, totals)
-         - seconds_between(x.progress.granted, view.ledger.advanced_to());
+         - seconds_between(lease.progress.granted, view.ledger.advanced_to());
 }
 
 preemption preempt(const merge_view& view, const usage_totals& totals,
-                   policy chosen, const running_lease& x) {
+                   policy chosen, const running_lease& lease) {
   if (!view.ledger.shares().next() || !view.leases.free_trainers().empty())
     return {}; // nobody waits, or not for this
-  const auto shares = view.ledger.projected_without(x.id());
-  const auto beneficiaries = view.ledger.beneficiaries(x.id());
+  const auto shares = view.ledger.projected_without(lease.id());
+  const auto beneficiaries = view.ledger.beneficiaries(lease.id());
   if (const auto next = left_behind(view, shares, beneficiaries))
     return {shares.seconds(number_of(*next)) <= 0
-              || seconds_to_last(view, totals, x) <= 0,
+              || seconds_to_last(view, totals, lease) <= 0,
             false};
-  if (!is_nearer_its_end(view, totals, chosen, x)
+  if (!is_nearer_its_end(view, totals, chosen, lease)
       || !may_be_interrupted(view, shares, beneficiaries))
     return {};
-  return {x.progress.outranked, true};
+  return {lease.progress.outranked, true};
 }
 
 step_t yield_at(const merge_view& view, const usage_totals& totals,
-                const running_lease& x) {
-  auto at = x.progress.reached + 1;
-  if (const auto left = seconds_to_last(view, totals, x); left > 0) {
-    const auto& where = x.work.stages[stage_index(x.work, at)];
-    const auto span = left
-                      + seconds_between(x.progress.reported,
-                                        view.ledger.advanced_to());
+                const running_lease& lease) {
+  auto at = lease.progress.reached + 1;
+  if (const auto left = seconds_to_last(view, totals, lease); left > 0) {
+    const auto& where = lease.work.stages[stage_index(lease.work, at)];
+    const auto span =
+      left
+      + seconds_between(lease.progress.reported, view.ledger.advanced_to());
     at += static_cast<step_t>(
       span
       / (view.chooser.tree().seconds_per_step(where.node)
          * view.estimates.slowdown(
-           view.kinds.kind_of_trainer(x.trainer),
-           static_cast<double>(view.leases.trainer(x.trainer).leases))));
+           view.kinds.kind_of_trainer(lease.trainer),
+           static_cast<double>(view.leases.trainer(lease.trainer).leases))));
   }
   return at;
 }

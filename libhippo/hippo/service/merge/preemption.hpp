@@ -28,7 +28,7 @@ double handover_seconds(const merge_view& view, const usage_totals& totals);
 /// Returns how much longer a lease must last, in seconds, so that ending it
 /// early costs little; 0 or less: it has lasted long enough.
 double seconds_to_last(const merge_view& view, const usage_totals& totals,
-                       const running_lease& x);
+                       const running_lease& lease);
 
 /// What becomes of a lease that has reported.
 struct preemption {
@@ -43,11 +43,11 @@ struct preemption {
 /// latter must have been so at the last report as well: a free trainer would
 /// have taken what waited then.
 preemption preempt(const merge_view& view, const usage_totals& totals,
-                   policy chosen, const running_lease& x);
+                   policy chosen, const running_lease& lease);
 
 /// Returns the state at which a lease ends whose trainer others need more: the
 /// next one, or where it will have lasted long enough.
 step_t yield_at(const merge_view& view, const usage_totals& totals,
-                const running_lease& x);
+                const running_lease& lease);
 
 } // namespace hippo

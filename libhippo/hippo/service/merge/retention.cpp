@@ -35,14 +35,14 @@ void retention::set_limit(std::uint64_t bytes) {
   needed_ = 0;
 }
 
-void retention::add(const checkpoint& x) {
-  assert(bytes_ + x.bytes >= bytes_);
-  bytes_ += x.bytes;
+void retention::add(const checkpoint& checkpoint) {
+  assert(bytes_ + checkpoint.bytes >= bytes_);
+  bytes_ += checkpoint.bytes;
 }
 
-void retention::remove(const checkpoint& x) {
-  assert(bytes_ >= x.bytes);
-  bytes_ -= x.bytes;
+void retention::remove(const checkpoint& checkpoint) {
+  assert(bytes_ >= checkpoint.bytes);
+  bytes_ -= checkpoint.bytes;
 }
 
 bool retention::is_due() const { return bytes_ > std::max(limit_, needed_); }

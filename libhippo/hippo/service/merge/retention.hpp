@@ -32,8 +32,8 @@ public:
   void set_limit(std::uint64_t bytes);
 
   /// A checkpoint has come into the plan, or was taken out of it.
-  void add(const checkpoint& x);
-  void remove(const checkpoint& x);
+  void add(const checkpoint& checkpoint);
+  void remove(const checkpoint& checkpoint);
 
   /// Whether checkpoints are to be evicted: they take more than the limit, and
   /// more have come since no more could go.

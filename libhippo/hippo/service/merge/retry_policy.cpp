@@ -35,35 +35,36 @@ struct retry_policy::goal {
   stop_point stop; ///< of the lease
 };
 
-retry_policy::goal retry_policy::goal_of(const running_lease& x) {
-  const auto& [stages, stops] = std::tie(x.work.stages, x.work.stops);
-  const auto& [reached, has_reported]
-    = std::tie(x.progress.reached, x.progress.has_reported);
+retry_policy::goal retry_policy::goal_of(const running_lease& lease) {
+  const auto& [stages, stops] = std::tie(lease.work.stages, lease.work.stops);
+  const auto& [reached, has_reported] =
+    std::tie(lease.progress.reached, lease.progress.has_reported);
   goal result;
   const auto i = std::find_if(stops.begin(), stops.end(), [&](const auto& y) {
     return y.at > reached || (y.at == reached && !has_reported);
   });
   result.stop = i == stops.end() ? stop_point{stages.back().end, false, true}
                                  : *i;
-  result.where = stage_reaching(x.work, result.stop.at);
+  result.where = stage_reaching(lease.work, result.stop.at);
   if (result.where == nullptr)
     result.where = &stages.back();
   const auto& where = *result.where;
-  result.from = std::max(x.progress.saved, where.begin);
+  result.from = std::max(lease.progress.saved, where.begin);
   if (result.from >= result.stop.at && result.from > 0)
     result.from = result.stop.at - 1; // it is there, and to be measured
   return result;
 }
 
-void retry_policy::failed_state::add(trainer_id x, attempt y, bool is_lost) {
+void retry_policy::failed_state::add(trainer_id trainer, attempt other,
+                                     bool is_lost) {
   const auto rank = [](const attempt& z) {
     return std::tuple{z.at, z.during != lease_part::training};
   };
   if (is_lost ? trainers.empty()
-              : trainers.empty() || rank(y) >= rank(farthest))
-    farthest = y;
-  passed_at = std::max(passed_at, y.at);
-  (is_lost ? lost : trainers).insert_or_assign(x, std::move(y));
+              : trainers.empty() || rank(other) >= rank(farthest))
+    farthest = other;
+  passed_at = std::max(passed_at, other.at);
+  (is_lost ? lost : trainers).insert_or_assign(trainer, std::move(other));
   ++attempts;
 }
 
@@ -91,20 +92,20 @@ retry_policy::retry_policy(unsigned attempts_max)
   assert(attempts_max > 0);
 }
 
-verdict retry_policy::judge(const running_lease& x, const lease_end& end,
+verdict retry_policy::judge(const running_lease& lease, const lease_end& end,
                             const search_plan& plan,
                             const trainer_filter& others,
                             const settings_source& waiting) {
   assert(end.failure);
-  const auto& stages = x.work.stages;
+  const auto& stages = lease.work.stages;
   switch (end.failure->code) {
     case errc::cancelled:
       return retry{end.at == stages.front().begin};
     case errc::cannot_start:
     case errc::missing_data:
     case errc::io_failed: {
-      auto& known = hindered_[x.trainer];
-      known.name = x.trainer_name;
+      auto& known = hindered_[lease.trainer];
+      known.name = lease.trainer_name;
       const auto why = first_line(end.failure->message);
       if (cause_of(why) != cause_of(known.why))
         known.why = why; // else only the name of a file differs
@@ -113,30 +114,31 @@ verdict retry_policy::judge(const running_lease& x, const lease_end& end,
                                             : end.failure->message};
     }
     case errc::diverged:
-      return judge_divergence(x, end, others);
+      return judge_divergence(lease, end, others);
     case errc::bad_checkpoint:
-      if (!x.work.start.file.empty())
-        return judge_checkpoint(x, end, plan, others, waiting);
+      if (!lease.work.start.file.empty())
+        return judge_checkpoint(lease, end, plan, others, waiting);
       [[fallthrough]];
     default:
-      return judge_training(x, end, others, waiting);
+      return judge_training(lease, end, others, waiting);
   }
 }
 
-verdict retry_policy::judge_divergence(const running_lease& x,
+verdict retry_policy::judge_divergence(const running_lease& lease,
                                        const lease_end& end,
                                        const trainer_filter& others) {
-  const auto& stages = x.work.stages;
-  const auto& by = x.work.workload.settings;
+  const auto& stages = lease.work.stages;
+  const auto& by = lease.work.workload.settings;
   const auto at = std::clamp(end.at, stages.front().begin, stages.back().end);
-  const auto& where = stages[stage_index(x.work, at)];
+  const auto& where = stages[stage_index(lease.work, at)];
   const mark_diverged result{where.node, at};
-  if (auto& known = trust_[x.trainer];
+  if (auto& known = trust_[lease.trainer];
       known.confirmed >= confirmed_for_trust
       && ++known.believed % trusted_asked_every != 0)
     return result;
   attempt fresh;
-  fresh.name = x.trainer_name.empty() ? to_string(x.trainer) : x.trainer_name;
+  fresh.name =
+    lease.trainer_name.empty() ? to_string(lease.trainer) : lease.trainer_name;
   fresh.node = where.node;
   // The state that a path begins with is there: what cannot be had is the next.
   const auto failed_at
@@ -144,11 +146,11 @@ verdict retry_policy::judge_divergence(const running_lease& x,
   fresh.at = failed_at;
   fresh.during = lease_part::measuring;
   fresh.why = *end.failure;
-  auto from = std::max(x.progress.saved, where.begin);
+  auto from = std::max(lease.progress.saved, where.begin);
   if (from >= failed_at && from > 0)
     from = failed_at - 1; // it is there, and to be measured
   auto& failed = failures_[{where.node, from, false, by}];
-  failed.add(x.trainer, std::move(fresh), false);
+  failed.add(lease.trainer, std::move(fresh), false);
   check_invariants();
   // Wherever they started from.
   std::map<std::string, trainer_id> those;
@@ -183,37 +185,38 @@ verdict retry_policy::judge_divergence(const running_lease& x,
   return result;
 }
 
-bool retry_policy::is_start_doubted(const running_lease& x) const {
-  if (x.work.start.file.empty() || x.progress.has_recorded)
+bool retry_policy::is_start_doubted(const running_lease& lease) const {
+  if (lease.work.start.file.empty() || lease.progress.has_recorded)
     return false;
-  const auto wanted = goal_of(x);
+  const auto wanted = goal_of(lease);
   return failures_.count({wanted.where->node, wanted.from, true,
-                          x.work.workload.settings})
+                          lease.work.workload.settings})
          > 0;
 }
 
-verdict retry_policy::judge_checkpoint(const running_lease& x,
+verdict retry_policy::judge_checkpoint(const running_lease& lease,
                                        const lease_end& end,
                                        const search_plan& plan,
                                        const trainer_filter& others,
                                        const settings_source& waiting) {
-  const auto node = start_node(x.work, plan);
-  const auto at = x.work.stages.front().begin;
+  const auto node = start_node(lease.work, plan);
+  const auto at = lease.work.stages.front().begin;
   const auto& known = plan.node(node).checkpoints;
   const auto i = known.find(at);
-  if (i == known.end() || i->second.file != x.work.start.file)
+  if (i == known.end() || i->second.file != lease.work.start.file)
     return retry{}; // it has been given up since
   // It is the trainer's fault as long as others have not found it bad, too.
-  if (std::holds_alternative<retry>(judge_training(x, end, others, waiting)))
+  if (std::holds_alternative<retry>(
+        judge_training(lease, end, others, waiting)))
     return retry{};
   return forget_checkpoint{node, at};
 }
 
-verdict retry_policy::judge_training(const running_lease& x,
+verdict retry_policy::judge_training(const running_lease& lease,
                                      const lease_end& end,
                                      const trainer_filter& others,
                                      const settings_source& waiting) {
-  const auto wanted = goal_of(x);
+  const auto wanted = goal_of(lease);
   // A state that it has, and says it could not measure or save; else the next.
   const bool is_there = end.during != lease_part::training;
   attempt failed;
@@ -222,16 +225,16 @@ verdict retry_policy::judge_training(const running_lease& x,
   failed.during = end.during;
   failed.why = *end.failure;
   if (!end.log.empty())
-    failed.why.message += "\nlog of trainer " + to_string(x.trainer) + ":\n"
-                          + end.log;
-  return take_attempt(x, wanted, std::move(failed), false, others, waiting);
+    failed.why.message +=
+      "\nlog of trainer " + to_string(lease.trainer) + ":\n" + end.log;
+  return take_attempt(lease, wanted, std::move(failed), false, others, waiting);
 }
 
-verdict retry_policy::judge_lost(const running_lease& x,
+verdict retry_policy::judge_lost(const running_lease& lease,
                                  const std::string& why,
                                  const trainer_filter& others,
                                  const settings_source& waiting) {
-  const auto wanted = goal_of(x);
+  const auto wanted = goal_of(lease);
   // Nobody knows how far it came. Trials that do not measure the goal are not
   // known to die of it.
   attempt failed;
@@ -239,25 +242,26 @@ verdict retry_policy::judge_lost(const running_lease& x,
   failed.during = wanted.stop.evaluate ? lease_part::measuring
                                        : lease_part::saving;
   failed.why = error{errc::training_failed, why};
-  return take_attempt(x, wanted, std::move(failed), true, others, waiting);
+  return take_attempt(lease, wanted, std::move(failed), true, others, waiting);
 }
 
-verdict retry_policy::take_attempt(const running_lease& x, const goal& wanted,
-                                   attempt fresh, bool is_lost,
-                                   const trainer_filter& others,
+verdict retry_policy::take_attempt(const running_lease& lease,
+                                   const goal& wanted, attempt fresh,
+                                   bool is_lost, const trainer_filter& others,
                                    const settings_source& waiting) {
-  const auto& stages = x.work.stages;
+  const auto& stages = lease.work.stages;
   const auto& where = *wanted.where;
-  const auto& by = x.work.workload.settings;
-  const auto* reached = stage_reaching(x.work, fresh.at);
+  const auto& by = lease.work.workload.settings;
+  const auto* reached = stage_reaching(lease.work, fresh.at);
   fresh.node = reached ? reached->node : where.node;
-  fresh.name = x.trainer_name.empty() ? to_string(x.trainer) : x.trainer_name;
+  fresh.name =
+    lease.trainer_name.empty() ? to_string(lease.trainer) : lease.trainer_name;
   // That a state cannot be read says nothing of what comes after it; it is
   // forgotten then, and what was counted of the rest must last.
-  const bool is_unread = fresh.why.code == errc::bad_checkpoint
-                         && !x.work.start.file.empty();
+  const bool is_unread =
+    fresh.why.code == errc::bad_checkpoint && !lease.work.start.file.empty();
   auto& failed = failures_[{where.node, wanted.from, is_unread, by}];
-  failed.add(x.trainer, std::move(fresh), is_lost);
+  failed.add(lease.trainer, std::move(fresh), is_lost);
   check_invariants();
   failed.is_spent
     = failed.is_spent || failed.different() >= attempts_max_
@@ -275,16 +279,16 @@ verdict retry_policy::take_attempt(const running_lease& x, const goal& wanted,
     under.insert(std::move(y));
   }
   const auto& last = is_lost ? failed.lost : failed.trainers;
-  const auto what = failed.farthest.at <= wanted.stop.at ? failed.farthest
-                                                         : last.at(x.trainer);
+  const auto what = failed.farthest.at <= wanted.stop.at
+                      ? failed.farthest
+                      : last.at(lease.trainer);
   auto reason = what.why;
   if (failed.trainers.empty())
-    reason.message = std::to_string(failed.attempts)
-                     + " trainers died on the way from step "
-                     + std::to_string(wanted.from) + " to step "
-                     + std::to_string(what.at) + ": " + reason.message
-                     + "\nthe last one was "
-                     + failed.lost.at(x.trainer).name;
+    reason.message =
+      std::to_string(failed.attempts) + " trainers died on the way from step "
+      + std::to_string(wanted.from) + " to step " + std::to_string(what.at)
+      + ": " + reason.message + "\nthe last one was "
+      + failed.lost.at(lease.trainer).name;
   if (failed.agree())
     reason.code = errc::fails_everywhere;
   // Whoever tries again begins anew.
@@ -316,7 +320,7 @@ bool retry_policy::is_anyone_able_but(const std::set<trainer_id>& xs,
 
 template <class F>
 void retry_policy::for_each_failed(const std::vector<stage>& stages,
-                                   const settings& by, F f) const {
+                                   const settings& by, F function) const {
   const auto from = stages.front().begin;
   for (const auto& s : stages)
     for (auto i = failures_.lower_bound({s.node, 0, false, {}});
@@ -325,7 +329,7 @@ void retry_policy::for_each_failed(const std::vector<stage>& stages,
           && (s.begin == s.end
               || (std::get<step_t>(i->first) < s.end
                   && i->second.passed_at > from)))
-        f(i->second);
+        function(i->second);
 }
 
 std::set<trainer_id>
@@ -356,21 +360,20 @@ bool retry_policy::is_suspect(const std::vector<stage>& stages) const {
   return false;
 }
 
-bool retry_policy::is_spent(const stage& x, const settings& by) const {
+bool retry_policy::is_spent(const stage& stage, const settings& by) const {
   bool result = false;
-  for_each_failed({x}, by, [&](const failed_state& y) {
-    result = result || y.is_spent;
-  });
+  for_each_failed(
+    {stage}, by, [&](const failed_state& y) { result = result || y.is_spent; });
   return result;
 }
 
-std::set<trainer_id> retry_policy::note_recorded(const running_lease& x,
+std::set<trainer_id> retry_policy::note_recorded(const running_lease& lease,
                                                  step_t at) {
   std::set<trainer_id> result;
   if (failures_.empty())
     return result;
-  const auto from = x.work.stages.front().begin;
-  for (const auto& stage : x.work.stages) {
+  const auto from = lease.work.stages.front().begin;
+  for (const auto& stage : lease.work.stages) {
     if (stage.begin > at)
       break;
     for (auto i = failures_.lower_bound({stage.node, 0, false, {}});
@@ -384,8 +387,8 @@ std::set<trainer_id> retry_policy::note_recorded(const running_lease& x,
       }
       // Where it has failed itself, this comes and goes; under other settings
       // it may be these.
-      if (std::get<settings>(i->first) == x.work.workload.settings
-          && !failed.has_tried(x.trainer))
+      if (std::get<settings>(i->first) == lease.work.workload.settings
+          && !failed.has_tried(lease.trainer))
         for (const auto& [trainer, why] : failed.trainers) {
           result.insert(trainer);
           if (why.why.code == errc::diverged)
@@ -403,13 +406,13 @@ void retry_policy::note_recorded(node_id node, step_t at) {
     i = i->second.passed_at <= at ? failures_.erase(i) : std::next(i);
 }
 
-bool retry_policy::is_left_to_others(trainer_id x, const path& what,
+bool retry_policy::is_left_to_others(trainer_id trainer, const path& what,
                                      const settings& by,
                                      const trainer_filter& others) const {
   bool result = false;
   for_each_failed(what.stages, by, [&](const failed_state& y) {
     result = result
-             || (y.has_tried(x)
+             || (y.has_tried(trainer)
                  && is_anyone_able_but(
                    failed_up_to(what.stages, by, y.passed_at), others));
   });

@@ -142,24 +142,26 @@ public:
   /// @param others who may try it again, of those who are able; none: all
   /// @param waiting none: nobody has other settings than the lease
   /// REQUIRES: `end.failure` is set.
-  verdict judge(const running_lease& x, const lease_end& end,
+  verdict judge(const running_lease& lease, const lease_end& end,
                 const search_plan& plan, const trainer_filter& others = {},
                 const settings_source& waiting = {});
 
   /// Takes in that the trainer of a lease that it had taken up was lost.
   /// @param why a line
   /// @param others,waiting as of `judge`
-  verdict judge_lost(const running_lease& x, const std::string& why,
+  verdict judge_lost(const running_lease& lease, const std::string& why,
                      const trainer_filter& others = {},
                      const settings_source& waiting = {});
 
   /// Whether a trainer may hand back, free of charge, a lease that it has not
   /// taken up: once, until it has done one well.
-  bool may_hand_back(trainer_id x) { return handed_back_.insert(x).second; }
+  bool may_hand_back(trainer_id trainer) {
+    return handed_back_.insert(trainer).second;
+  }
 
   /// Whether somebody could not read the checkpoint that a lease starts from:
   /// who hands it back has not read it either.
-  [[nodiscard]] bool is_start_doubted(const running_lease& x) const;
+  [[nodiscard]] bool is_start_doubted(const running_lease& lease) const;
 
   /// A trainer of that name was lost and is there again: it was cut off.
   void note_back(const std::string& name);
@@ -167,34 +169,34 @@ public:
   /// A lease has recorded something new of state `at`.
   /// @returns the trainers that are to blame, since they could not get as far
   /// @complexity O(1) if nothing has failed
-  std::set<trainer_id> note_recorded(const running_lease& x, step_t at);
+  std::set<trainer_id> note_recorded(const running_lease& lease, step_t at);
 
   /// Something new was recorded of state `at` of a node, by nobody's lease.
   void note_recorded(node_id node, step_t at);
 
   /// A lease of the trainer has ended well.
-  void note_success(trainer_id x) {
-    hindered_.erase(x);
-    handed_back_.erase(x);
+  void note_success(trainer_id trainer) {
+    hindered_.erase(trainer);
+    handed_back_.erase(trainer);
   }
 
   /// A trainer has kept what it trained: what was in its way is not any more,
   /// though it may come again.
-  void note_kept(trainer_id x) {
-    if (const auto i = hindered_.find(x); i != hindered_.end())
+  void note_kept(trainer_id trainer) {
+    if (const auto i = hindered_.find(trainer); i != hindered_.end())
       i->second.why.clear();
   }
 
   /// A trainer has left.
-  void forget(trainer_id x) {
-    note_success(x);
-    trust_.erase(x);
+  void forget(trainer_id trainer) {
+    note_success(trainer);
+    trust_.erase(trainer);
   }
 
   /// Whether something was in a trainer's way, by no fault of the path, and is
   /// yet as far as is known.
-  [[nodiscard]] bool is_hindered(trainer_id x) const {
-    const auto i = hindered_.find(x);
+  [[nodiscard]] bool is_hindered(trainer_id trainer) const {
+    const auto i = hindered_.find(trainer);
     return i != hindered_.end() && !i->second.why.empty();
   }
 
@@ -207,7 +209,7 @@ public:
   /// @param by the settings with which it would be trained
   /// @param others who may, of those who are able; none: all
   /// @complexity O(failures on the path's nodes squared * trainers)
-  [[nodiscard]] bool is_left_to_others(trainer_id x, const path& what,
+  [[nodiscard]] bool is_left_to_others(trainer_id trainer, const path& what,
                                        const settings& by = {},
                                        const trainer_filter& others = {}) const;
 
@@ -218,7 +220,7 @@ public:
   /// Whether a stage was tried under these settings as often as it takes to
   /// have failed, but for others who wait with settings of their own.
   /// @complexity O(failures on its node)
-  [[nodiscard]] bool is_spent(const stage& x, const settings& by) const;
+  [[nodiscard]] bool is_spent(const stage& stage, const settings& by) const;
 
   void check_invariants() const;
 
@@ -241,38 +243,38 @@ private:
     std::map<trainer_id, attempt> lost;     ///< and those that were lost
     attempt farthest; ///< of those that said so, else of those that were lost
 
-    void add(trainer_id x, attempt y, bool is_lost);
+    void add(trainer_id trainer, attempt other, bool is_lost);
     /// How many different ones have tried: who comes again counts once.
     [[nodiscard]] std::size_t different() const;
     /// Whether enough have failed at the same step with the same words.
     [[nodiscard]] bool agree() const;
-    [[nodiscard]] bool has_tried(trainer_id x) const {
-      return trainers.count(x) > 0 || lost.count(x) > 0;
+    [[nodiscard]] bool has_tried(trainer_id trainer) const {
+      return trainers.count(trainer) > 0 || lost.count(trainer) > 0;
     }
   };
   struct goal;
 
-  static goal goal_of(const running_lease& x);
-  verdict judge_training(const running_lease& x, const lease_end& end,
+  static goal goal_of(const running_lease& lease);
+  verdict judge_training(const running_lease& lease, const lease_end& end,
                          const trainer_filter& others,
                          const settings_source& waiting);
-  verdict take_attempt(const running_lease& x, const goal& wanted,
+  verdict take_attempt(const running_lease& lease, const goal& wanted,
                        attempt failed, bool is_lost,
                        const trainer_filter& others,
                        const settings_source& waiting);
   /// Whether others are to find the same before a state has diverged.
-  verdict judge_divergence(const running_lease& x, const lease_end& end,
+  verdict judge_divergence(const running_lease& lease, const lease_end& end,
                            const trainer_filter& others);
   /// Whether others are to try before a checkpoint counts as bad.
-  verdict judge_checkpoint(const running_lease& x, const lease_end& end,
+  verdict judge_checkpoint(const running_lease& lease, const lease_end& end,
                            const search_plan& plan,
                            const trainer_filter& others,
                            const settings_source& waiting);
-  /// Calls `f` with each state that has failed under some settings, is on a
-  /// path and not behind where it begins.
+  /// Calls `function` with each state that has failed under some settings, is
+  /// on a path and not behind where it begins.
   template <class F>
   void for_each_failed(const std::vector<stage>& stages, const settings& by,
-                       F f) const;
+                       F function) const;
   /// Returns the trainers that could not pass a state of a path, or one before
   /// it, wherever they started: `at` is what would show that they have.
   [[nodiscard]] std::set<trainer_id>

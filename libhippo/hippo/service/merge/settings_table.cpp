@@ -6,10 +6,10 @@
 
 namespace hippo {
 
-void settings_table::add(const settings& x) {
-  const auto i = index_of(x);
+void settings_table::add(const settings& chosen) {
+  const auto i = index_of(chosen);
   if (i == distinct_.size())
-    distinct_.push_back({x});
+    distinct_.push_back({chosen});
   by_study_.add(i);
   check_invariants();
 }
@@ -28,25 +28,25 @@ settings_table::choose(
     [&](study_no x, study_no y) { return rank(x) < rank(y); }));
 }
 
-bool settings_table::is_of_any(const settings& x,
+bool settings_table::is_of_any(const settings& chosen,
                                const std::vector<study_no>& studies) const {
-  const auto i = index_of(x);
+  const auto i = index_of(chosen);
   return std::any_of(studies.begin(), studies.end(),
                      [&](study_no y) { return by_study_[y] == i; });
 }
 
-void settings_table::note_failure(const settings& x) {
-  distinct_.at(index_of(x)).failed = ++failures_;
+void settings_table::note_failure(const settings& chosen) {
+  distinct_.at(index_of(chosen)).failed = ++failures_;
 }
 
-void settings_table::note_success(const settings& x) {
-  distinct_.at(index_of(x)).failed = 0;
+void settings_table::note_success(const settings& chosen) {
+  distinct_.at(index_of(chosen)).failed = 0;
 }
 
-std::size_t settings_table::index_of(const settings& x) const {
-  const auto i
-    = std::find_if(distinct_.begin(), distinct_.end(),
-                   [&](const entry& y) { return y.values == x; });
+std::size_t settings_table::index_of(const settings& chosen) const {
+  const auto i =
+    std::find_if(distinct_.begin(), distinct_.end(),
+                 [&](const entry& y) { return y.values == chosen; });
   return static_cast<std::size_t>(i - distinct_.begin());
 }
 

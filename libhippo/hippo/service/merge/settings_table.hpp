@@ -25,14 +25,14 @@ public:
   using settings = std::map<std::string, scalar>;
 
   /// Takes in the settings of the next study.
-  void add(const settings& x);
+  void add(const settings& chosen);
 
   /// Whether all studies have the same.
   [[nodiscard]] bool is_uniform() const { return distinct_.size() < 2; }
 
   /// The settings of a study. REQUIRES: it was added.
-  [[nodiscard]] const settings& of(study_no x) const {
-    return distinct_[by_study_[x]].values;
+  [[nodiscard]] const settings& of(study_no study) const {
+    return distinct_[by_study_[study]].values;
   }
 
   /// Returns the settings for a lease that these studies wait for, in any
@@ -44,13 +44,13 @@ public:
          const std::function<bool(const settings&)>& is_spent = {}) const;
 
   /// Whether one of these studies has such settings.
-  [[nodiscard]] bool is_of_any(const settings& x,
+  [[nodiscard]] bool is_of_any(const settings& chosen,
                                const std::vector<study_no>& studies) const;
 
   /// Training has failed under these settings. REQUIRES: a study has them.
-  void note_failure(const settings& x);
+  void note_failure(const settings& chosen);
   /// A lease under these settings has ended well. REQUIRES: likewise.
-  void note_success(const settings& x);
+  void note_success(const settings& chosen);
 
   void check_invariants() const;
 
@@ -61,7 +61,7 @@ private:
                               ///< success
   };
 
-  [[nodiscard]] std::size_t index_of(const settings& x) const;
+  [[nodiscard]] std::size_t index_of(const settings& chosen) const;
 
   std::vector<entry> distinct_; ///< in the order of their first studies
   by_id<study_no, std::size_t> by_study_; ///< into `distinct_`

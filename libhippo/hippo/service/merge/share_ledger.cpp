@@ -55,15 +55,15 @@ std::vector<served_study> share_ledger::take_served(double least) {
   return result;
 }
 
-void share_ledger::set_weight(study_no x, double weight) {
-  assert(number_of(x) < shares_.size());
+void share_ledger::set_weight(study_no study, double weight) {
+  assert(number_of(study) < shares_.size());
   assert(weight > 0 && std::isfinite(weight));
-  shares_.set_weight(number_of(x), weight);
+  shares_.set_weight(number_of(study), weight);
 }
 
-void share_ledger::set_waiting(study_no x, bool waiting) {
-  assert(number_of(x) < shares_.size());
-  shares_.set_waiting(number_of(x), waiting);
+void share_ledger::set_waiting(study_no study, bool waiting) {
+  assert(number_of(study) < shares_.size());
+  shares_.set_waiting(number_of(study), waiting);
 }
 
 void share_ledger::advance(moment now) {
@@ -76,26 +76,27 @@ void share_ledger::advance(moment now) {
   advanced_to_ = now;
 }
 
-void share_ledger::begin(lease_id x, trainer_id trainer,
+void share_ledger::begin(lease_id lease_number, trainer_id trainer,
                          const std::vector<study_no>& studies) {
-  assert(leases_.count(x) == 0);
+  assert(leases_.count(lease_number) == 0);
   shares_.pass_turns();
   constexpr double hour = 3600;
   const auto price = prices_.find(trainer);
-  auto& lease = leases_[x];
+  auto& lease = leases_[lease_number];
   lease.trainer = trainer;
   lease.price = price == prices_.end() ? 0 : price->second / hour;
-  by_trainer_[trainer].push_back(x);
-  serve(x, studies);
+  by_trainer_[trainer].push_back(lease_number);
+  serve(lease_number, studies);
   divide(trainer);
   check_invariants();
 }
 
-void share_ledger::serve(lease_id x, const std::vector<study_no>& studies) {
-  assert(leases_.count(x) > 0);
+void share_ledger::serve(lease_id lease_number,
+                         const std::vector<study_no>& studies) {
+  assert(leases_.count(lease_number) > 0);
   if (studies.empty())
     return;
-  auto& lease = leases_.at(x);
+  auto& lease = leases_.at(lease_number);
   take_back(lease);
   double sum = 0;
   for (auto study : studies)
@@ -108,20 +109,20 @@ void share_ledger::serve(lease_id x, const std::vector<study_no>& studies) {
   }
 }
 
-void share_ledger::charge(lease_id x, double seconds) {
-  assert(leases_.count(x) > 0);
-  const auto& lease = leases_.at(x);
+void share_ledger::charge(lease_id lease_number, double seconds) {
+  assert(leases_.count(lease_number) > 0);
+  const auto& lease = leases_.at(lease_number);
   for (const auto& [study, part] : lease.beneficiaries)
     shares_.charge(number_of(study), seconds * part / lease.part);
 }
 
-void share_ledger::end(lease_id x) {
-  auto lease = leases_.extract(x);
+void share_ledger::end(lease_id lease_number) {
+  auto lease = leases_.extract(lease_number);
   assert(lease);
   const auto trainer = lease.mapped().trainer;
   take_back(lease.mapped());
   auto& others = by_trainer_.at(trainer);
-  std::erase(others, x);
+  std::erase(others, lease_number);
   if (others.empty())
     by_trainer_.erase(trainer);
   else
@@ -129,26 +130,26 @@ void share_ledger::end(lease_id x) {
   check_invariants();
 }
 
-std::vector<study_no> share_ledger::beneficiaries(lease_id x) const {
-  assert(leases_.count(x) > 0);
+std::vector<study_no> share_ledger::beneficiaries(lease_id lease) const {
+  assert(leases_.count(lease) > 0);
   std::vector<study_no> result;
-  for (const auto& [study, part] : leases_.at(x).beneficiaries)
+  for (const auto& [study, part] : leases_.at(lease).beneficiaries)
     result.push_back(study);
   return result;
 }
 
-fair_shares share_ledger::projected_without(lease_id x) const {
-  assert(leases_.count(x) > 0);
+fair_shares share_ledger::projected_without(lease_id lease) const {
+  assert(leases_.count(lease) > 0);
   auto result = shares_;
-  for (const auto& [study, part] : leases_.at(x).beneficiaries) {
+  for (const auto& [study, part] : leases_.at(lease).beneficiaries) {
     result.set_waiting(number_of(study), true);
     result.hold(number_of(study), -part);
   }
   return result;
 }
 
-void share_ledger::divide(trainer_id x) {
-  const auto& leases = by_trainer_.at(x);
+void share_ledger::divide(trainer_id trainer) {
+  const auto& leases = by_trainer_.at(trainer);
   assert(!leases.empty());
   const auto part = 1 / static_cast<double>(leases.size());
   for (auto id : leases) {
@@ -162,15 +163,15 @@ void share_ledger::divide(trainer_id x) {
   }
 }
 
-void share_ledger::take_back(entry& x) {
-  for (const auto& [study, part] : std::exchange(x.beneficiaries, {}))
-    hold(x, study, -part);
+void share_ledger::take_back(entry& place) {
+  for (const auto& [study, part] : std::exchange(place.beneficiaries, {}))
+    hold(place, study, -part);
 }
 
-void share_ledger::hold(const entry& x, study_no study, double part) {
+void share_ledger::hold(const entry& place, study_no study, double part) {
   shares_.hold(number_of(study), part);
   auto& rate = books_[study].rate;
-  rate += part * x.price;
+  rate += part * place.price;
   if (shares_.devices(number_of(study)) < rounding)
     rate = 0; // of what rounding leaves nothing is to be paid
 }

@@ -51,34 +51,34 @@ public:
   /// REQUIRES: `weight > 0`, here as below
   void add_study(double weight, std::optional<double> seconds = {},
                  std::optional<double> cost = {});
-  void set_weight(study_no x, double weight);
+  void set_weight(study_no study, double weight);
   /// Whether the study could use a trainer more; see `fair_shares`.
-  void set_waiting(study_no x, bool waiting);
+  void set_waiting(study_no study, bool waiting);
 
   /// Books the time until now. Whatever changes who holds what, or with which
   /// weight, comes after this. Time that goes backwards counts as none.
   void advance(moment now);
 
   /// An hour of a trainer costs so much, from its next lease on.
-  void set_price(trainer_id x, double price) { prices_[x] = price; }
-  void forget_price(trainer_id x) { prices_.erase(x); }
+  void set_price(trainer_id trainer, double price) { prices_[trainer] = price; }
+  void forget_price(trainer_id trainer) { prices_.erase(trainer); }
 
   /// A trainer works on a lease from now on.
   /// @param studies that wait for what it trains first
   /// REQUIRES: the lease is not here.
-  void begin(lease_id x, trainer_id trainer,
+  void begin(lease_id lease_number, trainer_id trainer,
              const std::vector<study_no>& studies);
 
   /// A lease trains what these studies wait for from now on. Without any it
   /// goes on to count for those that it did: it ends soon.
-  void serve(lease_id x, const std::vector<study_no>& studies);
+  void serve(lease_id lease_number, const std::vector<study_no>& studies);
 
   /// A lease has failed: so many seconds of a device count as had by those that
   /// it is for, divided among them as its time is. REQUIRES: it is here.
-  void charge(lease_id x, double seconds);
+  void charge(lease_id lease_number, double seconds);
 
   /// A lease has ended. REQUIRES: it is here.
-  void end(lease_id x);
+  void end(lease_id lease_number);
 
   /// Returns the studies that have had their budgets, each once for each.
   std::vector<spent_study> take_spent();
@@ -92,17 +92,19 @@ public:
   /// Whether a study has a budget that it has not had.
   [[nodiscard]] bool has_budgets() const { return !budgets_.empty(); }
   /// What a study's time has cost since the ledger began.
-  [[nodiscard]] double cost(study_no x) const { return books_[x].cost; }
+  [[nodiscard]] double cost(study_no study) const { return books_[study].cost; }
   [[nodiscard]] const fair_shares& shares() const { return shares_; }
   /// What the time is booked up to.
   [[nodiscard]] moment advanced_to() const { return advanced_to_; }
-  [[nodiscard]] bool has(lease_id x) const { return leases_.count(x) > 0; }
+  [[nodiscard]] bool has(lease_id lease) const {
+    return leases_.count(lease) > 0;
+  }
   [[nodiscard]] std::size_t leases() const { return leases_.size(); }
   /// Returns the studies that a lease counts for.
-  [[nodiscard]] std::vector<study_no> beneficiaries(lease_id x) const;
+  [[nodiscard]] std::vector<study_no> beneficiaries(lease_id lease) const;
   /// Returns the shares as they will be once a lease has ended, and those that
   /// it is for wait.
-  [[nodiscard]] fair_shares projected_without(lease_id x) const;
+  [[nodiscard]] fair_shares projected_without(lease_id lease) const;
 
   void check_invariants() const;
 
@@ -116,10 +118,10 @@ private:
   };
 
   /// Divides a trainer's time anew among the leases that it has now.
-  void divide(trainer_id x);
-  void take_back(entry& x);
+  void divide(trainer_id trainer);
+  void take_back(entry& place);
   /// Lets a study hold more of a lease's trainer, or less.
-  void hold(const entry& x, study_no study, double part);
+  void hold(const entry& place, study_no study, double part);
 
   /// Beside what the shares know of a study.
   struct book {

@@ -9,15 +9,15 @@
 
 namespace hippo {
 
-study_no study_table::add(const study_registration& x) {
-  studies_.add(entry{x.id, x.paused, cold_});
-  const auto result = plan_.add_study(x.when);
+study_no study_table::add(const study_registration& registration) {
+  studies_.add(entry{registration.id, registration.paused, cold_});
+  const auto result = plan_.add_study(registration.when);
   assert(number_of(result) + 1 == studies_.size());
   return result;
 }
 
 std::optional<error> study_table::check(const entry& study,
-                                        const study_orders& x) const {
+                                        const study_orders& orders) const {
   std::set<trial_no> added;
   const auto is_known = [&](trial_no no) {
     return added.count(no) > 0
@@ -27,7 +27,7 @@ std::optional<error> study_table::check(const entry& study,
     return error{errc::invalid_argument,
                  "there is no trial " + std::to_string(no)};
   };
-  for (const auto& y : x.added) {
+  for (const auto& y : orders.added) {
     if (y.segments.empty())
       return error{errc::invalid_argument,
                    "trial " + std::to_string(y.no) + " has no values"};
@@ -38,31 +38,31 @@ std::optional<error> study_table::check(const entry& study,
                    "there is a trial " + std::to_string(y.no) + " already"};
     added.insert(y.no);
   }
-  for (const auto& y : x.rerouted)
+  for (const auto& y : orders.rerouted)
     if (!is_known(y.no))
       return unknown(y.no);
-  for (auto no : x.dropped)
+  for (auto no : orders.dropped)
     if (!is_known(no))
       return unknown(no);
-  for (const auto& y : x.asked)
+  for (const auto& y : orders.asked)
     if (!is_known(y.no))
       return unknown(y.no);
-  if (x.acked > study.sent)
+  if (orders.acked > study.sent)
     return error{errc::invalid_argument,
-                 "it has acknowledged " + std::to_string(x.acked) + " of "
+                 "it has acknowledged " + std::to_string(orders.acked) + " of "
                    + std::to_string(study.sent) + " messages"};
   return std::nullopt;
 }
 
-std::optional<error> study_table::apply(study_no no, const study_orders& x,
+std::optional<error> study_table::apply(study_no no, const study_orders& orders,
                                         bool merge) {
   assert(has(no));
   auto& study = studies_[no];
-  if (auto why = check(study, x))
+  if (auto why = check(study, orders))
     return why;
-  study.wants_capacity = x.wants_capacity;
-  study.acked = x.acked;
-  for (const auto& y : x.added) {
+  study.wants_capacity = orders.wants_capacity;
+  study.acked = orders.acked;
+  for (const auto& y : orders.added) {
     if (y.no >= study.trials.size())
       study.trials.resize(y.no + 1, no_trial);
     study.trials[y.no] = plan_.add_trial(
@@ -70,11 +70,11 @@ std::optional<error> study_table::apply(study_no no, const study_orders& x,
     [[maybe_unused]] const auto id = number_in_study_.add(y.no);
     assert(study.trials[y.no] == id);
   }
-  for (const auto& y : x.rerouted)
+  for (const auto& y : orders.rerouted)
     plan_.reroute(study.trials[y.no], y.segments);
-  for (auto trial : x.dropped)
+  for (auto trial : orders.dropped)
     plan_.drop(study.trials[trial]);
-  for (const auto& y : x.asked)
+  for (const auto& y : orders.asked)
     request(study, y);
   check_invariants();
   return std::nullopt;
@@ -83,32 +83,33 @@ std::optional<error> study_table::apply(study_no no, const study_orders& x,
 /// The strand of a trial: with merging off each has its own, the same after a
 /// restart, but a fork is in that of the trial it comes from.
 std::uint64_t study_table::strand_for(const entry& study,
-                                      const study_orders::trial& x,
+                                      const study_orders::trial& trial_number,
                                       bool merge) const {
   if (merge)
     return 0;
-  return x.fork_of ? plan_.strand_of(study.trials[*x.fork_of])
-                   : number_of(study.id) * strands_per_study + x.no + 1;
+  return trial_number.fork_of
+           ? plan_.strand_of(study.trials[*trial_number.fork_of])
+           : number_of(study.id) * strands_per_study + trial_number.no + 1;
 }
 
-void study_table::request(entry& study, const study_orders::request& x) {
-  const auto trial = study.trials[x.no];
+void study_table::request(entry& study, const study_orders::request& request) {
+  const auto trial = study.trials[request.no];
   assert(trial != no_trial);
-  if (x.again) {
+  if (request.again) {
     plan_.retry(trial);
     if (!study.paused) // else it goes on with the others
       plan_.go_on(trial);
     return;
   }
-  if (x.known_to > 0)
-    plan_.recall(trial, x.known_to, x.known_shared);
-  if (x.is_over) {
-    plan_.cover(trial, x.to);
+  if (request.known_to > 0)
+    plan_.recall(trial, request.known_to, request.known_shared);
+  if (request.is_over) {
+    plan_.cover(trial, request.to);
     plan_.drop(trial);
   } else if (study.paused) {
-    study.deferred.push_back({x.no, x.to, 0, false});
+    study.deferred.push_back({request.no, request.to, 0, false});
   } else {
-    plan_.ask(trial, x.to);
+    plan_.ask(trial, request.to);
   }
 }
 

@@ -36,14 +36,14 @@ public:
       cold_(cold),
       number_in_study_(std::pmr::deque<trial_no>(cold)) {}
 
-  study_no add(const study_registration& x);
+  study_no add(const study_registration& registration);
 
   /// Does what a study wants of its trials.
   /// @param merge false: every trial is trained alone
   /// @returns nothing, or what is wrong with the orders, of which nothing is
   ///          done then
   [[nodiscard]] std::optional<error>
-  apply(study_no study, const study_orders& x, bool merge);
+  apply(study_no study, const study_orders& orders, bool merge);
 
   /// Pauses a study: it waits only for what is being trained. Or lets it go on
   /// with what it waited for.
@@ -123,11 +123,11 @@ private:
   };
 
   [[nodiscard]] std::optional<error> check(const entry& study,
-                                           const study_orders& x) const;
-  [[nodiscard]] std::uint64_t strand_for(const entry& study,
-                                         const study_orders::trial& x,
-                                         bool merge) const;
-  void request(entry& study, const study_orders::request& x);
+                                           const study_orders& orders) const;
+  [[nodiscard]] std::uint64_t
+  strand_for(const entry& study, const study_orders::trial& trial_number,
+             bool merge) const;
+  void request(entry& study, const study_orders::request& request);
   void wait_for_running_only(entry& study);
 
   search_plan& plan_;

@@ -30,12 +30,12 @@ double usage::add(std::vector<interval>& to, moment since, moment now) {
   return std::chrono::duration<double>(added).count();
 }
 
-double usage::book(const running_lease& x, const stop_report& report,
+double usage::book(const running_lease& lease, const stop_report& report,
                    moment now, moment unreported_since) {
-  const auto since = x.progress.reported;
+  const auto since = lease.progress.reported;
   assert(now >= since);
-  assert(report.at >= x.progress.reached);
-  auto& trainer = by_trainer_[x.trainer];
+  assert(report.at >= lease.progress.reached);
+  auto& trainer = by_trainer_[lease.trainer];
   const auto span = seconds_between(since, now);
   const auto unbooked = add(trainer.intervals, since, now);
   assert(unbooked <= span);
@@ -45,13 +45,13 @@ double usage::book(const running_lease& x, const stop_report& report,
   });
   trainer.seconds += unbooked;
   busy_record busy;
-  busy.trainer = number_of(x.trainer);
-  busy.lane = x.work.lane;
+  busy.trainer = number_of(lease.trainer);
+  busy.lane = lease.work.lane;
   busy.begin = seconds_between(begun_, since);
   busy.end = seconds_between(begun_, now);
-  busy.stage
-    = number_of(x.work.stages[stage_index(x.work, report.at)].node);
-  busy.from = x.progress.reached;
+  busy.stage =
+    number_of(lease.work.stages[stage_index(lease.work, report.at)].node);
+  busy.from = lease.progress.reached;
   busy.to = report.at;
   busy.load = seconds(report.load_ns);
   busy.train = seconds(report.train_ns);
@@ -74,8 +74,8 @@ double usage::book(const running_lease& x, const stop_report& report,
   return span;
 }
 
-void usage::forget(trainer_id x) {
-  if (const auto entry = by_trainer_.extract(x))
+void usage::forget(trainer_id trainer) {
+  if (const auto entry = by_trainer_.extract(trainer))
     forgotten_seconds_ += entry.mapped().seconds;
   check_invariants();
 }

@@ -45,20 +45,20 @@ public:
   /// Books the time since the last report of a lease, and the steps trained.
   /// What others in the same launches have booked already counts no more: what
   /// is left of the time stands for all of its parts.
-  /// @param x the lease, as it was before the report
+  /// @param lease the lease, as it was before the report
   /// @param unreported_since the earliest last report of the trainer's other
   ///        leases; `now` if there is none. No later report goes back further.
   /// @returns the seconds since then
   /// @complexity O(log trainers + gaps of the trainer since
   ///             `unreported_since`); no gaps remain with one lane
-  double book(const running_lease& x, const stop_report& report, moment now,
+  double book(const running_lease& lease, const stop_report& report, moment now,
               moment unreported_since);
 
   /// Counts the steps of a report whose time is not known.
   void count_steps(std::uint64_t steps) { trained_steps_ += steps; }
 
   /// A trainer has left: what is booked of it stays so.
-  void forget(trainer_id x);
+  void forget(trainer_id trainer);
 
   /// Returns what was not returned before, to be stored, or nothing.
   std::optional<steps_trained> take_unstored(const std::string& workload_key);

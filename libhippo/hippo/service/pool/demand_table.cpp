@@ -8,19 +8,19 @@
 
 namespace hippo {
 
-void demand_table::set(pool_event::demanded x) {
-  assert(x.weight > 0);
-  auto place = place_of(x.merger);
+void demand_table::set(pool_event::demanded event) {
+  assert(event.weight > 0);
+  auto place = place_of(event.merger);
   if (!place) {
-    place = shares_.add(x.weight);
-    all_.push_back({x.merger, 0, {}, {}});
+    place = shares_.add(event.weight);
+    all_.push_back({event.merger, 0, {}, {}});
     assert(*place + 1 == all_.size());
   }
   auto& known = all_[*place];
-  known.wanted = x.trainers;
-  known.kinds = std::move(x.kinds);
-  known.facts = std::move(x.facts);
-  shares_.set_weight(*place, x.weight);
+  known.wanted = event.trainers;
+  known.kinds = std::move(event.kinds);
+  known.facts = std::move(event.facts);
+  shares_.set_weight(*place, event.weight);
 }
 
 void demand_table::remove(std::size_t place) {
@@ -36,9 +36,10 @@ void demand_table::give(std::size_t place) {
   shares_.set_waiting(place, x.wanted > 0);
 }
 
-std::optional<std::size_t> demand_table::place_of(merger_number x) const {
-  const auto i = std::find_if(all_.begin(), all_.end(),
-                              [&](const auto& y) { return y.merger == x; });
+std::optional<std::size_t> demand_table::place_of(merger_number merger) const {
+  const auto i = std::find_if(all_.begin(), all_.end(), [&](const auto& y) {
+    return y.merger == merger;
+  });
   if (i == all_.end())
     return std::nullopt;
   return static_cast<std::size_t>(i - all_.begin());

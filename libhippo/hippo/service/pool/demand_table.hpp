@@ -28,7 +28,7 @@ public:
   };
 
   /// Takes in how many trainers a merger could use. REQUIRES: `weight > 0`
-  void set(pool_event::demanded x);
+  void set(pool_event::demanded event);
   /// Forgets a merger. REQUIRES: it holds no trainer.
   void remove(std::size_t place);
   /// A merger that waits is given a trainer.
@@ -46,7 +46,7 @@ public:
   [[nodiscard]] const entry& operator[](std::size_t place) const {
     return all_[place];
   }
-  [[nodiscard]] std::optional<std::size_t> place_of(merger_number x) const;
+  [[nodiscard]] std::optional<std::size_t> place_of(merger_number merger) const;
   [[nodiscard]] const fair_shares& shares() const noexcept { return shares_; }
   /// Whether a merger holds a trainer, or waits for one.
   [[nodiscard]] bool takes_part(std::size_t place) const {

@@ -36,10 +36,10 @@ void add(trainers_cost& to, const trainer_record& x) {
 } // namespace
 
 std::optional<pool_effect::log_line>
-machine_prices::place(pool_trainer& x, const std::string& said) const {
+machine_prices::place(pool_trainer& trainer, const std::string& said) const {
   if (!machines_)
     return std::nullopt;
-  auto& record = x.record;
+  auto& record = trainer.record;
   const auto found = kind_of_machine(*machines_, said, record.device);
   if (found && *found != nullptr) {
     const auto& kind = **found;
@@ -47,7 +47,7 @@ machine_prices::place(pool_trainer& x, const std::string& said) const {
     record.price = kind.trainer_price();
     if (record.notice_seconds == 0)
       record.notice_seconds = kind.notice_seconds;
-    x.interruptions = kind.interruptions;
+    trainer.interruptions = kind.interruptions;
     return pool_effect::log_line{false,
                                  "trainer " + std::to_string(record.number)
                                    + " is on a machine of kind " + kind.name};
@@ -66,9 +66,9 @@ void machine_prices::note_joined(moment now) {
     first_joined_ = now;
 }
 
-void machine_prices::keep(const trainer_record& x) {
-  if (!x.machine.empty())
-    add(forgotten_[x.machine], x);
+void machine_prices::keep(const trainer_record& record) {
+  if (!record.machine.empty())
+    add(forgotten_[record.machine], record);
 }
 
 bool machine_prices::is_due(moment now) const {

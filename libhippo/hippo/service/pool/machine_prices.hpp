@@ -33,14 +33,14 @@ public:
   /// same if that is not known.
   /// @param said the kind that it gave; empty: none
   /// @returns what the log is to say; nothing: there is no list
-  std::optional<pool_effect::log_line> place(pool_trainer& x,
+  std::optional<pool_effect::log_line> place(pool_trainer& trainer,
                                              const std::string& said) const;
 
   /// A trainer has come.
   void note_joined(moment now);
 
   /// Keeps what a trainer has cost that is forgotten.
-  void keep(const trainer_record& x);
+  void keep(const trainer_record& record);
 
   /// Returns once which devices of the list no trainer has, when those that are
   /// to come have had time to.
@@ -60,7 +60,7 @@ public:
   [[nodiscard]] bool has_list() const noexcept { return machines_.has_value(); }
 
   /// Asserts what is said above of one trainer.
-  void check(const trainer_record& x) const;
+  void check(const trainer_record& record) const;
 
 private:
   std::optional<fleet> machines_;

@@ -32,22 +32,24 @@ pool_core::effects pool_core::apply(any_pool_event event, moment now) {
 
 // -- from trainers ------------------------------------------------------------
 
-void pool_core::on(pool_event::registered& x) {
+void pool_core::on(pool_event::registered& event) {
   welcome result;
-  if (x.what.protocol != protocol_version) {
+  if (event.what.protocol != protocol_version) {
     std::string why = "this service speaks version ";
     why += std::to_string(protocol_version) + " and the trainer version "
-           + std::to_string(x.what.protocol) + ": run the same release of both";
+           + std::to_string(event.what.protocol)
+           + ": run the same release of both";
     result.refusal = error{errc::incompatible_version, std::move(why)};
     effects_.emplace_back(pool_effect::answer_hello{std::move(result)});
     share();
     return;
   }
-  if (auto* same = x.known ? trainers_.find_connected(*x.known) : nullptr) {
+  if (auto* same =
+        event.known ? trainers_.find_connected(*event.known) : nullptr) {
     same->record.lost = "registered anew";
-    part_from(*x.known, {});
+    part_from(*event.known, {});
   }
-  const auto number = trainers_.add(pool_trainer::from(x.what, now_), now_);
+  const auto number = trainers_.add(pool_trainer::from(event.what, now_), now_);
   auto& trainer = trainers_.at(number);
   result.trainer = number;
   result.heartbeat_interval_ms =
@@ -56,7 +58,7 @@ void pool_core::on(pool_event::registered& x) {
   effects_.emplace_back(pool_effect::watch{number});
   log(false, "trainer " + to_string(number) + " is " + trainer.record.name
                + ", " + trainer.record.device);
-  if (auto line = prices_.place(trainer, x.what.machine))
+  if (auto line = prices_.place(trainer, event.what.machine))
     effects_.emplace_back(std::move(*line));
   prices_.note_joined(now_);
   book_time();
@@ -65,8 +67,8 @@ void pool_core::on(pool_event::registered& x) {
   share(); // a merger may be stuck no longer
 }
 
-void pool_core::on(pool_event::heard& x) {
-  const auto& what = x.what;
+void pool_core::on(pool_event::heard& event) {
+  const auto& what = event.what;
   auto* trainer = trainers_.find_connected(what.trainer);
   if (!trainer)
     return;
@@ -91,8 +93,8 @@ void pool_core::on(pool_event::heard& x) {
   share();
 }
 
-void pool_core::on(pool_event::alive& x) {
-  auto* trainer = trainers_.find_connected(x.trainer);
+void pool_core::on(pool_event::alive& event) {
+  auto* trainer = trainers_.find_connected(event.trainer);
   if (!trainer)
     return;
   trainer->last_message = now_;
@@ -104,13 +106,13 @@ void pool_core::on(pool_event::alive& x) {
   if (!was_sick && !was_unable)
     return;
   trainer->sick_until = {};
-  log(false, "trainer " + to_string(x.trainer) + " trains again");
+  log(false, "trainer " + to_string(event.trainer) + " trains again");
   able_changed_ = true;
   share();
 }
 
-void pool_core::on(pool_event::leaving& x) {
-  auto* trainer = trainers_.find(x.trainer);
+void pool_core::on(pool_event::leaving& event) {
+  auto* trainer = trainers_.find(event.trainer);
   if (!trainer)
     return;
   if (trainer->is_there()) {
@@ -121,116 +123,116 @@ void pool_core::on(pool_event::leaving& x) {
   trainer->leaving = true;
   able_changed_ = true;
   if (!trainer->holder && !trainer->gone)
-    let_go(x.trainer);
+    let_go(event.trainer);
   else
     tell_able_trainers();
 }
 
-void pool_core::on(pool_event::disconnected& x) {
-  const auto* trainer = trainers_.find_connected(x.trainer);
+void pool_core::on(pool_event::disconnected& event) {
+  const auto* trainer = trainers_.find_connected(event.trainer);
   if (!trainer)
     return;
-  if (trainer->leaving && x.in_order) // its merger has yet to release it
-    let_go(x.trainer);
+  if (trainer->leaving && event.in_order) // its merger has yet to release it
+    let_go(event.trainer);
   else
-    lose(x.trainer, x.why);
+    lose(event.trainer, event.why);
 }
 
 // -- from mergers -------------------------------------------------------------
 
-void pool_core::on(pool_event::introduced& x) {
-  needs_.add(x.merger, std::move(x.need));
+void pool_core::on(pool_event::introduced& event) {
+  needs_.add(event.merger, std::move(event.need));
   able_changed_ = true;
 }
 
-void pool_core::on(pool_event::demanded& x) {
+void pool_core::on(pool_event::demanded& event) {
   book_time();
-  demands_.set(std::move(x));
+  demands_.set(std::move(event));
   share();
 }
 
-void pool_core::on(pool_event::merger_ended& x) {
-  needs_.remove(x.merger);
-  const auto place = demands_.place_of(x.merger);
+void pool_core::on(pool_event::merger_ended& event) {
+  needs_.remove(event.merger);
+  const auto place = demands_.place_of(event.merger);
   if (!place)
     return;
   book_time();
   for (auto& [number, trainer] : trainers_.all()) {
-    trainer.rests.erase(x.merger);
-    if (trainer.holder == x.merger)
+    trainer.rests.erase(event.merger);
+    if (trainer.holder == event.merger)
       take_back(trainer);
-    if (trainer.reserved_for == x.merger)
+    if (trainer.reserved_for == event.merger)
       trainer.reserved_for.reset();
   }
   demands_.remove(*place);
   share();
 }
 
-void pool_core::on(pool_event::released& x) {
-  auto* trainer = trainers_.find_connected(x.trainer);
+void pool_core::on(pool_event::released& event) {
+  auto* trainer = trainers_.find_connected(event.trainer);
   if (!trainer)
     return;
   book_time();
   take_back(*trainer);
   if (trainer->leaving)
-    let_go(x.trainer);
+    let_go(event.trainer);
   share();
 }
 
-void pool_core::on(pool_event::stalled& x) {
-  auto* trainer = trainers_.find_connected(x.trainer);
+void pool_core::on(pool_event::stalled& event) {
+  auto* trainer = trainers_.find_connected(event.trainer);
   if (!trainer)
     return;
-  log(true, "trainer " + to_string(x.trainer) + " stalls: " + x.why);
+  log(true, "trainer " + to_string(event.trainer) + " stalls: " + event.why);
   book_time();
   trainer->ready = false;
-  trainer->record.stalled = std::move(x.why);
+  trainer->record.stalled = std::move(event.why);
   trainer->awaited_until = now_ + stalled_awaited;
   able_changed_ = true;
   take_back(*trainer);
   share();
 }
 
-void pool_core::on(pool_event::cooled_down& x) {
-  auto* trainer = trainers_.find_connected(x.trainer);
+void pool_core::on(pool_event::cooled_down& event) {
+  auto* trainer = trainers_.find_connected(event.trainer);
   if (!trainer || !trainer->holder)
     return;
   const auto was_able = trainer->is_able(*trainer->holder);
   auto& rest = trainer->rests[*trainer->holder];
-  rest.until = now_ + x.span;
-  if (!x.unable.empty())
-    rest.unable = x.unable.substr(0, x.unable.find('\n'));
-  effects_.emplace_back(pool_effect::review_after{x.span, true});
-  if (was_able && !x.unable.empty()) {
+  rest.until = now_ + event.span;
+  if (!event.unable.empty())
+    rest.unable = event.unable.substr(0, event.unable.find('\n'));
+  effects_.emplace_back(pool_effect::review_after{event.span, true});
+  if (was_able && !event.unable.empty()) {
     able_changed_ = true;
     share();
   }
 }
 
-void pool_core::on(pool_event::blamed& x) {
-  auto* trainer = trainers_.find_connected(x.trainer);
+void pool_core::on(pool_event::blamed& event) {
+  auto* trainer = trainers_.find_connected(event.trainer);
   if (!trainer)
     return;
-  if (const auto span = trainer->fall_sick(x.why, now_)) {
+  if (const auto span = trainer->fall_sick(event.why, now_)) {
     effects_.emplace_back(pool_effect::review_after{*span, true});
-    log(true, "trainer " + to_string(x.trainer) + " rests: " + x.why);
+    log(true, "trainer " + to_string(event.trainer) + " rests: " + event.why);
   }
   able_changed_ = true;
   share();
 }
 
-void pool_core::on(pool_event::lease_failed& x) {
-  auto* trainer = trainers_.find_connected(x.trainer);
+void pool_core::on(pool_event::lease_failed& event) {
+  auto* trainer = trainers_.find_connected(event.trainer);
   if (!trainer)
     return;
   ++trainer->record.failures;
-  trainer->record.failed = std::move(x.why);
+  trainer->record.failed = std::move(event.why);
 }
 
 // -- from the clock -----------------------------------------------------------
 
-void pool_core::on(pool_event::review_due& x) {
-  if (!x.ends_cool_down)
+void pool_core::on(pool_event::review_due& event) {
+  if (!event.ends_cool_down)
     review_due_ = false;
   share();
 }
@@ -365,12 +367,12 @@ void pool_core::ask_back() {
 
 // -- trainers -----------------------------------------------------------------
 
-void pool_core::take_back(pool_trainer& x) {
-  x.count_time(booked_until_);
-  if (x.holder)
-    demands_.take(*demands_.place_of(*x.holder));
-  x.holder.reset();
-  x.reserved_for.reset();
+void pool_core::take_back(pool_trainer& trainer) {
+  trainer.count_time(booked_until_);
+  if (trainer.holder)
+    demands_.take(*demands_.place_of(*trainer.holder));
+  trainer.holder.reset();
+  trainer.reserved_for.reset();
 }
 
 /// Notes that a trainer is gone; its merger is notified. It may be forgotten.
@@ -429,11 +431,11 @@ void pool_core::lose(trainer_id number, const std::string& why) {
 
 /// Mean time until a trainer is interrupted, in seconds: by its machine if that
 /// is known, else as it was counted; 0: it is not known.
-double pool_core::between_interruptions_of(const pool_trainer& x) const {
+double pool_core::between_interruptions_of(const pool_trainer& trainer) const {
   constexpr double hour = 3600;
-  if (x.record.machine.empty())
-    return kinds_.seconds_between_interruptions(x.record.device);
-  return x.interruptions > 0 ? hour / x.interruptions : 0;
+  if (trainer.record.machine.empty())
+    return kinds_.seconds_between_interruptions(trainer.record.device);
+  return trainer.interruptions > 0 ? hour / trainer.interruptions : 0;
 }
 
 // -- looking ------------------------------------------------------------------
@@ -451,13 +453,13 @@ std::vector<trainers_cost> pool_core::costs(std::optional<moment> now) const {
   return prices_.costs(trainers(now));
 }
 
-std::optional<merger_number> pool_core::holder_of(trainer_id x) const {
-  const auto* found = trainers_.find(x);
+std::optional<merger_number> pool_core::holder_of(trainer_id trainer) const {
+  const auto* found = trainers_.find(trainer);
   return found == nullptr ? std::nullopt : found->holder;
 }
 
-std::optional<merger_number> pool_core::reserved_for(trainer_id x) const {
-  const auto* found = trainers_.find(x);
+std::optional<merger_number> pool_core::reserved_for(trainer_id trainer) const {
+  const auto* found = trainers_.find(trainer);
   return found == nullptr ? std::nullopt : found->reserved_for;
 }
 

@@ -82,9 +82,11 @@ public:
     return stuck_workloads(view());
   }
   /// The merger that holds a trainer, if any does.
-  [[nodiscard]] std::optional<merger_number> holder_of(trainer_id x) const;
+  [[nodiscard]] std::optional<merger_number>
+  holder_of(trainer_id trainer) const;
   /// The merger for which a trainer was asked back, if it was.
-  [[nodiscard]] std::optional<merger_number> reserved_for(trainer_id x) const;
+  [[nodiscard]] std::optional<merger_number>
+  reserved_for(trainer_id trainer) const;
   [[nodiscard]] const pool_options& options() const { return options_; }
   /// Mean time until a trainer of a kind of device goes, as it was counted; 0:
   /// none has.
@@ -99,21 +101,21 @@ public:
 private:
   // -- events -----------------------------------------------------------------
 
-  void on(pool_event::registered& x);
-  void on(pool_event::heard& x);
-  void on(pool_event::leaving& x);
-  void on(pool_event::disconnected& x);
-  void on(pool_event::introduced& x);
-  void on(pool_event::demanded& x);
-  void on(pool_event::merger_ended& x);
-  void on(pool_event::released& x);
-  void on(pool_event::stalled& x);
-  void on(pool_event::cooled_down& x);
-  void on(pool_event::blamed& x);
-  void on(pool_event::lease_failed& x);
-  void on(pool_event::alive& x);
-  void on(pool_event::review_due& x);
-  void on(pool_event::ticked& x);
+  void on(pool_event::registered& event);
+  void on(pool_event::heard& event);
+  void on(pool_event::leaving& event);
+  void on(pool_event::disconnected& event);
+  void on(pool_event::introduced& event);
+  void on(pool_event::demanded& event);
+  void on(pool_event::merger_ended& event);
+  void on(pool_event::released& event);
+  void on(pool_event::stalled& event);
+  void on(pool_event::cooled_down& event);
+  void on(pool_event::blamed& event);
+  void on(pool_event::lease_failed& event);
+  void on(pool_event::alive& event);
+  void on(pool_event::review_due& event);
+  void on(pool_event::ticked& event);
 
   // -- sharing ----------------------------------------------------------------
 
@@ -129,12 +131,13 @@ private:
 
   // -- trainers ---------------------------------------------------------------
 
-  void take_back(pool_trainer& x);
+  void take_back(pool_trainer& trainer);
   void part_from(trainer_id number, const std::string& why);
   void lose(trainer_id number, const std::string& why);
   void let_go(trainer_id number);
   void forget_gone();
-  [[nodiscard]] double between_interruptions_of(const pool_trainer& x) const;
+  [[nodiscard]] double
+  between_interruptions_of(const pool_trainer& trainer) const;
 
   [[nodiscard]] pool_view view() const {
     return {trainers_, demands_, needs_, kinds_, booked_until_};

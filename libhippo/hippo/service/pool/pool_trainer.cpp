@@ -5,18 +5,18 @@
 
 namespace hippo {
 
-pool_trainer pool_trainer::from(const hello& x, moment now) {
+pool_trainer pool_trainer::from(const hello& hello, moment now) {
   pool_trainer result;
-  result.record.name = x.host + ':' + std::to_string(x.process_id);
-  result.record.device = x.device;
-  result.record.memory_bytes = x.memory_bytes;
-  result.record.driver = x.driver;
-  result.record.compute_capability = x.compute_capability;
-  result.record.notice_seconds = x.notice_seconds;
-  result.record.at_once = x.at_once;
-  result.record.code_at_once = x.code_at_once;
-  result.workloads = x.workloads;
-  result.numerics = x.numerics;
+  result.record.name = hello.host + ':' + std::to_string(hello.process_id);
+  result.record.device = hello.device;
+  result.record.memory_bytes = hello.memory_bytes;
+  result.record.driver = hello.driver;
+  result.record.compute_capability = hello.compute_capability;
+  result.record.notice_seconds = hello.notice_seconds;
+  result.record.at_once = hello.at_once;
+  result.record.code_at_once = hello.code_at_once;
+  result.workloads = hello.workloads;
+  result.numerics = hello.numerics;
   result.last_message = result.since = now;
   return result;
 }
@@ -32,16 +32,16 @@ void pool_trainer::count_time(moment until) {
   since = until;
 }
 
-void pool_trainer::note_unreturned(const heartbeat& x, moment now,
+void pool_trainer::note_unreturned(const heartbeat& heartbeat, moment now,
                                    std::chrono::milliseconds interval) {
   constexpr std::uint64_t year_ms = 366ull * 86'400'000;
-  ends = holder ? lease_id{} : x.lease;
-  if (x.overdue_ms > 0) {
-    unreturned = x.lease;
+  ends = holder ? lease_id{} : heartbeat.lease;
+  if (heartbeat.overdue_ms > 0) {
+    unreturned = heartbeat.lease;
     unreturned_said = now;
     unreturned_since =
-      now - std::chrono::milliseconds{std::min(x.overdue_ms, year_ms)};
-  } else if (x.lease == lease_id{} || x.lease == unreturned
+      now - std::chrono::milliseconds{std::min(heartbeat.overdue_ms, year_ms)};
+  } else if (heartbeat.lease == lease_id{} || heartbeat.lease == unreturned
              || now - unreturned_said > 2 * interval) {
     unreturned_since.reset(); // else this beat is of another lane
   }

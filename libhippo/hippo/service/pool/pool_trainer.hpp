@@ -28,7 +28,7 @@ inline constexpr std::chrono::seconds unreturned_shown{5};
 /// that keep it from being given work.
 struct pool_trainer {
   /// The one that says this, before it has a number.
-  static pool_trainer from(const hello& x, moment now);
+  static pool_trainer from(const hello& hello, moment now);
 
   trainer_record record;
   std::map<std::string, std::string> workloads; ///< versions, by name
@@ -67,7 +67,7 @@ struct pool_trainer {
   void count_time(moment until);
   /// Takes in what a heartbeat says of leases that were to end.
   /// @param interval between two of a lease
-  void note_unreturned(const heartbeat& x, moment now,
+  void note_unreturned(const heartbeat& heartbeat, moment now,
                        std::chrono::milliseconds interval);
   /// It has failed at what another one could do.
   /// @returns how long it rests from now on; nothing: it rests already
@@ -84,12 +84,12 @@ struct pool_trainer {
     return is_there() && !holder && ready && sick_until <= now;
   }
   /// Whether a merger's lease would not fail on it, as far as is known.
-  [[nodiscard]] bool is_able(merger_number x) const {
-    const auto i = rests.find(x);
+  [[nodiscard]] bool is_able(merger_number merger) const {
+    const auto i = rests.find(merger);
     return i == rests.end() || i->second.unable.empty();
   }
-  [[nodiscard]] bool is_resting(merger_number x, moment now) const {
-    const auto i = rests.find(x);
+  [[nodiscard]] bool is_resting(merger_number merger, moment now) const {
+    const auto i = rests.find(merger);
     return i != rests.end() && i->second.until > now;
   }
   /// Whether it knows a workload in the version that is needed.

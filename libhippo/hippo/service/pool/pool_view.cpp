@@ -4,22 +4,24 @@
 
 namespace hippo {
 
-bool pool_view::suits(const pool_trainer& x, merger_number merger) const {
+bool pool_view::suits(const pool_trainer& trainer, merger_number merger) const {
   const auto* const need = needs.find(merger);
-  return need == nullptr || x.can_train(*need);
+  return need == nullptr || trainer.can_train(*need);
 }
 
-bool pool_view::is_of_use(const pool_trainer& x, merger_number merger) const {
-  if (!suits(x, merger))
+bool pool_view::is_of_use(const pool_trainer& trainer,
+                          merger_number merger) const {
+  if (!suits(trainer, merger))
     return false;
   const auto place = demands.place_of(merger);
   return !place || demands[*place].kinds.empty()
-         || demands[*place].kinds.count(x.record.device) > 0;
+         || demands[*place].kinds.count(trainer.record.device) > 0;
 }
 
-bool pool_view::could_use(const pool_trainer& x, std::size_t place) const {
+bool pool_view::could_use(const pool_trainer& trainer,
+                          std::size_t place) const {
   const auto merger = demands[place].merger;
-  return is_of_use(x, merger) && !x.is_resting(merger, now);
+  return is_of_use(trainer, merger) && !trainer.is_resting(merger, now);
 }
 
 bool pool_view::has_trainer_for(merger_number merger) const {

@@ -20,12 +20,14 @@ struct pool_view {
   moment now; ///< up to which time is booked
 
   /// Whether a trainer can train what a merger needs.
-  [[nodiscard]] bool suits(const pool_trainer& x, merger_number merger) const;
+  [[nodiscard]] bool suits(const pool_trainer& trainer,
+                           merger_number merger) const;
   /// Whether it suits, and is of a kind that the merger could use now.
-  [[nodiscard]] bool is_of_use(const pool_trainer& x,
+  [[nodiscard]] bool is_of_use(const pool_trainer& trainer,
                                merger_number merger) const;
   /// Whether it is of use, and does not rest for the merger.
-  [[nodiscard]] bool could_use(const pool_trainer& x, std::size_t place) const;
+  [[nodiscard]] bool could_use(const pool_trainer& trainer,
+                               std::size_t place) const;
   /// Whether any trainer that is there is of use to a merger.
   [[nodiscard]] bool has_trainer_for(merger_number merger) const;
   /// As of `pool_effect::tell_able`.

@@ -5,14 +5,14 @@
 
 namespace hippo {
 
-projected_shares::projected_shares(const pool_view& x)
-  : shares_(x.demands.shares()) {
-  for (std::size_t i = 0; i < x.demands.size(); ++i)
-    wanted_.push_back(x.demands[i].wanted);
-  for (const auto& [number, trainer] : x.trainers.all())
+projected_shares::projected_shares(const pool_view& view)
+  : shares_(view.demands.shares()) {
+  for (std::size_t i = 0; i < view.demands.size(); ++i)
+    wanted_.push_back(view.demands[i].wanted);
+  for (const auto& [number, trainer] : view.trainers.all())
     if (trainer.holder && trainer.reserved_for && trainer.is_there())
-      move(*x.demands.place_of(*trainer.holder),
-           *x.demands.place_of(*trainer.reserved_for));
+      move(*view.demands.place_of(*trainer.holder),
+           *view.demands.place_of(*trainer.reserved_for));
 }
 
 void projected_shares::move(std::size_t from, std::size_t to) {
@@ -33,29 +33,30 @@ void projected_shares::pass(std::size_t place) {
 }
 
 bool projected_shares::is_spoken_for(const pool_view& view,
-                                     const pool_trainer& x) const {
+                                     const pool_trainer& trainer) const {
   return std::any_of(passed_.begin(), passed_.end(), [&](std::size_t place) {
-    return view.could_use(x, place);
+    return view.could_use(trainer, place);
   });
 }
 
 std::optional<std::size_t> next_for(const pool_view& view,
                                     const kind_gains& gains,
-                                    const pool_trainer& x,
+                                    const pool_trainer& trainer,
                                     const fair_shares& shares) {
   auto turns = shares;
   auto first = turns.next();
-  for (; first && !view.could_use(x, *first); first = turns.next())
+  for (; first && !view.could_use(trainer, *first); first = turns.next())
     turns.set_waiting(*first, false);
   if (!first || gains.empty())
     return first;
   const auto gain = [&](std::size_t place) {
-    return gains.of(place, x.record.device);
+    return gains.of(place, trainer.record.device);
   };
   auto best = *first;
   const auto slack = gains.slack() * shares.weight(*first);
   for (std::size_t i = 0; i < view.demands.size(); ++i)
-    if (turns.waits(i) && shares.lag(*first, i) <= slack && view.could_use(x, i)
+    if (turns.waits(i) && shares.lag(*first, i) <= slack
+        && view.could_use(trainer, i)
         && (gain(i) > gain(best)
             || (gain(i) == gain(best) && shares.lag(i, best) > 0)))
       best = i;

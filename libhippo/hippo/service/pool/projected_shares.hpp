@@ -15,7 +15,7 @@ namespace hippo {
 /// the merger that it is reserved for.
 class projected_shares {
 public:
-  explicit projected_shares(const pool_view& x);
+  explicit projected_shares(const pool_view& view);
 
   /// A merger gets another one's trainer.
   void move(std::size_t from, std::size_t to);
@@ -27,7 +27,7 @@ public:
   [[nodiscard]] const fair_shares& shares() const noexcept { return shares_; }
   /// Whether a trainer would first be given to a merger that was passed.
   [[nodiscard]] bool is_spoken_for(const pool_view& view,
-                                   const pool_trainer& x) const;
+                                   const pool_trainer& trainer) const;
 
 private:
   fair_shares shares_;
@@ -40,7 +40,7 @@ private:
 /// too far ahead of it. Nothing: nobody that waits could use it.
 std::optional<std::size_t> next_for(const pool_view& view,
                                     const kind_gains& gains,
-                                    const pool_trainer& x,
+                                    const pool_trainer& trainer,
                                     const fair_shares& shares);
 
 /// A trainer that a merger may be asked for.

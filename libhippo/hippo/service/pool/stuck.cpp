@@ -101,8 +101,8 @@ std::string reason_of(const pool_view& view, const need_table::entry& x) {
 
 } // namespace
 
-std::string why_stuck(const pool_view& view, const need_table::entry& x) {
-  return is_stuck(view, x) ? reason_of(view, x) : std::string{};
+std::string why_stuck(const pool_view& view, const need_table::entry& entry) {
+  return is_stuck(view, entry) ? reason_of(view, entry) : std::string{};
 }
 
 std::vector<stuck_workload> stuck_workloads(const pool_view& view) {

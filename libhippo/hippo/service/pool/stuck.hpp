@@ -17,7 +17,7 @@ struct stuck_workload {
 
 /// Says why no trainer can train what a merger has to train, and what to do;
 /// empty: one can, or it has nothing to train.
-std::string why_stuck(const pool_view& view, const need_table::entry& x);
+std::string why_stuck(const pool_view& view, const need_table::entry& entry);
 
 /// In the order in which mergers have introduced themselves.
 std::vector<stuck_workload> stuck_workloads(const pool_view& view);

@@ -8,12 +8,12 @@
 
 namespace hippo {
 
-trainer_id trainer_table::add(pool_trainer x, moment now) {
-  if (const auto* before = last_gone(x.record.name))
-    x.rest_on(*before, now);
+trainer_id trainer_table::add(pool_trainer trainer, moment now) {
+  if (const auto* before = last_gone(trainer.record.name))
+    trainer.rest_on(*before, now);
   last_ = trainer_id{number_of(last_) + 1};
-  x.record.number = number_of(last_);
-  all_.emplace(last_, std::move(x));
+  trainer.record.number = number_of(last_);
+  all_.emplace(last_, std::move(trainer));
   return last_;
 }
 
@@ -28,18 +28,18 @@ std::vector<trainer_record> trainer_table::forget_gone() {
   return result;
 }
 
-pool_trainer* trainer_table::find(trainer_id x) {
-  const auto i = all_.find(x);
+pool_trainer* trainer_table::find(trainer_id trainer) {
+  const auto i = all_.find(trainer);
   return i == all_.end() ? nullptr : &i->second;
 }
 
-const pool_trainer* trainer_table::find(trainer_id x) const {
-  const auto i = all_.find(x);
+const pool_trainer* trainer_table::find(trainer_id trainer) const {
+  const auto i = all_.find(trainer);
   return i == all_.end() ? nullptr : &i->second;
 }
 
-pool_trainer* trainer_table::find_connected(trainer_id x) {
-  auto* const found = find(x);
+pool_trainer* trainer_table::find_connected(trainer_id trainer) {
+  auto* const found = find(trainer);
   return found == nullptr || found->gone ? nullptr : found;
 }
 

@@ -27,7 +27,7 @@ public:
 
   /// Adds a trainer. It goes on with the rest of the last one of that name that
   /// is gone. @returns its number
-  trainer_id add(pool_trainer x, moment now);
+  trainer_id add(pool_trainer trainer, moment now);
 
   /// Forgets those that have been gone for the longest, beyond
   /// `gone_trainers_max`. @returns their records
@@ -36,12 +36,14 @@ public:
   [[nodiscard]] map& all() noexcept { return all_; }
   [[nodiscard]] const map& all() const noexcept { return all_; }
   /// REQUIRES: it is known.
-  [[nodiscard]] pool_trainer& at(trainer_id x) { return all_.at(x); }
+  [[nodiscard]] pool_trainer& at(trainer_id trainer) {
+    return all_.at(trainer);
+  }
   /// One that may be gone; null: there is none, or it is forgotten.
-  [[nodiscard]] pool_trainer* find(trainer_id x);
-  [[nodiscard]] const pool_trainer* find(trainer_id x) const;
+  [[nodiscard]] pool_trainer* find(trainer_id trainer);
+  [[nodiscard]] const pool_trainer* find(trainer_id trainer) const;
   /// One that is connected; null: there is none.
-  [[nodiscard]] pool_trainer* find_connected(trainer_id x);
+  [[nodiscard]] pool_trainer* find_connected(trainer_id trainer);
 
   [[nodiscard]] bool any_is_there() const;
   /// The kinds of device of all that are known.

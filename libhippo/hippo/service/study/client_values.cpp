@@ -4,9 +4,10 @@
 
 namespace hippo {
 
-std::string with_constants(const std::string& values, const study_options& x) {
-  const auto& spec = x.spec;
-  const auto given = read_parameters(values, spec.lengths(), x.workload,
+std::string with_constants(const std::string& values,
+                           const study_options& known) {
+  const auto& spec = known.spec;
+  const auto given = read_parameters(values, spec.lengths(), known.workload,
                                      name_rules::today, spec.typed);
   if (!given || spec.space.empty())
     return values;
@@ -23,7 +24,7 @@ std::string with_constants(const std::string& values, const study_options& x) {
       with_products[name] = value;
   // Unless it has not all that they are made of.
   if (with_products.size() > all.size()
-      && read_parameters(with_products.dump(), spec.lengths(), x.workload,
+      && read_parameters(with_products.dump(), spec.lengths(), known.workload,
                          name_rules::today, spec.typed))
     all = std::move(with_products);
   return all.size() == given->shown.size() ? values : all.dump();

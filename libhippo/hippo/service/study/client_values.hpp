@@ -9,6 +9,7 @@ namespace hippo {
 /// Adds to the values that a client gives those of which the space leaves no
 /// choice, and those that are made of others. Values that are wrong stay as
 /// they are, to be refused.
-std::string with_constants(const std::string& values, const study_options& x);
+std::string with_constants(const std::string& values,
+                           const study_options& known);
 
 } // namespace hippo

@@ -79,36 +79,36 @@ expected<parsed_command> parse_retry(const study_command& x) {
 
 } // namespace
 
-expected<parsed_command> parse_command(const study_command& x,
+expected<parsed_command> parse_command(const study_command& wanted,
                                        const trial_lengths& lengths,
                                        const workload_descriptor& workload,
                                        name_rules rules, bool typed) {
   using verb = study_command::verb;
-  switch (x.what) {
+  switch (wanted.what) {
     case verb::ask:
-      return parse_ask(x, lengths, workload, rules, typed);
+      return parse_ask(wanted, lengths, workload, rules, typed);
     case verb::train:
-      return parsed_command{command::train{x.trial, x.at}};
+      return parsed_command{command::train{wanted.trial, wanted.at}};
     case verb::tell:
-      return parse_tell(x);
+      return parse_tell(wanted);
     case verb::close:
       return parsed_command{command::close{}};
     case verb::pause:
-      return parsed_command{command::pause{x.text}};
+      return parsed_command{command::pause{wanted.text}};
     case verb::resume:
       return parsed_command{command::resume{}};
     case verb::stop:
       return parsed_command{command::stop{}};
     case verb::cancel:
-      return parsed_command{command::cancel{x.text}};
+      return parsed_command{command::cancel{wanted.text}};
     case verb::weight:
-      return parse_weight(x);
+      return parse_weight(wanted);
     case verb::widen:
-      return parse_widen(x);
+      return parse_widen(wanted);
     case verb::retry:
-      return parse_retry(x);
+      return parse_retry(wanted);
     case verb::finish:
-      return parsed_command{command::finish{x.text}};
+      return parsed_command{command::finish{wanted.text}};
   }
   return error{errc::malformed_message, "an unknown command"};
 }

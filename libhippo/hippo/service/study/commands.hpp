@@ -74,7 +74,7 @@ using parsed_command
 /// @param lengths,workload,rules,typed as of `read_parameters`
 /// @returns the command, or `errc::invalid_argument` or
 ///          `errc::malformed_message` with what is wrong with its text
-expected<parsed_command> parse_command(const study_command& x,
+expected<parsed_command> parse_command(const study_command& wanted,
                                        const trial_lengths& lengths,
                                        const workload_descriptor& workload,
                                        name_rules rules, bool typed);

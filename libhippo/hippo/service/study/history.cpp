@@ -32,17 +32,17 @@ std::string damage_of(const trial_measured& x, const study_books& books,
 
 } // namespace
 
-std::string damage_of(const study_input& x, const study_books& books,
+std::string damage_of(const study_input& input, const study_books& books,
                       const study_outbox& unsaved, const measuring& when) {
-  if (const auto* measured = std::get_if<trial_measured>(&x))
+  if (const auto* measured = std::get_if<trial_measured>(&input))
     return damage_of(*measured, books, unsaved, when);
-  if (const auto* failed = std::get_if<trial_failed>(&x)) {
+  if (const auto* failed = std::get_if<trial_failed>(&input)) {
     const auto no = failed->trial;
     return no < books.trials.size() && books.trials[no].added
              ? std::string{}
              : "it has no trial " + std::to_string(no);
   }
-  if (const auto* command = std::get_if<study_command>(&x);
+  if (const auto* command = std::get_if<study_command>(&input);
       command != nullptr && command->what == study_command::verb::widen) {
     const auto parsed =
       parse_command(*command, books.spec().lengths(), books.options.workload,

@@ -50,7 +50,7 @@ private:
 /// it can. What is stored is damaged then, and its history is not repeated:
 /// what follows would be of another study.
 /// @param when as of the tuner
-std::string damage_of(const study_input& x, const study_books& books,
+std::string damage_of(const study_input& input, const study_books& books,
                       const study_outbox& unsaved, const measuring& when);
 
 } // namespace hippo

@@ -15,12 +15,12 @@ study_orders::trial order_of(const study_books& x, trial_no trial) {
 
 } // namespace
 
-void order_book::add(const study_books& x, trial_no trial) {
-  next_.added.push_back(order_of(x, trial));
+void order_book::add(const study_books& books, trial_no trial) {
+  next_.added.push_back(order_of(books, trial));
 }
 
-void order_book::reroute(const study_books& x, trial_no trial) {
-  next_.rerouted.push_back(order_of(x, trial));
+void order_book::reroute(const study_books& books, trial_no trial) {
+  next_.rerouted.push_back(order_of(books, trial));
 }
 
 void order_book::ask(trial_no trial, step_t to) {
@@ -41,13 +41,13 @@ void order_book::forget_asked() {
   std::erase_if(next_.asked, [](const auto& x) { return !x.is_over; });
 }
 
-void order_book::order_all(const study_books& x) {
+void order_book::order_all(const study_books& books) {
   next_ = {};
-  for (trial_no no = 0; no < x.trials.size(); ++no) {
-    const auto& known = x.trials[no];
+  for (trial_no no = 0; no < books.trials.size(); ++no) {
+    const auto& known = books.trials[no];
     if (!known.added)
       continue;
-    add(x, no);
+    add(books, no);
     if (known.asked_to > 0)
       next_.asked.push_back({no, known.asked_to, known.acked,
                              has_ended(known.state), known.shared});

@@ -10,15 +10,15 @@ class order_book {
 public:
   /// A trial has come into being, is to be trained up to a state, and so on; as
   /// of `study_orders`.
-  void add(const study_books& x, trial_no trial);
-  void reroute(const study_books& x, trial_no trial);
+  void add(const study_books& books, trial_no trial);
+  void reroute(const study_books& books, trial_no trial);
   void ask(trial_no trial, step_t to);
   void retry(trial_no trial, step_t to);
   void drop(trial_no trial);
   /// Nothing is asked for any more: what is dropped comes first.
   void forget_asked();
   /// Orders all that a study has come to by now, in place of what was ordered.
-  void order_all(const study_books& x);
+  void order_all(const study_books& books);
   /// Forgets what was ordered.
   void clear() { next_ = {}; }
 

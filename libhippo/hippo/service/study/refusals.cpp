@@ -10,8 +10,9 @@ namespace hippo {
 
 using verb = study_command::verb;
 
-std::optional<error> refusal_of_state(const study_books& x, study_phase to) {
-  const auto& stored = x.stored();
+std::optional<error> refusal_of_state(const study_books& books,
+                                      study_phase to) {
+  const auto& stored = books.stored();
   if (stored.state == to || stored.state == study_phase::stopping)
     return error{errc::invalid_argument, "study " + stored.name + " is "
                                            + to_string(stored.state)
@@ -19,37 +20,38 @@ std::optional<error> refusal_of_state(const study_books& x, study_phase to) {
   return std::nullopt;
 }
 
-std::optional<error> refusal_of_end(const study_books& x, verb what) {
-  const auto& stored = x.stored();
-  if (!x.has_ended() || what == verb::retry)
+std::optional<error> refusal_of_end(const study_books& books, verb what) {
+  const auto& stored = books.stored();
+  if (!books.has_ended() || what == verb::retry)
     return std::nullopt;
   return error{errc::invalid_argument, "study " + stored.name + " has ended: "
                                          + to_string(stored.state)};
 }
 
-std::optional<error> refusal_of_training(const study_books& x, trial_no trial,
-                                         step_t to) {
-  if (trial >= x.trials.size())
-    return error{errc::invalid_argument, "study " + x.stored().name
+std::optional<error> refusal_of_training(const study_books& books,
+                                         trial_no trial, step_t to) {
+  if (trial >= books.trials.size())
+    return error{errc::invalid_argument, "study " + books.stored().name
                                            + " has no trial "
                                            + std::to_string(trial)};
   // Of a step that it has passed as well: there is nothing to answer with.
-  if (auto why = client_algorithm::refusal_of_step(x.decisions.when(), to);
+  if (auto why = client_algorithm::refusal_of_step(books.decisions.when(), to);
       !why.empty())
     return error{errc::invalid_argument, std::move(why)};
   return std::nullopt;
 }
 
-std::optional<error> refusal_of(const study_command& x,
+std::optional<error> refusal_of(const study_command& wanted,
                                 const study_books& books,
                                 const refusal_facts& facts) {
-  if (auto why = refusal_of_end(books, x.what))
+  if (auto why = refusal_of_end(books, wanted.what))
     return why;
-  auto parsed = parse_command(x, books.spec().lengths(), books.options.workload,
-                              name_rules::today, books.spec().typed);
+  auto parsed =
+    parse_command(wanted, books.spec().lengths(), books.options.workload,
+                  name_rules::today, books.spec().typed);
   if (!parsed)
     return parsed.failure();
-  if (x.what == verb::ask && !facts.full.empty())
+  if (wanted.what == verb::ask && !facts.full.empty())
     return error{errc::resource_exhausted, facts.full};
   // Of what is being stored, these may make possible what is not now.
   const auto unless = [&facts](std::initializer_list<verb> xs,
@@ -57,17 +59,17 @@ std::optional<error> refusal_of(const study_command& x,
     return facts.requests.is_storing(xs) ? std::nullopt : std::move(why);
   };
   const auto& decisions = books.decisions;
-  switch (x.what) {
+  switch (wanted.what) {
     case verb::ask:
       return decisions.refusal_of_ask();
     case verb::train:
       return unless({verb::ask, verb::tell, verb::retry},
-                    decisions.refusal_of_train(x.trial, x.at));
+                    decisions.refusal_of_train(wanted.trial, wanted.at));
     case verb::tell:
       return unless(
         {verb::ask, verb::retry},
         decisions.refusal_of_end(
-          x.trial, std::get<command::tell>(*parsed).value.has_value()));
+          wanted.trial, std::get<command::tell>(*parsed).value.has_value()));
     case verb::close:
       return decisions.refusal_of_close();
     case verb::pause:
@@ -121,7 +123,7 @@ std::optional<error> refusal_of_retry(const study_books& books, trial_no no,
 
 } // namespace
 
-expected<std::vector<trial_no>> retried_by(const command::retry& x,
+expected<std::vector<trial_no>> retried_by(const command::retry& command,
                                            const study_books& books,
                                            bool was_given_up) {
   const auto& stored = books.stored();
@@ -133,17 +135,17 @@ expected<std::vector<trial_no>> retried_by(const command::retry& x,
               + "): submit it again to go on; what is known is not trained "
                 "again"};
   std::vector<trial_no> result;
-  if (!x.trials.empty()) {
-    for (const auto no : x.trials)
-      if (auto why = refusal_of_retry(books, no, x.all))
+  if (!command.trials.empty()) {
+    for (const auto no : command.trials)
+      if (auto why = refusal_of_retry(books, no, command.all))
         return *why;
-    result.assign(x.trials.begin(), x.trials.end());
+    result.assign(command.trials.begin(), command.trials.end());
     return result;
   }
   std::uint64_t failed = 0;
   for (trial_no no = 0; no < books.trials.size(); ++no) {
     failed += books.trials[no].state == trial_state::failed;
-    if (!refusal_of_retry(books, no, x.all))
+    if (!refusal_of_retry(books, no, command.all))
       result.push_back(no);
   }
   if (!result.empty() || was_given_up)
@@ -155,7 +157,7 @@ expected<std::vector<trial_no>> retried_by(const command::retry& x,
           "the " + std::to_string(failed) + " trials of study " + stored.name
             + " that have failed did so for reasons that do not pass: they "
               "diverged, or three trainers said the same, or a client did"
-            + (x.all ? "" : " (--all tries again what trainers said)")};
+            + (command.all ? "" : " (--all tries again what trainers said)")};
 }
 
 } // namespace hippo

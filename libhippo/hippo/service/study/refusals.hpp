@@ -15,16 +15,16 @@
 namespace hippo {
 
 /// Why a study cannot be brought to a state, if it cannot.
-std::optional<error> refusal_of_state(const study_books& x, study_phase to);
+std::optional<error> refusal_of_state(const study_books& books, study_phase to);
 
 /// A study that has ended stays as it is, unless it is tried again.
-std::optional<error> refusal_of_end(const study_books& x,
+std::optional<error> refusal_of_end(const study_books& books,
                                     study_command::verb what);
 
 /// Why a trial cannot be trained up to a state, if it cannot, whatever it is
 /// doing.
-std::optional<error> refusal_of_training(const study_books& x, trial_no trial,
-                                         step_t to);
+std::optional<error> refusal_of_training(const study_books& books,
+                                         trial_no trial, step_t to);
 
 /// Further facts that decide whether a command can be carried out.
 struct refusal_facts {
@@ -35,13 +35,13 @@ struct refusal_facts {
 };
 
 /// Says why a command cannot be carried out now, if it cannot.
-std::optional<error> refusal_of(const study_command& x,
+std::optional<error> refusal_of(const study_command& wanted,
                                 const study_books& books,
                                 const refusal_facts& facts);
 
 /// The trials that a command tries again, or why it does nothing.
 /// @param was_given_up as of `refusal_facts`
-expected<std::vector<trial_no>> retried_by(const command::retry& x,
+expected<std::vector<trial_no>> retried_by(const command::retry& command,
                                            const study_books& books,
                                            bool was_given_up);
 

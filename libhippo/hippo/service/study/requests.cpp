@@ -4,8 +4,8 @@
 
 namespace hippo {
 
-std::uint64_t study_requests::add(const stored_command& x) {
-  commands_.emplace(++last_, x);
+std::uint64_t study_requests::add(const stored_command& command) {
+  commands_.emplace(++last_, command);
   return last_;
 }
 

@@ -24,7 +24,7 @@ public:
   };
 
   /// A command is to be stored. @returns its number (`study_command::token`)
-  std::uint64_t add(const stored_command& x);
+  std::uint64_t add(const stored_command& command);
   /// A command is stored. @returns who waits for it, if anybody does
   std::optional<stored_command> take(std::uint64_t number);
   /// Whether one of these commands is being stored.

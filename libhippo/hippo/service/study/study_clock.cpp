@@ -6,9 +6,10 @@
 
 namespace hippo {
 
-double seconds_until(const study_deadline& x, double age, double now) {
+double seconds_until(const study_deadline& deadline, double age, double now) {
   constexpr double most = 1e9; // farther than anything goes on
-  return std::min(x.seconds ? *x.seconds - age : x.time - now, most);
+  return std::min(
+    deadline.seconds ? *deadline.seconds - age : deadline.time - now, most);
 }
 
 study_clock::study_clock(std::optional<double> seconds_max,

@@ -12,7 +12,7 @@ namespace hippo {
 /// over.
 /// @param age of the study, in seconds since it was submitted
 /// @param now in seconds since 1970
-double seconds_until(const study_deadline& x, double age, double now);
+double seconds_until(const study_deadline& deadline, double age, double now);
 
 /// For how long a study has been worked on, and until when it may be.
 class study_clock {

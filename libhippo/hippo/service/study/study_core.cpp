@@ -110,14 +110,15 @@ void study_core::begin_replay() {
   history_->start(tuner_->when());
 }
 
-void study_core::replay(const stored_event& x) {
-  if (const auto why = damage_of(x.what, books(), outbox_, history_->when());
+void study_core::replay(const stored_event& event) {
+  if (const auto why =
+        damage_of(event.what, books(), outbox_, history_->when());
       !why.empty()) {
     damage_ = error{errc::malformed_message,
-                    "event " + std::to_string(x.id) + ": " + why};
+                    "event " + std::to_string(event.id) + ": " + why};
     return;
   }
-  take(x.what);
+  take(event.what);
 }
 
 void study_core::end_replay() {
@@ -165,8 +166,8 @@ void study_core::on(study_core_event::registered&) {
   finish();
 }
 
-void study_core::on(study_core_event::received& x) {
-  for (const auto& y : x.news) {
+void study_core::on(study_core_event::received& event) {
+  for (const auto& y : event.news) {
     if (is_of_merger(y))
       orders_.acknowledge();
     take(y);
@@ -174,7 +175,7 @@ void study_core::on(study_core_event::received& x) {
   finish();
 }
 
-void study_core::on(study_core_event::capacity_offered& x) {
+void study_core::on(study_core_event::capacity_offered& event) {
   if (!wants_capacity()) {
     orders_.acknowledge();
     finish();
@@ -182,7 +183,7 @@ void study_core::on(study_core_event::capacity_offered& x) {
   }
   study_command wider;
   wider.what = verb::widen;
-  wider.text = std::to_string(x.trials);
+  wider.text = std::to_string(event.trials);
   store(std::move(wider));
 }
 
@@ -191,11 +192,11 @@ void study_core::on(study_core_event::quiesced&) {
     finish_for(stopped_text);
 }
 
-void study_core::on(study_core_event::spent& x) {
+void study_core::on(study_core_event::spent& event) {
   if (has_ended())
     return;
   const auto& budget = options_.spec.budget;
-  if (x.what == study_limit::cost) {
+  if (event.what == study_limit::cost) {
     assert(budget.cost);
     finish_for("its budget.cost, " + to_text(*budget.cost) + ", is spent");
     return;
@@ -205,28 +206,29 @@ void study_core::on(study_core_event::spent& x) {
              + " h, is spent");
 }
 
-void study_core::on(study_core_event::commanded& x) {
+void study_core::on(study_core_event::commanded& event) {
   // Before it is stored: what is stored says all that it comes to.
-  if (x.what.what == verb::ask && !x.what.text.empty())
-    x.what.text = with_constants(x.what.text, options_);
-  request(std::move(x.what), {x.from});
+  if (event.what.what == verb::ask && !event.what.text.empty())
+    event.what.text = with_constants(event.what.text, options_);
+  request(std::move(event.what), {event.from});
 }
 
-void study_core::on(study_core_event::train_wanted& x) {
-  if (auto why = refusal_of_training(books(), x.trial, x.to)) {
-    effects_.emplace_back(study_effect::answer{x.from, std::move(*why)});
-  } else if (books().is_there(x.trial, x.to)) {
-    answer(x.from, answer_of(books(), x.trial, x.to));
+void study_core::on(study_core_event::train_wanted& event) {
+  if (auto why = refusal_of_training(books(), event.trial, event.to)) {
+    effects_.emplace_back(study_effect::answer{event.from, std::move(*why)});
+  } else if (books().is_there(event.trial, event.to)) {
+    answer(event.from, answer_of(books(), event.trial, event.to));
     finish();
-  } else if (trials_[x.trial].asked_to >= x.to) {
-    requests_.wait(x.trial, x.to, x.from);
+  } else if (trials_[event.trial].asked_to >= event.to) {
+    requests_.wait(event.trial, event.to, event.from);
   } else {
-    request({verb::train, x.trial, x.to, {}, 0}, {x.from, x.to});
+    request({verb::train, event.trial, event.to, {}, 0},
+            {event.from, event.to});
   }
 }
 
-void study_core::on(study_core_event::filled& x) {
-  full_ = std::move(x.why);
+void study_core::on(study_core_event::filled& event) {
+  full_ = std::move(event.why);
   const auto& stored = options_.stored;
   if (is_client_driven() || is_steered_)
     return;
@@ -260,63 +262,64 @@ void study_core::on(study_core_event::time_passed&) {
 
 // -- what it receives ---------------------------------------------------------
 
-void study_core::take(const study_input& x) {
-  std::visit([this](const auto& y) { take_news(y); }, x);
+void study_core::take(const study_input& input) {
+  std::visit([this](const auto& y) { take_news(y); }, input);
   end_if_done(); // what comes next finds it as a replay does
 }
 
-void study_core::take_news(const trial_measured& x) {
-  follow(x);
+void study_core::take_news(const trial_measured& report) {
+  follow(report);
   if (has_ended() || tuner_->done()) // then it ends anyway
     return;
   if (const auto why = gains_.reason_to_stop(trials_))
     end_study(study_phase::complete, trial_state::cancelled, *why);
 }
 
-void study_core::follow(const trial_measured& x) {
-  const auto no = x.trial;
+void study_core::follow(const trial_measured& report) {
+  const auto no = report.trial;
   const auto is_first = !std::exchange(has_measured_, true);
   failures_.end();
   const auto before = trials_[no].acked;
-  trials_.ack(no, x.at, x.shared);
+  trials_.ack(no, report.at, report.shared);
   gains_.add_steps(trials_[no].acked - before);
   outbox_.change_trial(no);
   if (hippo::has_ended(trials_[no].state))
     return;
-  if (const auto* missing = missing_in(x.values)) {
-    refuse_measurement(x, *missing, is_first);
+  if (const auto* missing = missing_in(report.values)) {
+    refuse_measurement(report, *missing, is_first);
     return;
   }
   const auto best = trials_.best();
   const auto changes = trials_.front().changes();
-  trials_.measure(no, x.at, x.values);
+  trials_.measure(no, report.at, report.values);
   if (trials_.has_front() ? trials_.front().changes() != changes
                           : !best || trials_.best()->value != best->value)
     gains_.note_gain();
-  if (x.at == trials_[no].asked_to && x.at < tuner_->end_of(no))
+  if (report.at == trials_[no].asked_to && report.at < tuner_->end_of(no))
     trials_.pause(no); // unless the algorithm goes on at once
-  const auto next = tuner_->on_result(no, x.at, x.values);
-  if (x.at == tuner_->end_of(no))
+  const auto next = tuner_->on_result(no, report.at, report.values);
+  if (report.at == tuner_->end_of(no))
     end_trial(no, trial_state::complete);
   take_turn(next);
   answer_waiters(no);
 }
 
-void study_core::take_news(const trial_failed& x) {
-  if (hippo::has_ended(trials_[x.trial].state))
+void study_core::take_news(const trial_failed& news) {
+  if (hippo::has_ended(trials_[news.trial].state))
     return;
-  end_trial(x.trial, trial_state::failed, failure_of(x), x.reason.code);
-  take_turn(tuner_->on_failure(x.trial));
+  end_trial(news.trial, trial_state::failed, failure_of(news),
+            news.reason.code);
+  take_turn(tuner_->on_failure(news.trial));
   end_if_failed();
   if (!has_ended())
-    note_failure(x.reason);
+    note_failure(news.reason);
 }
 
-void study_core::take_news(const study_command& x) {
-  if (x.what == verb::pause || x.what == verb::resume)
+void study_core::take_news(const study_command& command) {
+  if (command.what == verb::pause || command.what == verb::resume)
     is_steered_ = false;
-  auto came = carry_out(x);
-  const auto waiting = requests_.take(x.token);
+  auto came = carry_out(command);
+  const auto waiting = requests_.take(command.token);
   if (!waiting)
     return;
   const auto& [from, trained_to, what] = *waiting;
@@ -324,10 +327,10 @@ void study_core::take_news(const study_command& x) {
     answer(from, came.failure());
   else if (!trained_to)
     answer(from, std::move(*came));
-  else if (books().is_there(x.trial, *trained_to))
-    answer(from, answer_of(books(), x.trial, *trained_to));
+  else if (books().is_there(command.trial, *trained_to))
+    answer(from, answer_of(books(), command.trial, *trained_to));
   else
-    requests_.wait(x.trial, *trained_to, from);
+    requests_.wait(command.trial, *trained_to, from);
 }
 
 const std::string* study_core::missing_in(const metrics& values) const {
@@ -341,18 +344,18 @@ const std::string* study_core::missing_in(const metrics& values) const {
   return nullptr;
 }
 
-void study_core::refuse_measurement(const trial_measured& x,
+void study_core::refuse_measurement(const trial_measured& report,
                                     const std::string& missing, bool is_first) {
   std::vector<std::string> names;
-  for (const auto& [name, value] : x.values)
+  for (const auto& [name, value] : report.values)
     names.push_back(name);
   const auto why = "the workload does not measure '" + missing + "'"
                    + did_you_mean(missing, names) + "; it measures "
-                   + names_of(x.values);
-  drop_trial(x.trial, trial_state::failed,
-             "at step " + std::to_string(x.at) + ": " + why);
+                   + names_of(report.values);
+  drop_trial(report.trial, trial_state::failed,
+             "at step " + std::to_string(report.at) + ": " + why);
   if (!is_first || is_client_driven()) {
-    take_turn(tuner_->on_failure(x.trial));
+    take_turn(tuner_->on_failure(report.trial));
     end_if_failed();
     return;
   }
@@ -362,12 +365,12 @@ void study_core::refuse_measurement(const trial_measured& x,
 
 // -- commands: all answer with why not, and change nothing then ---------------
 
-expected<command_answer> study_core::carry_out(const study_command& x) {
-  if (auto why = refusal_of_end(books(), x.what))
+expected<command_answer> study_core::carry_out(const study_command& command) {
+  if (auto why = refusal_of_end(books(), command.what))
     return *why;
-  auto parsed
-    = parse_command(x, options_.spec.lengths(), options_.workload,
-                    name_rules::of_before, options_.spec.typed);
+  auto parsed =
+    parse_command(command, options_.spec.lengths(), options_.workload,
+                  name_rules::of_before, options_.spec.typed);
   if (!parsed)
     return parsed.failure();
   return std::visit([this](auto& y) { return on(std::move(y)); }, *parsed);
@@ -380,8 +383,8 @@ expected<command_answer> study_core::take_turn(expected<turn> next) {
   return command_answer{};
 }
 
-expected<command_answer> study_core::on(command::ask x) {
-  auto next = tuner_->client_ask(std::move(x.values));
+expected<command_answer> study_core::on(command::ask command) {
+  auto next = tuner_->client_ask(std::move(command.values));
   if (!next)
     return next.failure();
   take_turn(*next);
@@ -389,28 +392,29 @@ expected<command_answer> study_core::on(command::ask x) {
   return command_answer{no, tuner_->parameters(no).shown};
 }
 
-expected<command_answer> study_core::on(const command::train& x) {
-  return take_turn(tuner_->client_train(x.trial, x.to));
+expected<command_answer> study_core::on(const command::train& command) {
+  return take_turn(tuner_->client_train(command.trial, command.to));
 }
 
-expected<command_answer> study_core::on(const command::tell& x) {
+expected<command_answer> study_core::on(const command::tell& command) {
   std::optional<observation> measured;
-  if (x.value)
-    measured = observation{x.at == 0 ? tuner_->end_of(x.trial) : x.at,
-                           *x.value};
-  auto next = tuner_->client_end(x.trial, measured);
+  if (command.value)
+    measured =
+      observation{command.at == 0 ? tuner_->end_of(command.trial) : command.at,
+                  *command.value};
+  auto next = tuner_->client_end(command.trial, measured);
   if (!next)
     return next.failure();
   if (measured) {
-    trials_.measure(x.trial, measured->at,
+    trials_.measure(command.trial, measured->at,
                     {{options_.spec.objective.metric, measured->value}});
-    outbox_.change_trial(x.trial);
+    outbox_.change_trial(command.trial);
   }
-  drop_trial(x.trial, x.how,
-             x.how == trial_state::failed ? "a client said so" : "");
+  drop_trial(command.trial, command.how,
+             command.how == trial_state::failed ? "a client said so" : "");
   take_turn(*next);
   end_if_failed();
-  return command_answer{x.trial, {}};
+  return command_answer{command.trial, {}};
 }
 
 expected<command_answer> study_core::on(const command::close&) {
@@ -424,8 +428,8 @@ expected<command_answer> study_core::steer(study_phase to, std::string why) {
   return command_answer{};
 }
 
-expected<command_answer> study_core::on(const command::pause& x) {
-  return steer(study_phase::paused, x.why);
+expected<command_answer> study_core::on(const command::pause& command) {
+  return steer(study_phase::paused, command.why);
 }
 
 expected<command_answer> study_core::on(const command::resume&) {
@@ -437,31 +441,31 @@ expected<command_answer> study_core::on(const command::stop&) {
   return steer(study_phase::stopping);
 }
 
-expected<command_answer> study_core::on(const command::cancel& x) {
-  end_study(study_phase::cancelled, trial_state::cancelled, x.why);
+expected<command_answer> study_core::on(const command::cancel& command) {
+  end_study(study_phase::cancelled, trial_state::cancelled, command.why);
   return command_answer{};
 }
 
-expected<command_answer> study_core::on(const command::finish& x) {
-  end_study(study_phase::complete, trial_state::cancelled, x.why);
+expected<command_answer> study_core::on(const command::finish& command) {
+  end_study(study_phase::complete, trial_state::cancelled, command.why);
   return command_answer{};
 }
 
-expected<command_answer> study_core::on(const command::weight& x) {
-  options_.stored.weight = x.value;
+expected<command_answer> study_core::on(const command::weight& command) {
+  options_.stored.weight = command.value;
   outbox_.change_study();
   if (!is_replaying())
-    effects_.emplace_back(study_effect::set_weight{x.value});
+    effects_.emplace_back(study_effect::set_weight{command.value});
   return command_answer{};
 }
 
-expected<command_answer> study_core::on(const command::widen& x) {
-  take_turn(tuner_->widen(x.trials));
+expected<command_answer> study_core::on(const command::widen& command) {
+  take_turn(tuner_->widen(command.trials));
   return command_answer{};
 }
 
-expected<command_answer> study_core::on(const command::retry& x) {
-  const auto trials = retried_by(x, books(), was_given_up_);
+expected<command_answer> study_core::on(const command::retry& command) {
+  const auto trials = retried_by(command, books(), was_given_up_);
   if (!trials)
     return trials.failure();
   if (has_ended()) {
@@ -484,19 +488,19 @@ expected<command_answer> study_core::on(const command::retry& x) {
 
 // -- what it decides ----------------------------------------------------------
 
-void study_core::take_turn(const turn& x) {
-  for (auto no : x.added) {
+void study_core::take_turn(const turn& turn) {
+  for (auto no : turn.added) {
     trials_.add(no);
     outbox_.add_trial(no, tuner_->choice_of(no));
     if (!is_replaying())
       orders_.add(books(), no);
   }
   if (!is_replaying())
-    for (auto no : x.rerouted)
+    for (auto no : turn.rerouted)
       orders_.reroute(books(), no);
-  for (auto no : x.pruned)
+  for (auto no : turn.pruned)
     drop_trial(no, trial_state::pruned);
-  for (const auto& [no, to] : x.asked) {
+  for (const auto& [no, to] : turn.asked) {
     if (!trials_.ask(no, to))
       continue;
     outbox_.change_trial(no);
@@ -598,21 +602,23 @@ void study_core::finish() {
   check_invariants();
 }
 
-void study_core::request(study_command x, study_requests::stored_command from) {
-  if (auto why = refusal_of(x, books(), {requests_, full_, was_given_up_})) {
+void study_core::request(study_command command,
+                         study_requests::stored_command from) {
+  if (auto why =
+        refusal_of(command, books(), {requests_, full_, was_given_up_})) {
     effects_.emplace_back(study_effect::answer{from.from, std::move(*why)});
     return;
   }
-  from.what = x.what;
-  x.token = requests_.add(from);
-  store(std::move(x));
+  from.what = command.what;
+  command.token = requests_.add(from);
+  store(std::move(command));
 }
 
 /// Stores a command; the study receives it then.
-void study_core::store(study_command x) {
+void study_core::store(study_command command) {
   study_effect::commit result;
-  result.records.emplace_back(event_added{options_.stored.id, {}, x});
-  result.news.emplace_back(std::move(x));
+  result.records.emplace_back(event_added{options_.stored.id, {}, command});
+  result.news.emplace_back(std::move(command));
   effects_.emplace_back(std::move(result));
 }
 

@@ -103,52 +103,52 @@ private:
   // -- earlier runs -----------------------------------------------------------
 
   void begin_replay();
-  void replay(const stored_event& x);
+  void replay(const stored_event& event);
   void end_replay();
   [[nodiscard]] bool is_replaying() const { return history_ != nullptr; }
 
   // -- events -----------------------------------------------------------------
 
-  void on(study_core_event::registered& x);
-  void on(study_core_event::capacity_offered& x);
-  void on(study_core_event::quiesced& x);
-  void on(study_core_event::spent& x);
-  void on(study_core_event::received& x);
-  void on(study_core_event::commanded& x);
-  void on(study_core_event::train_wanted& x);
-  void on(study_core_event::filled& x);
-  void on(study_core_event::time_passed& x);
+  void on(study_core_event::registered& event);
+  void on(study_core_event::capacity_offered& event);
+  void on(study_core_event::quiesced& event);
+  void on(study_core_event::spent& event);
+  void on(study_core_event::received& event);
+  void on(study_core_event::commanded& event);
+  void on(study_core_event::train_wanted& event);
+  void on(study_core_event::filled& event);
+  void on(study_core_event::time_passed& event);
 
   // -- what it receives -------------------------------------------------------
 
-  void take(const study_input& x);
-  void take_news(const trial_measured& x);
-  void follow(const trial_measured& x);
-  void take_news(const trial_failed& x);
-  void take_news(const study_command& x);
+  void take(const study_input& input);
+  void take_news(const trial_measured& report);
+  void follow(const trial_measured& report);
+  void take_news(const trial_failed& news);
+  void take_news(const study_command& command);
   void take_news(const trial_chosen&) {} // see `begin_replay`
-  expected<command_answer> carry_out(const study_command& x);
-  expected<command_answer> on(command::ask x);
-  expected<command_answer> on(const command::train& x);
-  expected<command_answer> on(const command::tell& x);
-  expected<command_answer> on(const command::close& x);
-  expected<command_answer> on(const command::pause& x);
-  expected<command_answer> on(const command::resume& x);
-  expected<command_answer> on(const command::stop& x);
-  expected<command_answer> on(const command::cancel& x);
-  expected<command_answer> on(const command::weight& x);
-  expected<command_answer> on(const command::widen& x);
-  expected<command_answer> on(const command::retry& x);
-  expected<command_answer> on(const command::finish& x);
+  expected<command_answer> carry_out(const study_command& command);
+  expected<command_answer> on(command::ask command);
+  expected<command_answer> on(const command::train& command);
+  expected<command_answer> on(const command::tell& command);
+  expected<command_answer> on(const command::close& command);
+  expected<command_answer> on(const command::pause& command);
+  expected<command_answer> on(const command::resume& command);
+  expected<command_answer> on(const command::stop& command);
+  expected<command_answer> on(const command::cancel& command);
+  expected<command_answer> on(const command::weight& command);
+  expected<command_answer> on(const command::widen& command);
+  expected<command_answer> on(const command::retry& command);
+  expected<command_answer> on(const command::finish& command);
   expected<command_answer> take_turn(expected<turn> next);
   expected<command_answer> steer(study_phase to, std::string why = {});
   /// Fails a trial, or the study, for a metric that a measurement lacks.
-  void refuse_measurement(const trial_measured& x, const std::string& missing,
-                          bool is_first);
+  void refuse_measurement(const trial_measured& report,
+                          const std::string& missing, bool is_first);
 
   // -- what it decides --------------------------------------------------------
 
-  void take_turn(const turn& x);
+  void take_turn(const turn& turn);
   void end_trial(trial_no no, trial_state how, std::string failure = {},
                  std::optional<errc> cause = {});
   void drop_trial(trial_no no, trial_state how, const std::string& why = {});
@@ -170,8 +170,8 @@ private:
   /// Sends what is to be done, and ends the study if nothing is to come.
   void finish();
   /// Stores what somebody wants, unless it is refused at once.
-  void request(study_command x, study_requests::stored_command from);
-  void store(study_command x);
+  void request(study_command command, study_requests::stored_command from);
+  void store(study_command command);
   /// Ends the study by an event, so that it has ended there as well when it is
   /// restored.
   void finish_for(std::string why);

@@ -36,52 +36,53 @@ void study_outbox::begin(bool is_saved, double active_seconds) {
 }
 
 std::optional<study_effect::commit>
-study_outbox::next_commit(const study_books& x, double active_seconds) {
-  const auto id = x.stored().id;
+study_outbox::next_commit(const study_books& books, double active_seconds) {
+  const auto id = books.stored().id;
   study_effect::commit result;
-  save_study(result.records, x, active_seconds);
+  save_study(result.records, books, active_seconds);
   for (const auto no : std::exchange(chosen_, {}))
     result.records.emplace_back(
-      event_added{id, {}, trial_chosen{no, *x.decisions.choice_of(no)}});
+      event_added{id, {}, trial_chosen{no, *books.decisions.choice_of(no)}});
   for (const auto no : std::exchange(trials_, {}))
     result.records.emplace_back(
-      trial_saved{id, stored_of(x, no, added_.erase(no) > 0)});
-  save_front(result.records, x);
+      trial_saved{id, stored_of(books, no, added_.erase(no) > 0)});
+  save_front(result.records, books);
   result.answers = std::exchange(answers_, {});
-  if (x.has_ended() && !std::exchange(end_is_announced_, true))
-    result.end = study_end{id, x.stored().name, x.stored().state};
+  if (books.has_ended() && !std::exchange(end_is_announced_, true))
+    result.end = study_end{id, books.stored().name, books.stored().state};
   if (result.records.empty() && result.answers.empty() && !result.end)
     return std::nullopt;
   return result;
 }
 
 void study_outbox::save_study(std::vector<journal_record>& out,
-                              const study_books& x, double active_seconds) {
+                              const study_books& books, double active_seconds) {
   const bool is_time_due =
     !trials_.empty()
     && active_seconds - saved_active_seconds_ >= active_seconds_unsaved_max;
   if (std::exchange(study_is_saved_, true) && !is_time_due)
     return;
-  auto row = x.stored();
+  auto row = books.stored();
   row.active_seconds = saved_active_seconds_ = active_seconds;
   row.text.clear(); // has not changed
   out.emplace_back(study_saved{std::move(row)});
 }
 
 void study_outbox::save_front(std::vector<journal_record>& out,
-                              const study_books& x) {
-  const auto& wanted = x.trials.wanted();
+                              const study_books& books) {
+  const auto& wanted = books.trials.wanted();
   if (wanted.is_one())
     return;
-  const auto& known = x.trials.front();
+  const auto& known = books.trials.front();
   const auto now = std::pair{known.changes(), known.volume()};
   if (saved_front_ == now)
     return;
   saved_front_ = now;
-  auto shown = shown_front(x).value_or(front_record{});
+  auto shown = shown_front(books).value_or(front_record{});
   for (auto& point : shown.points)
     point.params = nullptr; // the trials have them
-  out.emplace_back(front_saved{x.stored().id, to_json(wanted, shown).dump()});
+  out.emplace_back(
+    front_saved{books.stored().id, to_json(wanted, shown).dump()});
 }
 
 } // namespace hippo

@@ -30,7 +30,9 @@ public:
   /// Has stored where the study stands.
   void change_study() { study_is_saved_ = false; }
   /// Answers with the next commit.
-  void answer(study_effect::answer x) { answers_.push_back(std::move(x)); }
+  void answer(study_effect::answer reply) {
+    answers_.push_back(std::move(reply));
+  }
   /// The end of the study is to be announced, also if it was before.
   void reopen() { end_is_announced_ = false; }
 
@@ -46,15 +48,15 @@ public:
 
   /// Returns all that has come since the last commit; nothing: nothing has.
   /// @param active_seconds for which the study has been worked on by now
-  std::optional<study_effect::commit> next_commit(const study_books& x,
+  std::optional<study_effect::commit> next_commit(const study_books& books,
                                                   double active_seconds);
 
 private:
-  void save_study(std::vector<journal_record>& out, const study_books& x,
+  void save_study(std::vector<journal_record>& out, const study_books& books,
                   double active_seconds);
   /// Saves the front if it has changed since, where there is more to save than
   /// trials have.
-  void save_front(std::vector<journal_record>& out, const study_books& x);
+  void save_front(std::vector<journal_record>& out, const study_books& books);
 
   std::set<trial_no> trials_; ///< that have changed
   std::set<trial_no> added_;  ///< of these, those that are new

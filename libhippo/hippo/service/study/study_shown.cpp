@@ -44,21 +44,21 @@ void add_front(trial_event& event, const study_books& books) {
 
 } // namespace
 
-json shown_params(const study_books& x, trial_no trial) {
-  return x.trials[trial].added ? x.decisions.parameters(trial).shown
-                               : json::object();
+json shown_params(const study_books& books, trial_no trial) {
+  return books.trials[trial].added ? books.decisions.parameters(trial).shown
+                                   : json::object();
 }
 
-std::optional<best_record> shown_best(const study_books& x) {
-  const auto& best = x.trials.best();
+std::optional<best_record> shown_best(const study_books& books) {
+  const auto& best = books.trials.best();
   if (!best)
     return std::nullopt;
   return best_record{best->trial, best->at, best->value,
-                     x.decisions.parameters(best->trial).shown};
+                     books.decisions.parameters(best->trial).shown};
 }
 
-std::optional<front_record> shown_front(const study_books& x) {
-  const auto& trials = x.trials;
+std::optional<front_record> shown_front(const study_books& books) {
+  const auto& trials = books.trials;
   if (!trials.has_front())
     return std::nullopt;
   const auto& known = trials.front();
@@ -67,7 +67,7 @@ std::optional<front_record> shown_front(const study_books& x) {
     result.points.push_back(
       {point.trial, point.step,
        trials.result_near(point.trial, point.step)->values,
-       shown_params(x, point.trial)});
+       shown_params(books, point.trial)});
   result.hypervolume = known.volume();
   const auto& goals = trials.wanted().metrics;
   for (std::size_t k = 0; k < known.reference().size(); ++k)
@@ -76,10 +76,10 @@ std::optional<front_record> shown_front(const study_books& x) {
   return result;
 }
 
-std::optional<front_so_far> front_in_brief(const study_books& x) {
-  if (!x.trials.has_front())
+std::optional<front_so_far> front_in_brief(const study_books& books) {
+  if (!books.trials.has_front())
     return std::nullopt;
-  const auto& known = x.trials.front();
+  const auto& known = books.trials.front();
   return front_so_far{known.points().size(), known.volume()};
 }
 

@@ -18,26 +18,26 @@ namespace hippo {
 
 /// The parameters of a trial, none if it is yet to be added: what they will be
 /// is not decided by then, and to ask would decide.
-nlohmann::ordered_json shown_params(const study_books& x, trial_no trial);
+nlohmann::ordered_json shown_params(const study_books& books, trial_no trial);
 
 /// The best measurement; nothing: there is none, or the study has a front.
-std::optional<best_record> shown_best(const study_books& x);
+std::optional<best_record> shown_best(const study_books& books);
 
 /// The front of a study of several metrics; nothing: it has one metric.
-std::optional<front_record> shown_front(const study_books& x);
-std::optional<front_so_far> front_in_brief(const study_books& x);
+std::optional<front_record> shown_front(const study_books& books);
+std::optional<front_so_far> front_in_brief(const study_books& books);
 
 /// The end of a trial that has ended, as observers are told.
-trial_event end_of_trial(const study_books& x, trial_no trial);
+trial_event end_of_trial(const study_books& books, trial_no trial);
 
 /// The measurement of a trial at `to`, however far it is by now, or its last.
-trained_answer answer_of(const study_books& x, trial_no trial, step_t to);
+trained_answer answer_of(const study_books& books, trial_no trial, step_t to);
 
 /// A trial as it is stored.
 /// @param is_new whether its parameters are to be stored as well
-stored_trial stored_of(const study_books& x, trial_no trial, bool is_new);
+stored_trial stored_of(const study_books& books, trial_no trial, bool is_new);
 
 /// All that is known of the study and its trials.
-study_record record_of(const study_books& x);
+study_record record_of(const study_books& books);
 
 } // namespace hippo

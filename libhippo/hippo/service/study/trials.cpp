@@ -175,8 +175,10 @@ void study_trials::find_best() {
       best_ = best_measurement{no, x.best->step, x.best->value};
 }
 
-step_t study_trials::waiting(const entry& x) {
-  return has_ended(x.state) ? 0 : x.asked_to - std::min(x.acked, x.asked_to);
+step_t study_trials::waiting(const entry& place) {
+  return has_ended(place.state)
+           ? 0
+           : place.asked_to - std::min(place.acked, place.asked_to);
 }
 
 bool study_trials::is_on_its_way(trial_no no) const {
@@ -224,8 +226,9 @@ study_phase study_trials::final_phase() const {
            : study_phase::complete;
 }
 
-bool study_trials::is_better(double x, double y) const {
-  return objective_.direction == direction::maximize ? x > y : x < y;
+bool study_trials::is_better(double left, double right) const {
+  return objective_.direction == direction::maximize ? left > right
+                                                     : left < right;
 }
 
 bool study_trials::is_new_best(trial_no no, step_t at_step,

@@ -56,8 +56,8 @@ public:
       = default;
   };
 
-  explicit study_trials(objective x)
-    : objective_(std::move(x)), wanted_(objective_.all()) {}
+  explicit study_trials(objective objective)
+    : objective_(std::move(objective)), wanted_(objective_.all()) {}
 
   [[nodiscard]] std::uint64_t size() const noexcept { return entries_.size(); }
   /// REQUIRES (here and below): `no < size()`.
@@ -145,10 +145,10 @@ public:
 private:
   entry& at(trial_no no);
   /// What a trial waits for, in steps; nothing once it has ended.
-  [[nodiscard]] static step_t waiting(const entry& x);
+  [[nodiscard]] static step_t waiting(const entry& place);
   /// Asserts what is said above of one trial.
   void check(trial_no no) const;
-  [[nodiscard]] bool is_better(double x, double y) const;
+  [[nodiscard]] bool is_better(double left, double right) const;
   [[nodiscard]] bool is_new_best(trial_no no, step_t at, double value) const;
   void find_best();
   /// Takes a measurement to the best of its trial, and of all.

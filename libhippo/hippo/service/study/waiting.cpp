@@ -4,36 +4,37 @@
 
 namespace hippo {
 
-std::string waiting_for(const waiting_facts& x) {
-  if (has_ended(x.state))
+std::string waiting_for(const waiting_facts& facts) {
+  if (has_ended(facts.state))
     return {};
-  if (x.state == study_phase::paused)
-    return x.reason;
-  if (x.caught_up < 1)
+  if (facts.state == study_phase::paused)
+    return facts.reason;
+  if (facts.caught_up < 1)
     return "it works out again what it had decided before the service was "
            "started: "
-           + std::to_string(static_cast<int>(100 * x.caught_up)) + " %";
-  if (!x.trouble.empty())
-    return "nothing can be stored, and so nothing is passed on: " + x.trouble;
-  if (x.trainers == 0)
+           + std::to_string(static_cast<int>(100 * facts.caught_up)) + " %";
+  if (!facts.trouble.empty())
+    return "nothing can be stored, and so nothing is passed on: "
+           + facts.trouble;
+  if (facts.trainers == 0)
     return "no trainer is connected: start one with hippo-trainer --connect "
            "HOST:PORT";
-  if (!x.stuck.empty())
-    return x.stuck;
-  if (!x.hindered.empty())
-    return x.hindered;
-  if (x.held_up > 0 && x.held_up + x.sick >= x.trainers)
-    return (x.sick > 0 ? std::string{"every trainer is sick or held up"}
-            : x.trainers == 1
-              ? std::string{"the only trainer is held up"}
-              : "all " + std::to_string(x.trainers)
-                  + " trainers are held up")
-           + ": " + x.hold_up;
-  if (x.sick == x.trainers)
-    return (x.trainers == 1 ? std::string{"the only trainer is sick and rests"}
-                            : "all " + std::to_string(x.trainers)
-                                + " trainers are sick and rest")
-           + (x.illness.empty() ? x.illness : ": " + x.illness);
+  if (!facts.stuck.empty())
+    return facts.stuck;
+  if (!facts.hindered.empty())
+    return facts.hindered;
+  if (facts.held_up > 0 && facts.held_up + facts.sick >= facts.trainers)
+    return (facts.sick > 0 ? std::string{"every trainer is sick or held up"}
+            : facts.trainers == 1 ? std::string{"the only trainer is held up"}
+                                  : "all " + std::to_string(facts.trainers)
+                                      + " trainers are held up")
+           + ": " + facts.hold_up;
+  if (facts.sick == facts.trainers)
+    return (facts.trainers == 1
+              ? std::string{"the only trainer is sick and rests"}
+              : "all " + std::to_string(facts.trainers)
+                  + " trainers are sick and rest")
+           + (facts.illness.empty() ? facts.illness : ": " + facts.illness);
   return {};
 }
 

@@ -27,7 +27,7 @@ struct waiting_facts {
 
 /// Says what a study waits for, and what helps; empty: for nothing. Whatever
 /// shows a study asks here.
-std::string waiting_for(const waiting_facts& x);
+std::string waiting_for(const waiting_facts& facts);
 
 /// For what a study waits that is yet to be read.
 inline constexpr auto being_read_text

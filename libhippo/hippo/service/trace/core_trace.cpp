@@ -18,14 +18,14 @@ std::string json_of(const T& x) {
 
 } // namespace
 
-std::string text_of(const any_pool_event& x) {
-  return event_text(x);
+std::string text_of(const any_pool_event& event) {
+  return event_text(event);
 }
-std::string text_of(const any_study_event& x) {
-  return event_text(x);
+std::string text_of(const any_study_event& event) {
+  return event_text(event);
 }
-std::string text_of(const any_merge_event& x) {
-  return event_text(x);
+std::string text_of(const any_merge_event& event) {
+  return event_text(event);
 }
 
 std::string text_of(const std::vector<any_pool_effect>& xs) {
@@ -50,23 +50,24 @@ std::string line_of(const std::string& core, moment now) {
 
 } // namespace
 
-void core_trace::begin(const pool_options& x, moment now) {
+void core_trace::begin(const pool_options& options, moment now) {
   if (log_)
-    begin("pool", trace::json_of(x), now);
+    begin("pool", trace::json_of(options), now);
 }
 
-void core_trace::begin(const study_options& x, moment now) {
+void core_trace::begin(const study_options& options, moment now) {
   if (log_)
     begin("study",
-          trace::json_of(trace::study_begin{
-            x.stored, x.history, x.deadline_left, to_json({x.workload})}),
+          trace::json_of(trace::study_begin{options.stored, options.history,
+                                            options.deadline_left,
+                                            to_json({options.workload})}),
           now);
 }
 
-void core_trace::begin(const merger_options& x, moment now) {
+void core_trace::begin(const merger_options& chosen, moment now) {
   if (!log_)
     return;
-  trace::merger_begin begun{x, false};
+  trace::merger_begin begun{chosen, false};
   if (const auto kept = std::exchange(begun.options.kept, nullptr))
     begun.has_plan = kept->plan.size() > search_plan{}.size();
   begin("merger", trace::json_of(begun), now);

@@ -18,9 +18,9 @@ namespace hippo {
 namespace trace {
 
 /// An event as two fields of a line: its name and its own fields.
-std::string text_of(const any_pool_event& x);
-std::string text_of(const any_study_event& x);
-std::string text_of(const any_merge_event& x);
+std::string text_of(const any_pool_event& event);
+std::string text_of(const any_study_event& event);
+std::string text_of(const any_merge_event& event);
 
 /// Effects as JSON.
 std::string text_of(const std::vector<any_pool_effect>& xs);
@@ -41,9 +41,9 @@ public:
     : log_(std::move(log)), core_(std::move(core)) {}
 
   /// A core begins with these options, in place of one of that name.
-  void begin(const pool_options& x, moment now);
-  void begin(const study_options& x, moment now);
-  void begin(const merger_options& x, moment now);
+  void begin(const pool_options& options, moment now);
+  void begin(const study_options& options, moment now);
+  void begin(const merger_options& chosen, moment now);
 
   /// Tells the core what happens.
   /// @param event as the core takes it: a variant

@@ -10,54 +10,54 @@ namespace hippo::trace {
 
 /// But for what earlier runs have left of its plan.
 template <class F>
-void fields(F& f, merger_options& x) {
-  f("workload", x.workload);
-  f("workload_version", x.workload_version);
-  f("metrics", x.metrics);
-  f("folder", x.folder);
-  f("code", x.code);
-  f("kept_code_text", x.kept_code_text);
-  f("folder_token", x.folder_token);
-  f("depot_port", x.depot_port);
-  f("policy", x.policy);
-  f("merge", x.merge);
-  f("speed_names", x.speed_names);
-  f("other_steps", x.other_steps);
-  f("save_every_seconds", x.save_every_seconds);
-  f("checkpoint_bytes_max", x.checkpoint_bytes_max);
-  f("attempts_max", x.attempts_max);
-  f("stall_max", x.stall_max);
-  f("unmeasured_stall_max", x.unmeasured_stall_max);
-  f("trained", x.trained);
-  f("lease_steps_max", x.lease_steps_max);
-  f("lease_bytes_max", x.lease_bytes_max);
-  f("unpacked_nodes_max", x.unpacked_nodes_max);
-  f("first_lease", x.first_lease);
-  f("timings", x.timings);
-  f("evicted", x.evicted);
+void fields(F& inspector, merger_options& chosen) {
+  inspector("workload", chosen.workload);
+  inspector("workload_version", chosen.workload_version);
+  inspector("metrics", chosen.metrics);
+  inspector("folder", chosen.folder);
+  inspector("code", chosen.code);
+  inspector("kept_code_text", chosen.kept_code_text);
+  inspector("folder_token", chosen.folder_token);
+  inspector("depot_port", chosen.depot_port);
+  inspector("policy", chosen.policy);
+  inspector("merge", chosen.merge);
+  inspector("speed_names", chosen.speed_names);
+  inspector("other_steps", chosen.other_steps);
+  inspector("save_every_seconds", chosen.save_every_seconds);
+  inspector("checkpoint_bytes_max", chosen.checkpoint_bytes_max);
+  inspector("attempts_max", chosen.attempts_max);
+  inspector("stall_max", chosen.stall_max);
+  inspector("unmeasured_stall_max", chosen.unmeasured_stall_max);
+  inspector("trained", chosen.trained);
+  inspector("lease_steps_max", chosen.lease_steps_max);
+  inspector("lease_bytes_max", chosen.lease_bytes_max);
+  inspector("unpacked_nodes_max", chosen.unpacked_nodes_max);
+  inspector("first_lease", chosen.first_lease);
+  inspector("timings", chosen.timings);
+  inspector("evicted", chosen.evicted);
 }
 template <class F>
-void fields(F& f, merge_event::study_added& x) {
-  f("study", x.study);
+void fields(F& inspector, merge_event::study_added& event) {
+  inspector("study", event.study);
 }
 template <class F>
-void fields(F& f, merge_event::orders_given& x) {
-  f("study", x.study);
-  f("orders", x.orders);
+void fields(F& inspector, merge_event::orders_given& event) {
+  inspector("study", event.study);
+  inspector("orders", event.orders);
 }
 template <class F>
-void fields(F& f, merge_event::weight_set& x) {
-  f("study", x.study);
-  f("weight", x.weight);
+void fields(F& inspector, merge_event::weight_set& event) {
+  inspector("study", event.study);
+  inspector("weight", event.weight);
 }
 template <class F>
-void fields(F& f, merge_event::paused_set& x) {
-  f("study", x.study);
-  f("paused", x.paused);
+void fields(F& inspector, merge_event::paused_set& event) {
+  inspector("study", event.study);
+  inspector("paused", event.paused);
 }
 template <class F>
-void fields(F& f, merge_event::study_left& x) {
-  f("study", x.study);
+void fields(F& inspector, merge_event::study_left& event) {
+  inspector("study", event.study);
 }
 template <class F>
 void fields(F&, merge_event::started&) {}
@@ -66,162 +66,163 @@ void fields(F&, merge_event::halted&) {}
 template <class F>
 void fields(F&, merge_event::retiring&) {}
 template <class F>
-void fields(F& f, merge_event::budget_set& x) {
-  f("bytes", x.bytes);
+void fields(F& inspector, merge_event::budget_set& event) {
+  inspector("bytes", event.bytes);
 }
 template <class F>
-void fields(F& f, merge_event::committed& x) {
-  f("number", x.number);
+void fields(F& inspector, merge_event::committed& event) {
+  inspector("number", event.number);
 }
 template <class F>
 void fields(F&, merge_event::time_passed&) {}
 template <class F>
-void fields(F& f, merge_event::reported& x) {
-  f("report", x.report);
-  f("from", x.from);
+void fields(F& inspector, merge_event::reported& event) {
+  inspector("report", event.report);
+  inspector("from", event.from);
 }
 template <class F>
-void fields(F& f, merge_event::resent& x) {
-  f("report", x.report);
-  f("from", x.from);
+void fields(F& inspector, merge_event::resent& event) {
+  inspector("report", event.report);
+  inspector("from", event.from);
 }
 template <class F>
-void fields(F& f, merge_event::lease_ended& x) {
-  f("end", x.end);
+void fields(F& inspector, merge_event::lease_ended& event) {
+  inspector("end", event.end);
 }
 template <class F>
-void fields(F& f, merge_event::malformed& x) {
-  f("trainer", x.trainer);
-  f("why", x.why);
+void fields(F& inspector, merge_event::malformed& event) {
+  inspector("trainer", event.trainer);
+  inspector("why", event.why);
 }
 template <class F>
-void fields(F& f, merge_event::granted& x) {
-  f("trainer", x.trainer);
-  f("kind", x.kind);
-  f("seconds_between_interruptions", x.seconds_between_interruptions);
-  f("price", x.price);
-  f("name", x.name);
-  f("at_once", x.at_once);
-  f("code_at_once", x.code_at_once);
+void fields(F& inspector, merge_event::granted& event) {
+  inspector("trainer", event.trainer);
+  inspector("kind", event.kind);
+  inspector("seconds_between_interruptions",
+            event.seconds_between_interruptions);
+  inspector("price", event.price);
+  inspector("name", event.name);
+  inspector("at_once", event.at_once);
+  inspector("code_at_once", event.code_at_once);
 }
 template <class F>
-void fields(F& f, merge_event::lost& x) {
-  f("trainer", x.trainer);
-  f("why", x.why);
+void fields(F& inspector, merge_event::lost& event) {
+  inspector("trainer", event.trainer);
+  inspector("why", event.why);
 }
 template <class F>
-void fields(F& f, merge_event::trainer_back& x) {
-  f("name", x.name);
+void fields(F& inspector, merge_event::trainer_back& event) {
+  inspector("name", event.name);
 }
 template <class F>
-void fields(F& f, merge_event::able_trainers& x) {
-  f("trainers", x.trainers);
+void fields(F& inspector, merge_event::able_trainers& event) {
+  inspector("trainers", event.trainers);
 }
 template <class F>
-void fields(F& f, merge_event::heartbeat& x) {
-  f("trainer", x.trainer);
-  f("lease", x.lease);
-  f("at", x.at);
+void fields(F& inspector, merge_event::heartbeat& event) {
+  inspector("trainer", event.trainer);
+  inspector("lease", event.lease);
+  inspector("at", event.at);
 }
 template <class F>
-void fields(F& f, merge_event::yield_asked& x) {
-  f("trainer", x.trainer);
+void fields(F& inspector, merge_event::yield_asked& event) {
+  inspector("trainer", event.trainer);
 }
 template <class F>
 void fields(F&, merge_event::demand_answered&) {}
 template <class F>
-void fields(F& f, commit_request& x) {
-  f("number", x.number);
-  f("records", x.records);
-  f("news", x.news);
-  f("files", x.files);
+void fields(F& inspector, commit_request& request) {
+  inspector("number", request.number);
+  inspector("records", request.records);
+  inspector("news", request.news);
+  inspector("files", request.files);
 }
 template <class F>
-void fields(F& f, merge_effect::send_lease& x) {
-  f("trainer", x.trainer);
-  f("work", x.work);
+void fields(F& inspector, merge_effect::send_lease& order) {
+  inspector("trainer", order.trainer);
+  inspector("work", order.work);
 }
 template <class F>
-void fields(F& f, merge_effect::send_stop& x) {
-  f("trainer", x.trainer);
-  f("stop", x.stop);
+void fields(F& inspector, merge_effect::send_stop& order) {
+  inspector("trainer", order.trainer);
+  inspector("stop", order.stop);
 }
 template <class F>
-void fields(F& f, merge_effect::send_cancel& x) {
-  f("trainer", x.trainer);
-  f("lease", x.lease);
+void fields(F& inspector, merge_effect::send_cancel& order) {
+  inspector("trainer", order.trainer);
+  inspector("lease", order.lease);
 }
 template <class F>
-void fields(F& f, merge_effect::send_ack& x) {
-  f("to", x.to);
-  f("report", x.report);
+void fields(F& inspector, merge_effect::send_ack& order) {
+  inspector("to", order.to);
+  inspector("report", order.report);
 }
 template <class F>
-void fields(F& f, merge_effect::release_trainer& x) {
-  f("trainer", x.trainer);
+void fields(F& inspector, merge_effect::release_trainer& order) {
+  inspector("trainer", order.trainer);
 }
 template <class F>
-void fields(F& f, merge_effect::cool_down_trainer& x) {
-  f("trainer", x.trainer);
-  f("span", x.span);
-  f("unable", x.unable);
+void fields(F& inspector, merge_effect::cool_down_trainer& order) {
+  inspector("trainer", order.trainer);
+  inspector("span", order.span);
+  inspector("unable", order.unable);
 }
 template <class F>
-void fields(F& f, merge_effect::blame_trainer& x) {
-  f("trainer", x.trainer);
-  f("why", x.why);
+void fields(F& inspector, merge_effect::blame_trainer& order) {
+  inspector("trainer", order.trainer);
+  inspector("why", order.why);
 }
 template <class F>
-void fields(F& f, merge_effect::note_failure& x) {
-  f("trainer", x.trainer);
-  f("why", x.why);
+void fields(F& inspector, merge_effect::note_failure& order) {
+  inspector("trainer", order.trainer);
+  inspector("why", order.why);
 }
 template <class F>
-void fields(F& f, merge_effect::give_back_stalled& x) {
-  f("trainer", x.trainer);
-  f("why", x.why);
+void fields(F& inspector, merge_effect::give_back_stalled& order) {
+  inspector("trainer", order.trainer);
+  inspector("why", order.why);
 }
 template <class F>
-void fields(F& f, merge_effect::note_alive& x) {
-  f("trainer", x.trainer);
+void fields(F& inspector, merge_effect::note_alive& order) {
+  inspector("trainer", order.trainer);
 }
 template <class F>
-void fields(F& f, merge_effect::announce_demand& x) {
-  f("weight", x.weight);
-  f("trainers", x.trainers);
-  f("kinds", x.kinds);
-  f("facts", x.facts);
+void fields(F& inspector, merge_effect::announce_demand& order) {
+  inspector("weight", order.weight);
+  inspector("trainers", order.trainers);
+  inspector("kinds", order.kinds);
+  inspector("facts", order.facts);
 }
 template <class F>
-void fields(F& f, merge_effect::commit& x) {
-  f("what", x.what);
+void fields(F& inspector, merge_effect::commit& order) {
+  inspector("what", order.what);
 }
 template <class F>
-void fields(F& f, merge_effect::offer_capacity& x) {
-  f("study", x.study);
-  f("trials", x.trials);
+void fields(F& inspector, merge_effect::offer_capacity& order) {
+  inspector("study", order.study);
+  inspector("trials", order.trials);
 }
 template <class F>
-void fields(F& f, merge_effect::notify_quiesced& x) {
-  f("study", x.study);
+void fields(F& inspector, merge_effect::notify_quiesced& order) {
+  inspector("study", order.study);
 }
 template <class F>
-void fields(F& f, merge_effect::notify_spent& x) {
-  f("study", x.study);
-  f("what", x.what);
+void fields(F& inspector, merge_effect::notify_spent& order) {
+  inspector("study", order.study);
+  inspector("what", order.what);
 }
 template <class F>
-void fields(F& f, merge_effect::retired& x) {
-  f("trained_steps", x.trained_steps);
+void fields(F& inspector, merge_effect::retired& order) {
+  inspector("trained_steps", order.trained_steps);
 }
 template <class F>
-void fields(F& f, merge_effect::restore_code& x) {
-  f("code", x.code);
+void fields(F& inspector, merge_effect::restore_code& order) {
+  inspector("code", order.code);
 }
 template <class F>
-void fields(F& f, merge_effect::log_line& x) {
-  f("severity", x.severity);
-  f("text", x.text);
+void fields(F& inspector, merge_effect::log_line& order) {
+  inspector("severity", order.severity);
+  inspector("text", order.text);
 }
 
 } // namespace hippo::trace

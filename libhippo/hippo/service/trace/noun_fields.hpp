@@ -16,185 +16,185 @@
 namespace hippo::trace {
 
 template <class F>
-void fields(F& f, error& x) {
-  f("code", x.code);
-  f("message", x.message);
+void fields(F& inspector, error& failure) {
+  inspector("code", failure.code);
+  inspector("message", failure.message);
 }
 template <class F>
-void fields(F& f, hello& x) {
-  f("protocol", x.protocol);
-  f("host", x.host);
-  f("process_id", x.process_id);
-  f("device", x.device);
-  f("workloads", x.workloads);
-  f("threads", x.threads);
-  f("memory_bytes", x.memory_bytes);
-  f("driver", x.driver);
-  f("compute_capability", x.compute_capability);
-  f("numerics", x.numerics);
-  f("notice_seconds", x.notice_seconds);
-  f("machine", x.machine);
-  f("at_once", x.at_once);
-  f("code_at_once", x.code_at_once);
+void fields(F& inspector, hello& hello) {
+  inspector("protocol", hello.protocol);
+  inspector("host", hello.host);
+  inspector("process_id", hello.process_id);
+  inspector("device", hello.device);
+  inspector("workloads", hello.workloads);
+  inspector("threads", hello.threads);
+  inspector("memory_bytes", hello.memory_bytes);
+  inspector("driver", hello.driver);
+  inspector("compute_capability", hello.compute_capability);
+  inspector("numerics", hello.numerics);
+  inspector("notice_seconds", hello.notice_seconds);
+  inspector("machine", hello.machine);
+  inspector("at_once", hello.at_once);
+  inspector("code_at_once", hello.code_at_once);
 }
 template <class F>
-void fields(F& f, welcome& x) {
-  f("refusal", x.refusal);
-  f("trainer", x.trainer);
-  f("heartbeat_interval_ms", x.heartbeat_interval_ms);
+void fields(F& inspector, welcome& welcome) {
+  inspector("refusal", welcome.refusal);
+  inspector("trainer", welcome.trainer);
+  inspector("heartbeat_interval_ms", welcome.heartbeat_interval_ms);
 }
 template <class F>
-void fields(F& f, heartbeat& x) {
-  f("trainer", x.trainer);
-  f("lease", x.lease);
-  f("at", x.at);
-  f("count", x.count);
-  f("overdue_ms", x.overdue_ms);
+void fields(F& inspector, heartbeat& event) {
+  inspector("trainer", event.trainer);
+  inspector("lease", event.lease);
+  inspector("at", event.at);
+  inspector("count", event.count);
+  inspector("overdue_ms", event.overdue_ms);
 }
 template <class F>
-void fields(F& f, workload_need& x) {
-  f("key", x.key);
-  f("name", x.name);
-  f("version", x.version);
-  f("numerics", x.numerics);
+void fields(F& inspector, workload_need& need) {
+  inspector("key", need.key);
+  inspector("name", need.name);
+  inspector("version", need.version);
+  inspector("numerics", need.numerics);
 }
 template <class F>
-void fields(F& f, placement_facts& x) {
-  f("speeds", x.speeds);
-  f("complexity", x.complexity);
+void fields(F& inspector, placement_facts& facts) {
+  inspector("speeds", facts.speeds);
+  inspector("complexity", facts.complexity);
 }
 template <class F>
-void fields(F& f, machine_kind& x) {
-  f("name", x.name);
-  f("device", x.device);
-  f("price", x.price);
-  f("count", x.count);
-  f("trainers", x.trainers);
-  f("start_seconds", x.start_seconds);
-  f("interruptions", x.interruptions);
-  f("notice_seconds", x.notice_seconds);
-  f("profiles", x.profiles);
+void fields(F& inspector, machine_kind& machine_kind) {
+  inspector("name", machine_kind.name);
+  inspector("device", machine_kind.device);
+  inspector("price", machine_kind.price);
+  inspector("count", machine_kind.count);
+  inspector("trainers", machine_kind.trainers);
+  inspector("start_seconds", machine_kind.start_seconds);
+  inspector("interruptions", machine_kind.interruptions);
+  inspector("notice_seconds", machine_kind.notice_seconds);
+  inspector("profiles", machine_kind.profiles);
 }
 template <class F>
-void fields(F& f, fleet& x) {
-  f("kinds", x.kinds);
+void fields(F& inspector, fleet& fleet) {
+  inspector("kinds", fleet.kinds);
 }
 template <class F>
-void fields(F& f, workload_size& x) {
-  f("operations", x.operations);
-  f("parameters", x.parameters);
-  f("samples", x.samples);
+void fields(F& inspector, workload_size& size) {
+  inspector("operations", size.operations);
+  inspector("parameters", size.parameters);
+  inspector("samples", size.samples);
 }
 template <class F>
-void fields(F& f, workload_spec& x) {
-  f("name", x.name);
-  f("options", x.options);
-  f("settings", x.settings);
-  f("any_device", x.any_device);
-  f("exact", x.exact);
+void fields(F& inspector, workload_spec& spec) {
+  inspector("name", spec.name);
+  inspector("options", spec.options);
+  inspector("settings", spec.settings);
+  inspector("any_device", spec.any_device);
+  inspector("exact", spec.exact);
 }
 template <class F>
-void fields(F& f, checkpoint& x) {
-  f("file", x.file);
-  f("bytes", x.bytes);
-  f("digest", x.digest);
-  f("device", x.device);
+void fields(F& inspector, checkpoint& checkpoint) {
+  inspector("file", checkpoint.file);
+  inspector("bytes", checkpoint.bytes);
+  inspector("digest", checkpoint.digest);
+  inspector("device", checkpoint.device);
 }
 template <class F>
-void fields(F& f, kept_code& x) {
-  f("folder", x.folder);
-  f("file", x.file);
-  f("text", x.text);
+void fields(F& inspector, kept_code& code) {
+  inspector("folder", code.folder);
+  inspector("file", code.file);
+  inspector("text", code.text);
 }
 template <class F>
-void fields(F& f, stage& x) {
-  f("node", x.node);
-  f("begin", x.begin);
-  f("end", x.end);
-  f("config", x.config);
-  f("identity", x.identity);
+void fields(F& inspector, stage& stage) {
+  inspector("node", stage.node);
+  inspector("begin", stage.begin);
+  inspector("end", stage.end);
+  inspector("config", stage.config);
+  inspector("identity", stage.identity);
 }
 template <class F>
-void fields(F& f, stop_point& x) {
-  f("at", x.at);
-  f("evaluate", x.evaluate);
-  f("save", x.save);
-  f("last", x.last);
+void fields(F& inspector, stop_point& stop) {
+  inspector("at", stop.at);
+  inspector("evaluate", stop.evaluate);
+  inspector("save", stop.save);
+  inspector("last", stop.last);
 }
 template <class F>
-void fields(F& f, lease& x) {
-  f("number", x.number);
-  f("workload", x.workload);
-  f("folder", x.folder);
-  f("token", x.token);
-  f("depot", x.depot);
-  f("code", x.code);
-  f("start", x.start);
-  f("lane", x.lane);
-  f("stages", x.stages);
-  f("stops", x.stops);
+void fields(F& inspector, lease& lease) {
+  inspector("number", lease.number);
+  inspector("workload", lease.workload);
+  inspector("folder", lease.folder);
+  inspector("token", lease.token);
+  inspector("depot", lease.depot);
+  inspector("code", lease.code);
+  inspector("start", lease.start);
+  inspector("lane", lease.lane);
+  inspector("stages", lease.stages);
+  inspector("stops", lease.stops);
 }
 template <class F>
-void fields(F& f, stop_request& x) {
-  f("lease", x.lease);
-  f("point", x.point);
+void fields(F& inspector, stop_request& request) {
+  inspector("lease", request.lease);
+  inspector("point", request.point);
 }
 template <class F>
-void fields(F& f, stop_report& x) {
-  f("lease", x.lease);
-  f("at", x.at);
-  f("values", x.values);
-  f("saved", x.saved);
-  f("device", x.device);
-  f("load_ns", x.load_ns);
-  f("train_ns", x.train_ns);
-  f("evaluate_ns", x.evaluate_ns);
-  f("save_ns", x.save_ns);
-  f("trained_steps", x.trained_steps);
-  f("node", x.node);
-  f("identity", x.identity);
-  f("output", x.output);
-  f("size", x.size);
+void fields(F& inspector, stop_report& report) {
+  inspector("lease", report.lease);
+  inspector("at", report.at);
+  inspector("values", report.values);
+  inspector("saved", report.saved);
+  inspector("device", report.device);
+  inspector("load_ns", report.load_ns);
+  inspector("train_ns", report.train_ns);
+  inspector("evaluate_ns", report.evaluate_ns);
+  inspector("save_ns", report.save_ns);
+  inspector("trained_steps", report.trained_steps);
+  inspector("node", report.node);
+  inspector("identity", report.identity);
+  inspector("output", report.output);
+  inspector("size", report.size);
 }
 template <class F>
-void fields(F& f, lease_end& x) {
-  f("lease", x.lease);
-  f("at", x.at);
-  f("failure", x.failure);
-  f("log", x.log);
-  f("during", x.during);
+void fields(F& inspector, lease_end& end) {
+  inspector("lease", end.lease);
+  inspector("at", end.at);
+  inspector("failure", end.failure);
+  inspector("log", end.log);
+  inspector("during", end.during);
 }
 template <class F>
-void fields(F& f, ack& x) {
-  f("lease", x.lease);
-  f("at", x.at);
+void fields(F& inspector, ack& ack) {
+  inspector("lease", ack.lease);
+  inspector("at", ack.at);
 }
 template <class F>
-void fields(F& f, timing& x) {
-  f("device", x.device);
-  f("what", x.what);
-  f("speed_key", x.speed_key);
-  f("stages", x.stages);
-  f("count", x.count);
-  f("seconds", x.seconds);
-  f("squared_log_deviations", x.squared_log_deviations);
-  f("size", x.size);
+void fields(F& inspector, timing& timing) {
+  inspector("device", timing.device);
+  inspector("what", timing.what);
+  inspector("speed_key", timing.speed_key);
+  inspector("stages", timing.stages);
+  inspector("count", timing.count);
+  inspector("seconds", timing.seconds);
+  inspector("squared_log_deviations", timing.squared_log_deviations);
+  inspector("size", timing.size);
 }
 template <class F>
-void fields(F& f, step_profile& x) {
-  f("kind", x.kind);
-  f("workload", x.workload);
-  f("batch", x.batch);
-  f("size", x.size);
-  f("seconds", x.seconds);
-  f("weight", x.weight);
+void fields(F& inspector, step_profile& profile) {
+  inspector("kind", profile.kind);
+  inspector("workload", profile.workload);
+  inspector("batch", profile.batch);
+  inspector("size", profile.size);
+  inspector("seconds", profile.seconds);
+  inspector("weight", profile.weight);
 }
 template <class F>
-void fields(F& f, measuring& x) {
-  f("every", x.every);
-  f("rungs", x.rungs);
-  f("branches", x.branches);
-  f("parts_anywhere", x.parts_anywhere);
+void fields(F& inspector, measuring& measuring) {
+  inspector("every", measuring.every);
+  inspector("rungs", measuring.rungs);
+  inspector("branches", measuring.branches);
+  inspector("parts_anywhere", measuring.parts_anywhere);
 }
 
 } // namespace hippo::trace

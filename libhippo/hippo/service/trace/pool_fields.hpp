@@ -9,145 +9,146 @@
 namespace hippo::trace {
 
 template <class F>
-void fields(F& f, pool_options& x) {
-  f("heartbeat_interval", x.heartbeat_interval);
-  f("silence_max", x.silence_max);
-  f("placement", x.placement);
-  f("machines", x.machines);
+void fields(F& inspector, pool_options& pool_options) {
+  inspector("heartbeat_interval", pool_options.heartbeat_interval);
+  inspector("silence_max", pool_options.silence_max);
+  inspector("placement", pool_options.placement);
+  inspector("machines", pool_options.machines);
 }
 template <class F>
-void fields(F& f, pool_event::registered& x) {
-  f("what", x.what);
-  f("known", x.known);
+void fields(F& inspector, pool_event::registered& event) {
+  inspector("what", event.what);
+  inspector("known", event.known);
 }
 template <class F>
-void fields(F& f, pool_event::heard& x) {
-  f("what", x.what);
+void fields(F& inspector, pool_event::heard& event) {
+  inspector("what", event.what);
 }
 template <class F>
-void fields(F& f, pool_event::leaving& x) {
-  f("trainer", x.trainer);
+void fields(F& inspector, pool_event::leaving& event) {
+  inspector("trainer", event.trainer);
 }
 template <class F>
-void fields(F& f, pool_event::disconnected& x) {
-  f("trainer", x.trainer);
-  f("in_order", x.in_order);
-  f("why", x.why);
+void fields(F& inspector, pool_event::disconnected& event) {
+  inspector("trainer", event.trainer);
+  inspector("in_order", event.in_order);
+  inspector("why", event.why);
 }
 template <class F>
-void fields(F& f, pool_event::introduced& x) {
-  f("merger", x.merger);
-  f("need", x.need);
+void fields(F& inspector, pool_event::introduced& event) {
+  inspector("merger", event.merger);
+  inspector("need", event.need);
 }
 template <class F>
-void fields(F& f, pool_event::demanded& x) {
-  f("merger", x.merger);
-  f("weight", x.weight);
-  f("trainers", x.trainers);
-  f("kinds", x.kinds);
-  f("facts", x.facts);
+void fields(F& inspector, pool_event::demanded& event) {
+  inspector("merger", event.merger);
+  inspector("weight", event.weight);
+  inspector("trainers", event.trainers);
+  inspector("kinds", event.kinds);
+  inspector("facts", event.facts);
 }
 template <class F>
-void fields(F& f, pool_event::merger_ended& x) {
-  f("merger", x.merger);
+void fields(F& inspector, pool_event::merger_ended& event) {
+  inspector("merger", event.merger);
 }
 template <class F>
-void fields(F& f, pool_event::released& x) {
-  f("trainer", x.trainer);
+void fields(F& inspector, pool_event::released& event) {
+  inspector("trainer", event.trainer);
 }
 template <class F>
-void fields(F& f, pool_event::stalled& x) {
-  f("trainer", x.trainer);
-  f("why", x.why);
+void fields(F& inspector, pool_event::stalled& event) {
+  inspector("trainer", event.trainer);
+  inspector("why", event.why);
 }
 template <class F>
-void fields(F& f, pool_event::cooled_down& x) {
-  f("trainer", x.trainer);
-  f("span", x.span);
-  f("unable", x.unable);
+void fields(F& inspector, pool_event::cooled_down& event) {
+  inspector("trainer", event.trainer);
+  inspector("span", event.span);
+  inspector("unable", event.unable);
 }
 template <class F>
-void fields(F& f, pool_event::blamed& x) {
-  f("trainer", x.trainer);
-  f("why", x.why);
+void fields(F& inspector, pool_event::blamed& event) {
+  inspector("trainer", event.trainer);
+  inspector("why", event.why);
 }
 template <class F>
-void fields(F& f, pool_event::lease_failed& x) {
-  f("trainer", x.trainer);
-  f("why", x.why);
+void fields(F& inspector, pool_event::lease_failed& event) {
+  inspector("trainer", event.trainer);
+  inspector("why", event.why);
 }
 template <class F>
-void fields(F& f, pool_event::alive& x) {
-  f("trainer", x.trainer);
+void fields(F& inspector, pool_event::alive& event) {
+  inspector("trainer", event.trainer);
 }
 template <class F>
-void fields(F& f, pool_event::review_due& x) {
-  f("ends_cool_down", x.ends_cool_down);
+void fields(F& inspector, pool_event::review_due& event) {
+  inspector("ends_cool_down", event.ends_cool_down);
 }
 template <class F>
 void fields(F&, pool_event::ticked&) {}
 template <class F>
-void fields(F& f, pool_effect::answer_hello& x) {
-  f("what", x.what);
+void fields(F& inspector, pool_effect::answer_hello& order) {
+  inspector("what", order.what);
 }
 template <class F>
-void fields(F& f, pool_effect::dismiss& x) {
-  f("trainer", x.trainer);
+void fields(F& inspector, pool_effect::dismiss& order) {
+  inspector("trainer", order.trainer);
 }
 template <class F>
-void fields(F& f, pool_effect::watch& x) {
-  f("trainer", x.trainer);
+void fields(F& inspector, pool_effect::watch& order) {
+  inspector("trainer", order.trainer);
 }
 template <class F>
-void fields(F& f, pool_effect::unwatch& x) {
-  f("trainer", x.trainer);
+void fields(F& inspector, pool_effect::unwatch& order) {
+  inspector("trainer", order.trainer);
 }
 template <class F>
-void fields(F& f, pool_effect::grant& x) {
-  f("merger", x.merger);
-  f("trainer", x.trainer);
-  f("kind", x.kind);
-  f("seconds_between_interruptions", x.seconds_between_interruptions);
-  f("price", x.price);
-  f("name", x.name);
-  f("at_once", x.at_once);
-  f("code_at_once", x.code_at_once);
+void fields(F& inspector, pool_effect::grant& order) {
+  inspector("merger", order.merger);
+  inspector("trainer", order.trainer);
+  inspector("kind", order.kind);
+  inspector("seconds_between_interruptions",
+            order.seconds_between_interruptions);
+  inspector("price", order.price);
+  inspector("name", order.name);
+  inspector("at_once", order.at_once);
+  inspector("code_at_once", order.code_at_once);
 }
 template <class F>
-void fields(F& f, pool_effect::ask_to_yield& x) {
-  f("merger", x.merger);
-  f("trainer", x.trainer);
+void fields(F& inspector, pool_effect::ask_to_yield& order) {
+  inspector("merger", order.merger);
+  inspector("trainer", order.trainer);
 }
 template <class F>
-void fields(F& f, pool_effect::notify_lost& x) {
-  f("merger", x.merger);
-  f("trainer", x.trainer);
-  f("why", x.why);
+void fields(F& inspector, pool_effect::notify_lost& order) {
+  inspector("merger", order.merger);
+  inspector("trainer", order.trainer);
+  inspector("why", order.why);
 }
 template <class F>
-void fields(F& f, pool_effect::notify_back& x) {
-  f("merger", x.merger);
-  f("name", x.name);
+void fields(F& inspector, pool_effect::notify_back& order) {
+  inspector("merger", order.merger);
+  inspector("name", order.name);
 }
 template <class F>
-void fields(F& f, pool_effect::tell_able& x) {
-  f("merger", x.merger);
-  f("trainers", x.trainers);
+void fields(F& inspector, pool_effect::tell_able& order) {
+  inspector("merger", order.merger);
+  inspector("trainers", order.trainers);
 }
 template <class F>
-void fields(F& f, pool_effect::forward_heartbeat& x) {
-  f("merger", x.merger);
-  f("what", x.what);
+void fields(F& inspector, pool_effect::forward_heartbeat& order) {
+  inspector("merger", order.merger);
+  inspector("what", order.what);
 }
 template <class F>
-void fields(F& f, pool_effect::review_after& x) {
-  f("span", x.span);
-  f("ends_cool_down", x.ends_cool_down);
+void fields(F& inspector, pool_effect::review_after& due) {
+  inspector("span", due.span);
+  inspector("ends_cool_down", due.ends_cool_down);
 }
 template <class F>
-void fields(F& f, pool_effect::log_line& x) {
-  f("is_warning", x.is_warning);
-  f("text", x.text);
+void fields(F& inspector, pool_effect::log_line& order) {
+  inspector("is_warning", order.is_warning);
+  inspector("text", order.text);
 }
 
 } // namespace hippo::trace

@@ -10,230 +10,230 @@
 namespace hippo::trace {
 
 template <class F>
-void fields(F& f, choice_reason& x) {
-  f("how", x.how);
-  f("predicted", x.predicted);
-  f("untrained", x.untrained);
+void fields(F& inspector, choice_reason& reason) {
+  inspector("how", reason.how);
+  inspector("predicted", reason.predicted);
+  inspector("untrained", reason.untrained);
 }
 template <class F>
-void fields(F& f, trial_choice& x) {
-  f("why", x.why);
-  f("decisions", x.decisions);
+void fields(F& inspector, trial_choice& choice) {
+  inspector("why", choice.why);
+  inspector("decisions", choice.decisions);
 }
 template <class F>
-void fields(F& f, trial_measured& x) {
-  f("trial", x.trial);
-  f("node", x.node);
-  f("at", x.at);
-  f("values", x.values);
-  f("shared", x.shared);
+void fields(F& inspector, trial_measured& report) {
+  inspector("trial", report.trial);
+  inspector("node", report.node);
+  inspector("at", report.at);
+  inspector("values", report.values);
+  inspector("shared", report.shared);
 }
 template <class F>
-void fields(F& f, trial_failed& x) {
-  f("trial", x.trial);
-  f("at", x.at);
-  f("reason", x.reason);
+void fields(F& inspector, trial_failed& failed) {
+  inspector("trial", failed.trial);
+  inspector("at", failed.at);
+  inspector("reason", failed.reason);
 }
 template <class F>
-void fields(F& f, study_command& x) {
-  f("what", x.what);
-  f("trial", x.trial);
-  f("at", x.at);
-  f("text", x.text);
-  f("token", x.token);
+void fields(F& inspector, study_command& command) {
+  inspector("what", command.what);
+  inspector("trial", command.trial);
+  inspector("at", command.at);
+  inspector("text", command.text);
+  inspector("token", command.token);
 }
 template <class F>
-void fields(F& f, trial_chosen& x) {
-  f("trial", x.trial);
-  f("what", x.what);
+void fields(F& inspector, trial_chosen& chosen) {
+  inspector("trial", chosen.trial);
+  inspector("what", chosen.what);
 }
 template <class F>
-void fields(F& f, stored_event& x) {
-  f("id", x.id);
-  f("study", x.study);
-  f("time", x.time);
-  f("what", x.what);
+void fields(F& inspector, stored_event& event) {
+  inspector("id", event.id);
+  inspector("study", event.study);
+  inspector("time", event.time);
+  inspector("what", event.what);
 }
 template <class F>
-void fields(F& f, stored_study& x) {
-  f("id", x.id);
-  f("name", x.name);
-  f("file", x.file);
-  f("text", x.text);
-  f("metric", x.metric);
-  f("direction", x.direction);
-  f("state", x.state);
-  f("weight", x.weight);
-  f("active_seconds", x.active_seconds);
-  f("device_seconds", x.device_seconds);
-  f("cost", x.cost);
-  f("submitted", x.submitted);
-  f("reason", x.reason);
-  f("algorithm", x.algorithm);
-  f("typed", x.typed);
-  f("trials_ahead", x.trials_ahead);
+void fields(F& inspector, stored_study& study) {
+  inspector("id", study.id);
+  inspector("name", study.name);
+  inspector("file", study.file);
+  inspector("text", study.text);
+  inspector("metric", study.metric);
+  inspector("direction", study.direction);
+  inspector("state", study.state);
+  inspector("weight", study.weight);
+  inspector("active_seconds", study.active_seconds);
+  inspector("device_seconds", study.device_seconds);
+  inspector("cost", study.cost);
+  inspector("submitted", study.submitted);
+  inspector("reason", study.reason);
+  inspector("algorithm", study.algorithm);
+  inspector("typed", study.typed);
+  inspector("trials_ahead", study.trials_ahead);
 }
 template <class F>
-void fields(F& f, stored_best& x) {
-  f("step", x.step);
-  f("value", x.value);
+void fields(F& inspector, stored_best& best) {
+  inspector("step", best.step);
+  inspector("value", best.value);
 }
 template <class F>
-void fields(F& f, stored_trial& x) {
-  f("trial", x.trial);
-  f("state", x.state);
-  f("params", x.params);
-  f("asked_to", x.asked_to);
-  f("steps", x.steps);
-  f("best", x.best);
-  f("failure", x.failure);
-  f("shared", x.shared);
-  f("why", x.why);
+void fields(F& inspector, stored_trial& stored_trial) {
+  inspector("trial", stored_trial.trial);
+  inspector("state", stored_trial.state);
+  inspector("params", stored_trial.params);
+  inspector("asked_to", stored_trial.asked_to);
+  inspector("steps", stored_trial.steps);
+  inspector("best", stored_trial.best);
+  inspector("failure", stored_trial.failure);
+  inspector("shared", stored_trial.shared);
+  inspector("why", stored_trial.why);
 }
 template <class F>
-void fields(F& f, stored_node& x) {
-  f("id", x.id);
-  f("parent", x.parent);
-  f("begin", x.begin);
-  f("strand", x.strand);
-  f("config", x.config);
-  f("is_lost", x.is_lost);
+void fields(F& inspector, stored_node& node) {
+  inspector("id", node.id);
+  inspector("parent", node.parent);
+  inspector("begin", node.begin);
+  inspector("strand", node.strand);
+  inspector("config", node.config);
+  inspector("is_lost", node.is_lost);
 }
 template <class F>
-void fields(F& f, stored_result& x) {
-  f("node", x.node);
-  f("step", x.step);
-  f("values", x.values);
-  f("device", x.device);
-  f("trainer", x.trainer);
+void fields(F& inspector, stored_result& stored_result) {
+  inspector("node", stored_result.node);
+  inspector("step", stored_result.step);
+  inspector("values", stored_result.values);
+  inspector("device", stored_result.device);
+  inspector("trainer", stored_result.trainer);
 }
 template <class F>
-void fields(F& f, stored_checkpoint& x) {
-  f("node", x.node);
-  f("step", x.step);
-  f("file", x.file);
-  f("device", x.device);
+void fields(F& inspector, stored_checkpoint& checkpoint) {
+  inspector("node", checkpoint.node);
+  inspector("step", checkpoint.step);
+  inspector("file", checkpoint.file);
+  inspector("device", checkpoint.device);
 }
 template <class F>
-void fields(F& f, stored_output& x) {
-  f("node", x.node);
-  f("step", x.step);
-  f("text", x.text);
+void fields(F& inspector, stored_output& output) {
+  inspector("node", output.node);
+  inspector("step", output.step);
+  inspector("text", output.text);
 }
 template <class F>
-void fields(F& f, trained_time& x) {
-  f("steps", x.steps);
-  f("device_seconds", x.device_seconds);
+void fields(F& inspector, trained_time& time) {
+  inspector("steps", time.steps);
+  inspector("device_seconds", time.device_seconds);
 }
 template <class F>
-void fields(F& f, node_added& x) {
-  f("workload_key", x.workload_key);
-  f("node", x.node);
+void fields(F& inspector, node_added& record) {
+  inspector("workload_key", record.workload_key);
+  inspector("node", record.node);
 }
 template <class F>
-void fields(F& f, result_added& x) {
-  f("workload_key", x.workload_key);
-  f("result", x.result);
+void fields(F& inspector, result_added& record) {
+  inspector("workload_key", record.workload_key);
+  inspector("result", record.result);
 }
 template <class F>
-void fields(F& f, checkpoint_added& x) {
-  f("workload_key", x.workload_key);
-  f("checkpoint", x.checkpoint);
+void fields(F& inspector, checkpoint_added& record) {
+  inspector("workload_key", record.workload_key);
+  inspector("checkpoint", record.checkpoint);
 }
 template <class F>
-void fields(F& f, checkpoint_removed& x) {
-  f("workload_key", x.workload_key);
-  f("node", x.node);
-  f("step", x.step);
-  f("file", x.file);
+void fields(F& inspector, checkpoint_removed& record) {
+  inspector("workload_key", record.workload_key);
+  inspector("node", record.node);
+  inspector("step", record.step);
+  inspector("file", record.file);
 }
 template <class F>
-void fields(F& f, output_added& x) {
-  f("workload_key", x.workload_key);
-  f("output", x.output);
+void fields(F& inspector, output_added& record) {
+  inspector("workload_key", record.workload_key);
+  inspector("output", record.output);
 }
 template <class F>
-void fields(F& f, study_saved& x) {
-  f("study", x.study);
+void fields(F& inspector, study_saved& record) {
+  inspector("study", record.study);
 }
 template <class F>
-void fields(F& f, trial_saved& x) {
-  f("study", x.study);
-  f("trial", x.trial);
+void fields(F& inspector, trial_saved& record) {
+  inspector("study", record.study);
+  inspector("trial", record.trial);
 }
 template <class F>
-void fields(F& f, front_saved& x) {
-  f("study", x.study);
-  f("front", x.front);
+void fields(F& inspector, front_saved& record) {
+  inspector("study", record.study);
+  inspector("front", record.front);
 }
 template <class F>
-void fields(F& f, event_added& x) {
-  f("study", x.study);
-  f("workload_key", x.workload_key);
-  f("what", x.what);
+void fields(F& inspector, event_added& record) {
+  inspector("study", record.study);
+  inspector("workload_key", record.workload_key);
+  inspector("what", record.what);
 }
 template <class F>
-void fields(F& f, steps_trained& x) {
-  f("workload_key", x.workload_key);
-  f("steps", x.steps);
-  f("device_seconds", x.device_seconds);
+void fields(F& inspector, steps_trained& record) {
+  inspector("workload_key", record.workload_key);
+  inspector("steps", record.steps);
+  inspector("device_seconds", record.device_seconds);
 }
 template <class F>
-void fields(F& f, timing_learned& x) {
-  f("workload_key", x.workload_key);
-  f("what", x.what);
+void fields(F& inspector, timing_learned& record) {
+  inspector("workload_key", record.workload_key);
+  inspector("what", record.what);
 }
 template <class F>
-void fields(F& f, study_served& x) {
-  f("study", x.study);
-  f("device_seconds", x.device_seconds);
-  f("cost", x.cost);
+void fields(F& inspector, study_served& record) {
+  inspector("study", record.study);
+  inspector("device_seconds", record.device_seconds);
+  inspector("cost", record.cost);
 }
 template <class F>
-void fields(F& f, lease_epoch_begun& x) {
-  f("number", x.number);
+void fields(F& inspector, lease_epoch_begun& record) {
+  inspector("number", record.number);
 }
 
 template <class F>
-void fields(F& f, study_registration& x) {
-  f("id", x.id);
-  f("when", x.when);
-  f("weight", x.weight);
-  f("paused", x.paused);
-  f("settings", x.settings);
-  f("device_seconds", x.device_seconds);
-  f("complexity", x.complexity);
-  f("cost", x.cost);
+void fields(F& inspector, study_registration& registration) {
+  inspector("id", registration.id);
+  inspector("when", registration.when);
+  inspector("weight", registration.weight);
+  inspector("paused", registration.paused);
+  inspector("settings", registration.settings);
+  inspector("device_seconds", registration.device_seconds);
+  inspector("complexity", registration.complexity);
+  inspector("cost", registration.cost);
 }
 template <class F>
-void fields(F& f, segment& x) {
-  f("begin", x.begin);
-  f("config", x.config);
+void fields(F& inspector, segment& segment) {
+  inspector("begin", segment.begin);
+  inspector("config", segment.config);
 }
 template <class F>
-void fields(F& f, study_orders::trial& x) {
-  f("no", x.no);
-  f("segments", x.segments);
-  f("fork_of", x.fork_of);
-  f("responsive", x.responsive);
+void fields(F& inspector, study_orders::trial& trial_number) {
+  inspector("no", trial_number.no);
+  inspector("segments", trial_number.segments);
+  inspector("fork_of", trial_number.fork_of);
+  inspector("responsive", trial_number.responsive);
 }
 template <class F>
-void fields(F& f, study_orders::request& x) {
-  f("no", x.no);
-  f("to", x.to);
-  f("known_to", x.known_to);
-  f("is_over", x.is_over);
-  f("known_shared", x.known_shared);
-  f("again", x.again);
+void fields(F& inspector, study_orders::request& request) {
+  inspector("no", request.no);
+  inspector("to", request.to);
+  inspector("known_to", request.known_to);
+  inspector("is_over", request.is_over);
+  inspector("known_shared", request.known_shared);
+  inspector("again", request.again);
 }
 template <class F>
-void fields(F& f, study_orders& x) {
-  f("added", x.added);
-  f("rerouted", x.rerouted);
-  f("dropped", x.dropped);
-  f("asked", x.asked);
-  f("wants_capacity", x.wants_capacity);
-  f("acked", x.acked);
+void fields(F& inspector, study_orders& orders) {
+  inspector("added", orders.added);
+  inspector("rerouted", orders.rerouted);
+  inspector("dropped", orders.dropped);
+  inspector("asked", orders.asked);
+  inspector("wants_capacity", orders.wants_capacity);
+  inspector("acked", orders.acked);
 }
 
 } // namespace hippo::trace

@@ -11,109 +11,109 @@ namespace hippo::trace {
 template <class F>
 void fields(F&, study_core_event::registered&) {}
 template <class F>
-void fields(F& f, study_core_event::capacity_offered& x) {
-  f("trials", x.trials);
+void fields(F& inspector, study_core_event::capacity_offered& event) {
+  inspector("trials", event.trials);
 }
 template <class F>
 void fields(F&, study_core_event::quiesced&) {}
 template <class F>
-void fields(F& f, study_core_event::spent& x) {
-  f("what", x.what);
+void fields(F& inspector, study_core_event::spent& event) {
+  inspector("what", event.what);
 }
 template <class F>
-void fields(F& f, study_core_event::received& x) {
-  f("news", x.news);
+void fields(F& inspector, study_core_event::received& event) {
+  inspector("news", event.news);
 }
 template <class F>
-void fields(F& f, study_core_event::commanded& x) {
-  f("what", x.what);
-  f("from", x.from);
+void fields(F& inspector, study_core_event::commanded& event) {
+  inspector("what", event.what);
+  inspector("from", event.from);
 }
 template <class F>
-void fields(F& f, study_core_event::train_wanted& x) {
-  f("trial", x.trial);
-  f("to", x.to);
-  f("from", x.from);
+void fields(F& inspector, study_core_event::train_wanted& event) {
+  inspector("trial", event.trial);
+  inspector("to", event.to);
+  inspector("from", event.from);
 }
 template <class F>
-void fields(F& f, study_core_event::filled& x) {
-  f("why", x.why);
+void fields(F& inspector, study_core_event::filled& event) {
+  inspector("why", event.why);
 }
 template <class F>
 void fields(F&, study_core_event::time_passed&) {}
 template <class F>
-void fields(F& f, command_answer& x) {
-  f("trial", x.trial);
-  f("params", x.params);
-  f("retried", x.retried);
+void fields(F& inspector, command_answer& command_answer) {
+  inspector("trial", command_answer.trial);
+  inspector("params", command_answer.params);
+  inspector("retried", command_answer.retried);
 }
 template <class F>
-void fields(F& f, trained_answer& x) {
-  f("state", x.state);
-  f("step", x.step);
-  f("values", x.values);
-  f("failure", x.failure);
+void fields(F& inspector, trained_answer& trained_answer) {
+  inspector("state", trained_answer.state);
+  inspector("step", trained_answer.step);
+  inspector("values", trained_answer.values);
+  inspector("failure", trained_answer.failure);
 }
 template <class F>
-void fields(F& f, study_end& x) {
-  f("id", x.id);
-  f("name", x.name);
-  f("state", x.state);
+void fields(F& inspector, study_end& end) {
+  inspector("id", end.id);
+  inspector("name", end.name);
+  inspector("state", end.state);
 }
 template <class F>
-void fields(F& f, best_so_far& x) {
-  f("trial", x.trial);
-  f("value", x.value);
+void fields(F& inspector, best_so_far& best) {
+  inspector("trial", best.trial);
+  inspector("value", best.value);
 }
 template <class F>
-void fields(F& f, front_so_far& x) {
-  f("points", x.points);
-  f("hypervolume", x.hypervolume);
+void fields(F& inspector, front_so_far& front) {
+  inspector("points", front.points);
+  inspector("hypervolume", front.hypervolume);
 }
 template <class F>
-void fields(F& f, trial_event& x) {
-  f("study", x.study);
-  f("trial", x.trial);
-  f("state", x.state);
-  f("step", x.step);
-  f("value", x.value);
-  f("params", x.params);
-  f("failure", x.failure);
-  f("best", x.best);
-  f("values", x.values);
-  f("front", x.front);
+void fields(F& inspector, trial_event& event) {
+  inspector("study", event.study);
+  inspector("trial", event.trial);
+  inspector("state", event.state);
+  inspector("step", event.step);
+  inspector("value", event.value);
+  inspector("params", event.params);
+  inspector("failure", event.failure);
+  inspector("best", event.best);
+  inspector("values", event.values);
+  inspector("front", event.front);
 }
 template <class F>
-void fields(F& f, study_effect::answer& x) {
-  f("to", x.to);
-  f("what", x.what);
+void fields(F& inspector, study_effect::answer& reply) {
+  inspector("to", reply.to);
+  inspector("what", reply.what);
 }
 template <class F>
-void fields(F& f, study_effect::commit& x) {
-  f("records", x.records);
-  f("news", x.news);
-  f("answers", x.answers);
-  f("end", x.end);
+void fields(F& inspector, study_effect::commit& order) {
+  inspector("records", order.records);
+  inspector("news", order.news);
+  inspector("answers", order.answers);
+  inspector("end", order.end);
 }
 template <class F>
-void fields(F& f, study_effect::send_orders& x) {
-  f("orders", x.orders);
+void fields(F& inspector, study_effect::send_orders& order) {
+  inspector("orders", order.orders);
 }
 template <class F>
-void fields(F& f, study_effect::set_paused& x) {
-  f("paused", x.paused);
+void fields(F& inspector, study_effect::set_paused& order) {
+  inspector("paused", order.paused);
 }
 template <class F>
-void fields(F& f, study_effect::set_weight& x) {
-  f("weight", x.weight);
+void fields(F& inspector, study_effect::set_weight& order) {
+  inspector("weight", order.weight);
 }
 template <class F>
-void fields(F& f, study_effect::notify_trial& x) {
-  f("what", x.what);
+void fields(F& inspector, study_effect::notify_trial& order) {
+  inspector("what", order.what);
 }
 template <class F>
-void fields(F& f, study_effect::wake_after& x) {
-  f("span", x.span);
+void fields(F& inspector, study_effect::wake_after& order) {
+  inspector("span", order.span);
 }
 
 } // namespace hippo::trace

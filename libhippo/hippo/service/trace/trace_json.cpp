@@ -4,25 +4,25 @@
 
 namespace hippo::trace {
 
-void writer::put_double(double x) {
-  if (std::isnan(x)) {
+void writer::put_double(double value) {
+  if (std::isnan(value)) {
     text_ += "\"nan\"";
-  } else if (std::isinf(x)) {
-    text_ += x > 0 ? "\"inf\"" : "\"-inf\"";
-  } else if (x == 0) {
-    text_ += std::signbit(x) ? "-0.0" : "0";
+  } else if (std::isinf(value)) {
+    text_ += value > 0 ? "\"inf\"" : "\"-inf\"";
+  } else if (value == 0) {
+    text_ += std::signbit(value) ? "-0.0" : "0";
   } else {
     std::array<char, 32> room{};
     const auto end =
-      std::to_chars(room.data(), room.data() + room.size(), x).ptr;
+      std::to_chars(room.data(), room.data() + room.size(), value).ptr;
     text_.append(room.data(), end);
   }
 }
 
-void writer::put_string(const std::string& x) {
+void writer::put_string(const std::string& text) {
   constexpr auto digits = "0123456789abcdef";
   text_ += '"';
-  for (const char c : x) {
+  for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte > 0x7e) {
       text_ += "\\u00";

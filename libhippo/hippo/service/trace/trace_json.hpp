@@ -61,45 +61,45 @@ class writer {
 public:
   /// Writes a field of the present struct.
   template <class T>
-  void operator()(const char* name, T& x) {
+  void operator()(const char* name, T& value) {
     if (text_.back() != '{')
       text_ += ',';
     put_string(name);
     text_ += ':';
-    put(x);
+    put(value);
   }
 
   template <class T>
-  void put(T& x) {
+  void put(T& value) {
     using type = std::remove_const_t<T>;
     if constexpr (std::is_same_v<type, bool>) {
-      text_ += x ? "true" : "false";
+      text_ += value ? "true" : "false";
     } else if constexpr (std::is_enum_v<type>) {
-      const auto number = static_cast<std::underlying_type_t<type>>(x);
+      const auto number = static_cast<std::underlying_type_t<type>>(value);
       put_integer(number);
     } else if constexpr (std::is_integral_v<type>) {
-      put_integer(x);
+      put_integer(value);
     } else if constexpr (std::is_floating_point_v<type>) {
-      put_double(x);
+      put_double(value);
     } else if constexpr (std::is_same_v<type, std::string>) {
-      put_string(x);
+      put_string(value);
     } else if constexpr (std::is_same_v<type, nlohmann::ordered_json>) {
-      text_ += x.dump(-1, ' ', false,
-                      nlohmann::ordered_json::error_handler_t::replace);
+      text_ += value.dump(-1, ' ', false,
+                          nlohmann::ordered_json::error_handler_t::replace);
     } else if constexpr (std::is_same_v<type, configuration>) {
-      put_string(encode_configuration(x));
+      put_string(encode_configuration(value));
     } else if constexpr (is_duration<type>) {
-      put_integer(x.count());
+      put_integer(value.count());
     } else if constexpr (is_optional<type> || is_shared<type>) {
-      if (x)
-        put(*x);
+      if (value)
+        put(*value);
       else
         text_ += "null";
     } else if constexpr (is_variant<type>) {
       text_ += '[';
-      put_integer(x.index());
+      put_integer(value.index());
       text_ += ',';
-      std::visit([this](auto& y) { put(y); }, x);
+      std::visit([this](auto& y) { put(y); }, value);
       text_ += ']';
     } else if constexpr (is_tuple<type>) {
       text_ += '[';
@@ -108,19 +108,19 @@ public:
           bool is_first = true;
           ((text_ += std::exchange(is_first, false) ? "" : ",", put(ys)), ...);
         },
-        x);
+        value);
       text_ += ']';
     } else if constexpr (std::ranges::range<type>) {
       text_ += '[';
       bool is_first = true;
-      for (auto& y : x) {
+      for (auto& y : value) {
         text_ += std::exchange(is_first, false) ? "" : ",";
         put(y);
       }
       text_ += ']';
     } else {
       text_ += '{';
-      fields(*this, const_cast<type&>(x)); // which changes nothing here
+      fields(*this, const_cast<type&>(value)); // which changes nothing here
       text_ += '}';
     }
   }
@@ -129,11 +129,11 @@ public:
 
 private:
   template <class T>
-  void put_integer(T x) {
-    text_ += std::to_string(x);
+  void put_integer(T value) {
+    text_ += std::to_string(value);
   }
-  void put_double(double x);
-  void put_string(const std::string& x);
+  void put_double(double value);
+  void put_string(const std::string& text);
 
   std::string text_;
 };
@@ -151,69 +151,69 @@ public:
 
   /// Reads a field of the present struct.
   template <class T>
-  void operator()(const char* name, T& x) {
-    reader{from_.at(name)}.get(x);
+  void operator()(const char* name, T& value) {
+    reader{from_.at(name)}.get(value);
   }
 
   template <class T>
-  void get(T& x) {
+  void get(T& item) {
     if constexpr (std::is_same_v<T, bool>) {
-      x = from_.get<bool>();
+      item = from_.get<bool>();
     } else if constexpr (std::is_enum_v<T>) {
-      x = static_cast<T>(from_.get<std::underlying_type_t<T>>());
+      item = static_cast<T>(from_.get<std::underlying_type_t<T>>());
     } else if constexpr (std::is_integral_v<T>) {
-      x = from_.get<T>();
+      item = from_.get<T>();
     } else if constexpr (std::is_floating_point_v<T>) {
-      x = get_double();
+      item = get_double();
     } else if constexpr (std::is_same_v<T, std::string>) {
-      x = get_string();
+      item = get_string();
     } else if constexpr (std::is_same_v<T, configuration>) {
       auto read = decode_configuration(get_string());
       if (!read)
         throw malformed{read.failure().message};
-      x = std::move(*read);
+      item = std::move(*read);
     } else if constexpr (is_duration<T>) {
-      x = T{from_.get<typename T::rep>()};
+      item = T{from_.get<typename T::rep>()};
     } else if constexpr (is_optional<T>) {
-      x.reset();
+      item.reset();
       if (!from_.is_null())
-        get(x.emplace());
+        get(item.emplace());
     } else if constexpr (is_shared<T>) {
-      x.reset();
+      item.reset();
       if (from_.is_null())
         return;
       std::remove_const_t<typename T::element_type> value;
       get(value);
-      x = std::make_shared<typename T::element_type>(std::move(value));
+      item = std::make_shared<typename T::element_type>(std::move(value));
     } else if constexpr (is_variant<T>) {
-      get_alternative(x, from_.at(0).get<std::size_t>(),
+      get_alternative(item, from_.at(0).get<std::size_t>(),
                       std::make_index_sequence<std::variant_size_v<T>>{});
     } else if constexpr (is_tuple<T>) {
-      get_elements(x, std::make_index_sequence<std::tuple_size_v<T>>{});
+      get_elements(item, std::make_index_sequence<std::tuple_size_v<T>>{});
     } else if constexpr (std::ranges::range<T>) {
-      x.clear();
+      item.clear();
       for (const auto& y : from_)
-        add(x, y);
+        add(item, y);
     } else {
-      fields(*this, x);
+      fields(*this, item);
     }
   }
 
 private:
   template <class Variant, std::size_t... Is>
-  void get_alternative(Variant& x, std::size_t index,
+  void get_alternative(Variant& variant, std::size_t index,
                        std::index_sequence<Is...>) {
     const bool found =
       ((index == Is
-        && (reader{from_.at(1)}.get(x.template emplace<Is>()), true))
+        && (reader{from_.at(1)}.get(variant.template emplace<Is>()), true))
        || ...);
     if (!found)
       throw malformed{"there is no alternative " + std::to_string(index)};
   }
 
   template <class Tuple, std::size_t... Is>
-  void get_elements(Tuple& x, std::index_sequence<Is...>) {
-    (reader{from_.at(Is)}.get(std::get<Is>(x)), ...);
+  void get_elements(Tuple& tuple, std::index_sequence<Is...>) {
+    (reader{from_.at(Is)}.get(std::get<Is>(tuple)), ...);
   }
 
   template <class Range>

@@ -46,11 +46,11 @@ struct names<any_merge_event> {
 
 /// The fields of an event in a line: `"event":"NAME","what":{...}`.
 template <class Variant>
-std::string event_text(const Variant& x) {
+std::string event_text(const Variant& variant) {
   static_assert(names<Variant>::all.size() == std::variant_size_v<Variant>);
   writer out;
-  std::visit([&](const auto& y) { out.put(y); }, x);
-  return std::string{"\"event\":\""} + names<Variant>::all[x.index()]
+  std::visit([&](const auto& y) { out.put(y); }, variant);
+  return std::string{"\"event\":\""} + names<Variant>::all[variant.index()]
          + "\",\"what\":" + out.take();
 }
 
@@ -77,11 +77,11 @@ struct study_begin {
 };
 
 template <class F>
-void fields(F& f, study_begin& x) {
-  f("stored", x.stored);
-  f("history", x.history);
-  f("deadline_left", x.deadline_left);
-  f("workload", x.workload);
+void fields(F& inspector, study_begin& begin) {
+  inspector("stored", begin.stored);
+  inspector("history", begin.history);
+  inspector("deadline_left", begin.deadline_left);
+  inspector("workload", begin.workload);
 }
 
 /// The begin of a merger.
@@ -93,9 +93,9 @@ struct merger_begin {
 };
 
 template <class F>
-void fields(F& f, merger_begin& x) {
-  f("options", x.options);
-  f("has_plan", x.has_plan);
+void fields(F& inspector, merger_begin& begin) {
+  inspector("options", begin.options);
+  inspector("has_plan", begin.has_plan);
 }
 
 } // namespace hippo::trace

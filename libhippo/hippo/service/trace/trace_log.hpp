@@ -34,7 +34,7 @@ public:
 
 private:
   struct closer {
-    void operator()(std::FILE* x) const { std::fclose(x); }
+    void operator()(std::FILE* stream) const { std::fclose(stream); }
   };
   using file = std::unique_ptr<std::FILE, closer>;
 

@@ -26,12 +26,12 @@ json to_json(const scalar& x, value_type type) {
 
 } // namespace
 
-json arguments_json(const process_setup& x) {
+json arguments_json(const process_setup& setup) {
   auto result = json::object();
-  for (const auto& [name, value] : x.args) {
-    const auto exact = x.exact_args.find(name);
+  for (const auto& [name, value] : setup.args) {
+    const auto exact = setup.exact_args.find(name);
     const auto* number = std::get_if<double>(&value);
-    if (exact != x.exact_args.end())
+    if (exact != setup.exact_args.end())
       result[name] = json::parse(exact->second);
     else if (number != nullptr && std::trunc(*number) == *number
              && std::abs(*number) < whole_limit)
@@ -42,9 +42,9 @@ json arguments_json(const process_setup& x) {
   return result;
 }
 
-json values_json(const configuration& x, step_t from, step_t to) {
+json values_json(const configuration& params, step_t from, step_t to) {
   auto result = json::object();
-  for (const auto& [name, shape] : x) {
+  for (const auto& [name, shape] : params) {
     auto& list = result[name] = json::array();
     for (auto at = from; at < to; ++at)
       list.push_back(to_json(shape.at(at), shape.type));
@@ -52,13 +52,14 @@ json values_json(const configuration& x, step_t from, step_t to) {
   return result;
 }
 
-void put_arguments(const process_setup& x, schema::Setup::Builder to) {
-  auto list = to.initArgs(static_cast<unsigned>(x.args.size()));
+void put_arguments(const process_setup& setup, schema::Setup::Builder to) {
+  auto list = to.initArgs(static_cast<unsigned>(setup.args.size()));
   unsigned i = 0;
-  for (const auto& [name, value] : x.args) {
+  for (const auto& [name, value] : setup.args) {
     auto option = list[i++];
     option.setName(name);
-    if (const auto exact = x.exact_args.find(name); exact != x.exact_args.end())
+    if (const auto exact = setup.exact_args.find(name);
+        exact != setup.exact_args.end())
       option.setJson(exact->second);
     if (const auto* number = std::get_if<double>(&value))
       option.initValue().setNumber(*number);
@@ -67,11 +68,11 @@ void put_arguments(const process_setup& x, schema::Setup::Builder to) {
   }
 }
 
-void put_values(const configuration& x, step_t from, step_t to,
+void put_values(const configuration& params, step_t from, step_t to,
                 schema::Train::Builder out) {
-  auto values = out.initValues(static_cast<unsigned>(x.size()));
+  auto values = out.initValues(static_cast<unsigned>(params.size()));
   unsigned i = 0;
-  for (const auto& [name, f] : x) {
+  for (const auto& [name, f] : params) {
     auto entry = values[i++];
     entry.setName(name);
     entry.setType(to_schema(f.type));

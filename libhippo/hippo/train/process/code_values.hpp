@@ -12,15 +12,15 @@ namespace hippo {
 // type that it has in the study file.
 
 /// Returns the arguments by name.
-nlohmann::json arguments_json(const process_setup& x);
+nlohmann::json arguments_json(const process_setup& setup);
 
 /// Returns the values of each hyper-parameter at each step.
 /// REQUIRES: `from <= to`
-nlohmann::json values_json(const configuration& x, step_t from, step_t to);
+nlohmann::json values_json(const configuration& params, step_t from, step_t to);
 
 /// Writes the same into the messages for a process.
-void put_arguments(const process_setup& x, schema::Setup::Builder to);
-void put_values(const configuration& x, step_t from, step_t to,
+void put_arguments(const process_setup& setup, schema::Setup::Builder to);
+void put_values(const configuration& params, step_t from, step_t to,
                 schema::Train::Builder out);
 
 } // namespace hippo

@@ -28,15 +28,15 @@ expected<made_workload> make_workload(const workload_registry& registry,
 }
 
 expected<made_workload> make_workload(const workload_registry& registry,
-                                      const lease& x,
+                                      const lease& lease,
                                       checkpoint_store& store) {
-  if (x.code.file.empty())
-    return make_workload(registry, x.workload, std::string{});
-  auto code = store.read(x.code);
+  if (lease.code.file.empty())
+    return make_workload(registry, lease.workload, std::string{});
+  auto code = store.read(lease.code);
   if (!code)
     return error{errc::io_failed,
                  "the study's code cannot be had: " + code.failure().message};
-  return make_workload(registry, x.workload, *code);
+  return make_workload(registry, lease.workload, *code);
 }
 
 } // namespace hippo

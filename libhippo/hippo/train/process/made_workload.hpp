@@ -27,6 +27,7 @@ expected<made_workload> make_workload(const workload_registry& registry,
 
 /// Makes the workload of a lease. @param store where the lease's code is
 expected<made_workload> make_workload(const workload_registry& registry,
-                                      const lease& x, checkpoint_store& store);
+                                      const lease& lease,
+                                      checkpoint_store& store);
 
 } // namespace hippo

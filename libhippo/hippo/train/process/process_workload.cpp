@@ -93,14 +93,14 @@ public:
 
   std::string take_output() override { return process_->take_output(); }
 
-  std::vector<std::string> differences(const std::string& x,
-                                       const std::string& y) override {
+  std::vector<std::string> differences(const std::string& left,
+                                       const std::string& right) override {
     const auto one = folder_.file("one");
     const auto other = folder_.file("other");
-    write_exchanged(one, x);
-    write_exchanged(other, y);
+    write_exchanged(one, left);
+    write_exchanged(other, right);
     auto found = process_->compare(one, other);
-    return found ? std::move(*found) : workload::differences(x, y);
+    return found ? std::move(*found) : workload::differences(left, right);
   }
 
 private:

@@ -45,10 +45,10 @@ constexpr std::uint64_t answer_words_max = (64ull << 20) / sizeof(capnp::word);
 
 } // namespace
 
-void check_metrics(const metrics& x) {
-  if (x.empty())
+void check_metrics(const metrics& numbers) {
+  if (numbers.empty())
     throw std::runtime_error("the workload has measured nothing");
-  if (const auto why = refused_metrics(x))
+  if (const auto why = refused_metrics(numbers))
     throw std::runtime_error("the workload has measured " + *why);
 }
 

@@ -19,7 +19,7 @@ namespace hippo {
 struct process_setup;
 
 /// @throws std::runtime_error if these are no metrics that can be reported
-void check_metrics(const metrics& x);
+void check_metrics(const metrics& numbers);
 
 /// A process that trains (schemas/process.capnp). It is started by the
 /// constructor and ended, with all that it has started, by the destructor.

@@ -22,13 +22,15 @@ device_stream::mark_maker gpu_mark_maker() {
 
 } // namespace
 
-device_stream::scope::scope(const device_stream& x)
-  : stream_(x),
-    before_(c10::impl::VirtualGuardImpl{x.stream_->device_type()}
-              .exchangeStream(*x.stream_)) {
-  if (x.generator_) {
-    auto shared = at::globalContext().defaultGenerator(x.stream_->device());
-    shared.graphsafe_set_state(*x.generator_);
+device_stream::scope::scope(const device_stream& stream)
+  : stream_(stream),
+    before_(
+      c10::impl::VirtualGuardImpl{stream.stream_->device_type()}.exchangeStream(
+        *stream.stream_)) {
+  if (stream.generator_) {
+    auto shared =
+      at::globalContext().defaultGenerator(stream.stream_->device());
+    shared.graphsafe_set_state(*stream.generator_);
   }
 }
 
@@ -92,17 +94,17 @@ void device_stream::wait_for_all_but(std::size_t marks) {
 }
 
 std::string
-device_stream::release_cached_memory(const c10::OutOfMemoryError& e) {
+device_stream::release_cached_memory(const c10::OutOfMemoryError& failure) {
   try {
     at::getDeviceAllocator(at::kCUDA)->emptyCache();
   } catch (const std::exception&) {
     // The error that is told is that there was no room.
   }
-  return first_line(e);
+  return first_line(failure);
 }
 
-std::string first_line(const c10::Error& e) {
-  const std::string all = e.what_without_backtrace();
+std::string first_line(const c10::Error& failure) {
+  const std::string all = failure.what_without_backtrace();
   return all.substr(0, all.find('\n'));
 }
 

@@ -20,7 +20,7 @@ namespace hippo {
 
 /// Returns the first line of what LibTorch says; the others are advice on
 /// debugging.
-std::string first_line(const c10::Error& e);
+std::string first_line(const c10::Error& failure);
 
 /// A device has no room for more.
 class device_memory_error : public std::bad_alloc {
@@ -76,17 +76,18 @@ public:
   /// Waits for the device.
   ~device_stream();
 
-  /// Calls `f`, which launches operations, and returns what it returns or
-  /// throws what it throws: `device_memory_error` if there is no room. `f`
-  /// waits for nothing on the device if others are to go on meanwhile.
+  /// Calls `function`, which launches operations, and returns what it returns
+  /// or throws what it throws: `device_memory_error` if there is no room.
+  /// `function` waits for nothing on the device if others are to go on
+  /// meanwhile.
   template <class F>
-  std::invoke_result_t<const F&> run(const F& f) {
+  std::invoke_result_t<const F&> run(const F& function) {
     if (thread_ == nullptr)
-      return f();
+      return function();
     return thread_->run([&] {
       const scope use{*this};
       try {
-        return f();
+        return function();
       } catch (const c10::OutOfMemoryError& e) {
         throw device_memory_error(release_cached_memory(e));
       }
@@ -108,11 +109,12 @@ public:
     }
   }
 
-  /// Calls `f` as `run` does, and waits until the device has done all of it.
+  /// Calls `function` as `run` does, and waits until the device has done all of
+  /// it.
   template <class F>
-  void finish(const F& f) {
+  void finish(const F& function) {
     run([&] {
-      f();
+      function();
       mark();
     });
     wait_for_all_but(0);
@@ -125,7 +127,7 @@ private:
   /// Has LibTorch use the stream and the generator, on the device's thread.
   class scope {
   public:
-    explicit scope(const device_stream& x);
+    explicit scope(const device_stream& stream);
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
     ~scope();
@@ -137,7 +139,8 @@ private:
 
   void mark();
   void wait_for_all_but(std::size_t marks);
-  static std::string release_cached_memory(const c10::OutOfMemoryError& e);
+  static std::string
+  release_cached_memory(const c10::OutOfMemoryError& failure);
 
   device_thread* thread_ = nullptr; ///< null: on a CPU
   mark_maker make_mark_ = nullptr;

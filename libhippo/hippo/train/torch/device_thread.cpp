@@ -15,8 +15,8 @@ std::atomic<device_lost_handler> lost_handler{nullptr};
 
 } // namespace
 
-void device_thread::on_lost(device_lost_handler f) {
-  lost_handler = f;
+void device_thread::on_lost(device_lost_handler handler) {
+  lost_handler = handler;
 }
 
 device_thread& device_thread::of(at::Device device) {

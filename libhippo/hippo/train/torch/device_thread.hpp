@@ -25,8 +25,8 @@ namespace hippo {
 /// before.
 class device_thread {
 public:
-  /// Has `f` called, on the thread of a GPU that is lost; null: nothing.
-  static void on_lost(device_lost_handler f);
+  /// Has `handler` called, on the thread of a GPU that is lost; null: nothing.
+  static void on_lost(device_lost_handler handler);
 
   /// Returns the thread of a GPU. It is started by the first call, and stays as
   /// long as the process.
@@ -36,14 +36,14 @@ public:
   device_thread(const device_thread&) = delete;
   device_thread& operator=(const device_thread&) = delete;
 
-  /// Calls `f` on the thread, and returns what it returns or throws what it
-  /// throws. Callers take turns in the order of their calls.
-  /// REQUIRES: the caller is another thread.
+  /// Calls `function` on the thread, and returns what it returns or throws what
+  /// it throws. Callers take turns in the order of their calls. REQUIRES: the
+  /// caller is another thread.
   template <class F>
-  std::invoke_result_t<const F&> run(const F& f) {
+  std::invoke_result_t<const F&> run(const F& function) {
     std::packaged_task<std::invoke_result_t<const F&>()> task{[&] {
       try {
-        return f();
+        return function();
       } catch (const std::exception&) {
         check_device();
         throw;

@@ -9,8 +9,8 @@
 
 namespace hippo {
 
-std::uint64_t whole(const scalar& x) {
-  return static_cast<std::uint64_t>(std::get<double>(x));
+std::uint64_t whole(const scalar& value) {
+  return static_cast<std::uint64_t>(std::get<double>(value));
 }
 
 double number_at(const configuration& config, const std::string& name,

@@ -14,7 +14,7 @@
 namespace hippo {
 
 /// Returns an option or a hyper-parameter that is an integer of at least 0.
-std::uint64_t whole(const scalar& x);
+std::uint64_t whole(const scalar& value);
 
 /// Returns the value at a step of a hyper-parameter that is a number.
 double number_at(const configuration& config, const std::string& name,

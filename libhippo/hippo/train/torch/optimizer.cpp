@@ -39,17 +39,17 @@ optimizer::optimizer(std::vector<at::Tensor> weights, decay_predicate decays)
     decays_.push_back(decays(x));
 }
 
-void optimizer::restart(optimizer_kind x) {
-  progress_ = {x, 0};
+void optimizer::restart(optimizer_kind rule) {
+  progress_ = {rule, 0};
   const auto clear = [&](tensor_piece& moments) {
     if (moments.empty())
       moments = tensor_piece::zeros_like(weights_);
     else
       moments.all().zero_();
   };
-  if (x != optimizer_kind::none)
+  if (rule != optimizer_kind::none)
     clear(first_);
-  if (x == optimizer_kind::adamw)
+  if (rule == optimizer_kind::adamw)
     clear(second_);
 }
 

@@ -54,11 +54,11 @@ public:
   /// Updates the weights by their gradients, as planned.
   void apply(const step_values& values) const;
 
-  /// Sets moments to zero, as before a first update of kind `x`.
-  void restart(optimizer_kind x);
+  /// Sets moments to zero, as before a first update of kind `rule`.
+  void restart(optimizer_kind rule);
 
   [[nodiscard]] const progress& present() const { return progress_; }
-  void set_count(std::uint64_t x) { progress_.count = x; }
+  void set_count(std::uint64_t value) { progress_.count = value; }
 
   // The moments, one for each weight and shaped like it. What they hold where
   // the present kind has none means nothing; empty until there were any.

@@ -54,24 +54,24 @@ precision precision_of(const workload_spec& spec, at::Device device) {
   return precision::float32;
 }
 
-at::MemoryFormat layout_for(precision x, at::Device device) {
-  return x == precision::float32 && !device.is_cpu()
+at::MemoryFormat layout_for(precision numerics, at::Device device) {
+  return numerics == precision::float32 && !device.is_cpu()
            ? at::MemoryFormat::Contiguous
            : at::MemoryFormat::ChannelsLast;
 }
 
-double loss_scale(precision x) {
-  return x == precision::float16 ? 1024 : 1;
+double loss_scale(precision numerics) {
+  return numerics == precision::float16 ? 1024 : 1;
 }
 
-autocast_scope::autocast_scope(precision x, at::Device device)
-  : is_on_(x == precision::bfloat16 || x == precision::float16),
+autocast_scope::autocast_scope(precision numerics, at::Device device)
+  : is_on_(numerics == precision::bfloat16 || numerics == precision::float16),
     device_(device.type()) {
   if (!is_on_)
     return;
   at::autocast::increment_nesting();
   at::autocast::set_autocast_dtype(
-    device_, x == precision::float16 ? at::kHalf : at::kBFloat16);
+    device_, numerics == precision::float16 ? at::kHalf : at::kBFloat16);
   at::autocast::set_autocast_enabled(device_, true);
 }
 
@@ -83,8 +83,8 @@ autocast_scope::~autocast_scope() {
     at::autocast::clear_cache();
 }
 
-tf32_scope::tf32_scope(precision x) {
-  const bool wanted = x == precision::tf32;
+tf32_scope::tf32_scope(precision numerics) {
+  const bool wanted = numerics == precision::tf32;
   auto& all = setting();
   std::unique_lock guard{all.mutex};
   auto& waiting = all.waiting[wanted ? 1 : 0];

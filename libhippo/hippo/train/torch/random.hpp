@@ -17,10 +17,10 @@ enum class purpose : std::uint64_t {
 };
 
 /// Scrambles 64 bits, one to one (the finaliser of SplitMix64).
-constexpr std::uint64_t scramble(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
+constexpr std::uint64_t scramble(std::uint64_t value) noexcept {
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
 }
 
 /// Random numbers at an address: the same address always gives the same
@@ -52,10 +52,10 @@ public:
   /// Returns the next number, from `at(0)` on.
   constexpr std::uint64_t next() noexcept { return at(count_++); }
 
-  /// Returns an integer of `[0, n)`; for `n` up to 2^32 no value is more likely
-  /// than another by more than n / 2^32.
-  constexpr std::uint64_t below(std::uint64_t n) noexcept {
-    return ((next() >> 32) * n) >> 32;
+  /// Returns an integer of `[0, count)`; for `count` up to 2^32 no value is
+  /// more likely than another by more than count / 2^32.
+  constexpr std::uint64_t below(std::uint64_t count) noexcept {
+    return ((next() >> 32) * count) >> 32;
   }
 
   /// Returns a number of `[0, 1)`.

@@ -27,8 +27,8 @@ public:
     return stream_.run([this] { return state().snapshot(); });
   }
 
-  void restore(const workload_state& x) final {
-    stream_.run([&] { state().restore(x); });
+  void restore(const workload_state& saved) final {
+    stream_.run([&] { state().restore(saved); });
   }
 
   void export_weights(const std::string& path) final {

@@ -201,7 +201,9 @@ public:
     return work_->snapshot();
   }
 
-  void restore(const workload_state& x) override { work_->restore(x); }
+  void restore(const workload_state& workload_state) override {
+    work_->restore(workload_state);
+  }
 
   [[nodiscard]] workload_size size() const override { return work_->size(); }
 
@@ -240,8 +242,8 @@ expected<device_info> prepare_device(const std::string& device,
           "no device '" + device + "': give cpu or cuda:N"};
 }
 
-void on_device_lost(device_lost_handler f) {
-  device_thread::on_lost(f);
+void on_device_lost(device_lost_handler handler) {
+  device_thread::on_lost(handler);
 }
 
 std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,

@@ -225,15 +225,15 @@ const std::shared_ptr<const state_layout>& training_state::layout() const {
   return result;
 }
 
-void training_state::expect(const state_header& x) {
-  if (x.workload != workload_)
-    throw std::runtime_error("a state of " + x.workload + ", not of "
+void training_state::expect(const state_header& header) {
+  if (header.workload != workload_)
+    throw std::runtime_error("a state of " + header.workload + ", not of "
                              + workload_);
   // Moments that are there already need not be cleared to be replaced.
-  if (optimizer_.present().kind != x.updates.kind)
-    optimizer_.restart(x.updates.kind);
-  optimizer_.set_count(x.updates.count);
-  train_loss = x.train_loss;
+  if (optimizer_.present().kind != header.updates.kind)
+    optimizer_.restart(header.updates.kind);
+  optimizer_.set_count(header.updates.count);
+  train_loss = header.train_loss;
 }
 
 std::string training_state::save() const {
@@ -265,10 +265,10 @@ std::shared_ptr<const workload_state> training_state::snapshot() const {
   }
 }
 
-void training_state::restore(const workload_state& x) {
-  const auto* copied = dynamic_cast<const copied_state*>(&x);
+void training_state::restore(const workload_state& saved) {
+  const auto* copied = dynamic_cast<const copied_state*>(&saved);
   if (copied == nullptr) {
-    load(x.bytes());
+    load(saved.bytes());
     return;
   }
   expect(copied->header());

@@ -78,7 +78,7 @@ public:
 
   /// Restores what `snapshot` of the same workload on the same device has kept,
   /// or what `load` takes. Throws as that does.
-  void restore(const workload_state& x);
+  void restore(const workload_state& saved);
 
   /// Writes weights and buffers (`write_weights`).
   void export_weights(const std::string& path) const;
@@ -94,7 +94,7 @@ private:
   /// Of those. It is made once for each kind: there are hundreds of tensors.
   [[nodiscard]] const std::shared_ptr<const state_layout>& layout() const;
   /// Gets ready to be given such a state. Throws if it is of another workload.
-  void expect(const state_header& x);
+  void expect(const state_header& header);
 
   std::string workload_;
   named_tensors weights_;

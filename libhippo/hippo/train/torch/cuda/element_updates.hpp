@@ -101,39 +101,42 @@ HIPPO_HOST_DEVICE void drop(const hippo_cuda_step& values, std::uint64_t layer,
   }
 }
 
-HIPPO_HOST_DEVICE inline void update_sgd(const hippo_cuda_rule& x, bool decays,
-                                         float gradient, float& weight,
-                                         float& moment) {
-  const auto g = gradient + (decays ? x.weight_decay : 0) * weight;
-  moment = x.momentum * moment + g;
-  weight -= x.lr * (x.nesterov != 0 ? g + x.momentum * moment : moment);
+HIPPO_HOST_DEVICE inline void update_sgd(const hippo_cuda_rule& rule,
+                                         bool decays, float gradient,
+                                         float& weight, float& moment) {
+  const auto g = gradient + (decays ? rule.weight_decay : 0) * weight;
+  moment = rule.momentum * moment + g;
+  weight -=
+    rule.lr * (rule.nesterov != 0 ? g + rule.momentum * moment : moment);
 }
 
-HIPPO_HOST_DEVICE inline void update_adamw(const hippo_cuda_rule& x,
-                                           bool decays, float g, float& weight,
-                                           float& first, float& second) {
-  first = x.beta1 * first + (1 - x.beta1) * g;
-  second = x.beta2 * second + (1 - x.beta2) * g * g;
-  const auto spread = std::sqrt(second) / x.root + x.epsilon;
-  weight = weight * (decays ? x.decay : 1) - x.step_size * (first / spread);
+HIPPO_HOST_DEVICE inline void update_adamw(const hippo_cuda_rule& rule,
+                                           bool decays, float value,
+                                           float& weight, float& first,
+                                           float& second) {
+  first = rule.beta1 * first + (1 - rule.beta1) * value;
+  second = rule.beta2 * second + (1 - rule.beta2) * value * value;
+  const auto spread = std::sqrt(second) / rule.root + rule.epsilon;
+  weight =
+    weight * (decays ? rule.decay : 1) - rule.step_size * (first / spread);
 }
 
 /// A worker's share of weight `index`; a piece is one number.
-HIPPO_HOST_DEVICE inline void update_weight(const hippo_cuda_weights& x,
+HIPPO_HOST_DEVICE inline void update_weight(const hippo_cuda_weights& weights,
                                             const hippo_cuda_step& values,
                                             std::int32_t index, share mine) {
   const auto& rule = values.rule;
-  const auto size = x.size[index];
-  const bool decays = x.decays[index] != 0;
-  auto* weight = x.weight[index];
-  const auto* gradient = x.gradient[index];
-  auto* first = x.first[index];
+  const auto size = weights.size[index];
+  const bool decays = weights.decays[index] != 0;
+  auto* weight = weights.weight[index];
+  const auto* gradient = weights.gradient[index];
+  auto* first = weights.first[index];
   if (rule.kind == hippo_cuda_sgd) {
     for (auto i = mine.begin; i < size; i += mine.stride)
       update_sgd(rule, decays, gradient[i], weight[i], first[i]);
     return;
   }
-  auto* second = x.second[index];
+  auto* second = weights.second[index];
   for (auto i = mine.begin; i < size; i += mine.stride)
     update_adamw(rule, decays, gradient[i], weight[i], first[i], second[i]);
 }

@@ -69,14 +69,15 @@ struct norm_plan {
 };
 
 template <class Layout>
-norm_plan plan_of(const hippo_cuda_norm& x) {
+norm_plan plan_of(const hippo_cuda_norm& norm) {
   const auto divided = [](std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
   };
   constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() / 2;
-  const auto columns = x.channels / Layout::depth,
-             rows = x.images * (x.pixels * Layout::depth / Layout::vector);
-  if (x.images < 1 || x.channels < 1 || x.pixels < 1 || rows > most
+  const auto columns = norm.channels / Layout::depth,
+             rows =
+               norm.images * (norm.pixels * Layout::depth / Layout::vector);
+  if (norm.images < 1 || norm.channels < 1 || norm.pixels < 1 || rows > most
       || columns > most / norm_blocks)
     return {};
   auto chunks = Layout::channels_last
@@ -97,22 +98,24 @@ norm_plan plan_of(const hippo_cuda_norm& x) {
           as_int(lanes),         true};
 }
 
-/// Calls `f` with the layout of activations of a type, and returns what it
-/// returns.
+/// Calls `function` with the layout of activations of a type, and returns what
+/// it returns.
 template <class Number, class F>
-auto with_norm_layout(const hippo_cuda_norm& x, const F& f) {
+auto with_norm_layout(const hippo_cuda_norm& norm, const F& function) {
   constexpr auto width = static_cast<std::int64_t>(16 / sizeof(Number));
-  if (x.channels_last != 0)
-    return x.channels % width == 0 ? f(norm_layout<Number, true, true>{})
-                                   : f(norm_layout<Number, true, false>{});
-  return x.pixels % width == 0 ? f(norm_layout<Number, false, true>{})
-                               : f(norm_layout<Number, false, false>{});
+  if (norm.channels_last != 0)
+    return norm.channels % width == 0
+             ? function(norm_layout<Number, true, true>{})
+             : function(norm_layout<Number, true, false>{});
+  return norm.pixels % width == 0
+           ? function(norm_layout<Number, false, true>{})
+           : function(norm_layout<Number, false, false>{});
 }
 
 /// Floats in the workspace of a plan: of each part two sums for every channel.
-inline std::int64_t norm_workspace(const hippo_cuda_norm& x,
+inline std::int64_t norm_workspace(const hippo_cuda_norm& norm,
                                    const norm_plan& plan) {
-  return 2 * x.channels * plan.parts;
+  return 2 * norm.channels * plan.parts;
 }
 
 /// The place of a block: blocks are numbered chunk by chunk, then part by part.
@@ -159,7 +162,7 @@ struct norm_share {
   /// Calls `use(offset, load(offset))` for every vector, with the place of its
   /// first number. Several are loaded at once: each takes a while to come.
   template <class Load, class Use>
-  HIPPO_HOST_DEVICE void each(const hippo_cuda_norm& x, const Load& load,
+  HIPPO_HOST_DEVICE void each(const hippo_cuda_norm& norm, const Load& load,
                               const Use& use) const {
     constexpr int n = norm_vectors_a_thread;
     for (auto row = begin; row < end; row += n * stride) {
@@ -168,7 +171,7 @@ struct norm_share {
       HIPPO_UNROLL
       for (int i = 0; i < n; ++i) {
         const auto next = row + i * stride;
-        offsets[i] = offset_of(x, next < end ? next : row);
+        offsets[i] = offset_of(norm, next < end ? next : row);
         pieces[i] = load(offsets[i]);
       }
       HIPPO_UNROLL
@@ -180,15 +183,15 @@ struct norm_share {
 
 private:
   [[nodiscard]] HIPPO_HOST_DEVICE std::int64_t
-  offset_of(const hippo_cuda_norm& x, std::int32_t row) const {
+  offset_of(const hippo_cuda_norm& norm, std::int32_t row) const {
     if constexpr (Layout::channels_last) {
-      return row * x.channels + channel();
+      return row * norm.channels + channel();
     } else {
       const auto vectors =
-        static_cast<std::uint32_t>(x.pixels / Layout::vector);
+        static_cast<std::uint32_t>(norm.pixels / Layout::vector);
       const auto image = static_cast<std::uint32_t>(row) / vectors,
                  rest = static_cast<std::uint32_t>(row) - image * vectors;
-      return (image * x.channels + column) * x.pixels
+      return (image * norm.channels + column) * norm.pixels
              + std::int64_t{rest} * Layout::vector;
     }
   }
@@ -203,18 +206,18 @@ HIPPO_HOST_DEVICE typename Layout::numbers norm_load(const void* from,
 
 template <class Layout>
 HIPPO_HOST_DEVICE void norm_store(void* to, std::int64_t offset,
-                                  const typename Layout::numbers& x) {
+                                  const typename Layout::numbers& norm) {
   auto* place = static_cast<typename Layout::number*>(to) + offset;
 #ifdef __CUDA_ARCH__
   // nvcc would store floats one by one.
-  if constexpr (sizeof x == sizeof(uint4)) {
+  if constexpr (sizeof norm == sizeof(uint4)) {
     uint4 bits;
-    memcpy(&bits, &x, sizeof bits);
+    memcpy(&bits, &norm, sizeof bits);
     __stwb(reinterpret_cast<uint4*>(place), bits);
     return;
   }
 #endif
-  *reinterpret_cast<typename Layout::numbers*>(place) = x;
+  *reinterpret_cast<typename Layout::numbers*>(place) = norm;
 }
 
 /// The values between which an activation changes nothing.
@@ -226,15 +229,15 @@ struct norm_limits {
       high(last == hippo_cuda_relu6 ? 6.0F : INFINITY) {}
 
   /// NaN stays what it is: divergence is to be seen.
-  [[nodiscard]] HIPPO_HOST_DEVICE float cut(float x) const {
-    const auto above = x <= low ? low : x;
+  [[nodiscard]] HIPPO_HOST_DEVICE float cut(float value) const {
+    const auto above = value <= low ? low : value;
     return above >= high ? high : above;
   }
 
-  /// Returns the part of a gradient `dy` that passes where the result was `y`,
-  /// which is anything if there is no activation.
-  [[nodiscard]] HIPPO_HOST_DEVICE float passed(float dy, float y) const {
-    return y <= low || y >= high ? 0.0F : dy;
+  /// Returns the part of a gradient `dy` that passes where the result was
+  /// `other`, which is anything if there is no activation.
+  [[nodiscard]] HIPPO_HOST_DEVICE float passed(float dy, float other) const {
+    return other <= low || other >= high ? 0.0F : dy;
   }
 };
 
@@ -259,7 +262,7 @@ HIPPO_HOST_DEVICE void fold_lanes(const Threads& threads, Real* first,
 /// `add(share, first, second)` adds up those of a thread.
 template <class Layout, class Threads, class Add>
 HIPPO_HOST_DEVICE void
-put_part(const Threads& threads, const hippo_cuda_norm& x,
+put_part(const Threads& threads, const hippo_cuda_norm& norm,
          const norm_plan& plan, norm_block where,
          norm_sums_memory<Layout>& memory, float* parts, const Add& add) {
   constexpr int depth = Layout::depth;
@@ -277,11 +280,11 @@ put_part(const Threads& threads, const hippo_cuda_norm& x,
   fold_lanes(threads, memory.first, memory.second, plan.lanes, width);
   threads([&](int thread) {
     const auto channel = std::int64_t{where.chunk} * width + thread;
-    if (thread >= width || channel >= x.channels)
+    if (thread >= width || channel >= norm.channels)
       return;
-    auto* to = parts + 2 * x.channels * where.part + channel;
+    auto* to = parts + 2 * norm.channels * where.part + channel;
     to[0] = memory.first[thread];
-    to[x.channels] = memory.second[thread];
+    to[norm.channels] = memory.second[thread];
   });
 }
 
@@ -289,7 +292,7 @@ put_part(const Threads& threads, const hippo_cuda_norm& x,
 /// memory's sums.
 template <class Threads>
 HIPPO_HOST_DEVICE void
-add_parts(const Threads& threads, const hippo_cuda_norm& x,
+add_parts(const Threads& threads, const hippo_cuda_norm& norm,
           const norm_plan& plan, norm_block where, int width,
           const float* parts, norm_memory& memory) {
   const int fitting = norm_threads / width,
@@ -298,11 +301,11 @@ add_parts(const Threads& threads, const hippo_cuda_norm& x,
     const int lane = thread / width;
     const auto channel = std::int64_t{where.chunk} * width + thread % width;
     double first = 0, second = 0;
-    if (lane < lanes && channel < x.channels) {
+    if (lane < lanes && channel < norm.channels) {
       for (int part = lane; part < plan.parts; part += lanes) {
-        const auto* from = parts + 2 * x.channels * part + channel;
+        const auto* from = parts + 2 * norm.channels * part + channel;
         first += from[0];
-        second += from[x.channels];
+        second += from[norm.channels];
       }
     }
     memory.first[thread] = first;
@@ -314,27 +317,28 @@ add_parts(const Threads& threads, const hippo_cuda_norm& x,
 /// The first pixel of a channel. Differences from it are added up: squares of
 /// what has a large mean would say little of its variance.
 template <class Layout>
-HIPPO_HOST_DEVICE float norm_origin(const hippo_cuda_norm& x, const void* from,
-                                    std::int64_t channel) {
+HIPPO_HOST_DEVICE float norm_origin(const hippo_cuda_norm& norm,
+                                    const void* from, std::int64_t channel) {
   return static_cast<float>(static_cast<const typename Layout::number*>(
-    from)[Layout::channels_last ? channel : channel * x.pixels]);
+    from)[Layout::channels_last ? channel : channel * norm.pixels]);
 }
 
 /// A block's part of a batch's sums.
 template <class Layout, class Threads>
 HIPPO_HOST_DEVICE void
-norm_sums(const Threads& threads, const hippo_cuda_norm& x,
+norm_sums(const Threads& threads, const hippo_cuda_norm& norm,
           const hippo_cuda_norm_forward& to, const norm_plan& plan,
           norm_block where, norm_sums_memory<Layout>& memory) {
   constexpr int depth = Layout::depth;
   put_part<Layout>(
-    threads, x, plan, where, memory, to.workspace,
+    threads, norm, plan, where, memory, to.workspace,
     [&](const norm_share<Layout>& mine, float* first, float* second) {
       float origin[depth];
       for (int i = 0; i < depth; ++i)
-        origin[i] = norm_origin<Layout>(x, to.x, mine.channel() + i);
+        origin[i] = norm_origin<Layout>(norm, to.x, mine.channel() + i);
       mine.each(
-        x, [&](std::int64_t offset) { return norm_load<Layout>(to.x, offset); },
+        norm,
+        [&](std::int64_t offset) { return norm_load<Layout>(to.x, offset); },
         [&](std::int64_t, const typename Layout::numbers& from) {
           HIPPO_UNROLL
           for (int i = 0; i < Layout::vector; ++i) {
@@ -351,27 +355,28 @@ norm_sums(const Threads& threads, const hippo_cuda_norm& x,
 /// chunk is the author of all that is kept.
 template <class Layout>
 HIPPO_HOST_DEVICE void
-put_statistics(const hippo_cuda_norm& x, const hippo_cuda_norm_forward& to,
+put_statistics(const hippo_cuda_norm& norm, const hippo_cuda_norm_forward& to,
                std::int64_t channel, bool is_author, const norm_memory& memory,
                int sums, float& mean, float& inverse) {
   if (to.workspace == nullptr) {
     mean = to.running_mean[channel];
     inverse = static_cast<float>(
-      1 / std::sqrt(to.running_variance[channel] + x.epsilon));
+      1 / std::sqrt(to.running_variance[channel] + norm.epsilon));
     return;
   }
-  const auto count = static_cast<double>(x.images * x.pixels);
+  const auto count = static_cast<double>(norm.images * norm.pixels);
   const auto shift = memory.first[sums] / count,
-             exact = norm_origin<Layout>(x, to.x, channel) + shift,
+             exact = norm_origin<Layout>(norm, to.x, channel) + shift,
              spread = memory.second[sums] / count - shift * shift,
              // NaN stays NaN.
     variance = spread < 0 ? 0.0 : spread;
   mean = static_cast<float>(exact);
-  inverse = static_cast<float>(1 / std::sqrt(variance + x.epsilon));
+  inverse = static_cast<float>(1 / std::sqrt(variance + norm.epsilon));
   if (!is_author)
     return;
   const auto follow = [&](float& running, double now) {
-    running = static_cast<float>((1 - x.momentum) * running + x.momentum * now);
+    running =
+      static_cast<float>((1 - norm.momentum) * running + norm.momentum * now);
   };
   follow(to.running_mean[channel], exact);
   follow(to.running_variance[channel],
@@ -383,19 +388,19 @@ put_statistics(const hippo_cuda_norm& x, const hippo_cuda_norm_forward& to,
 /// A block's part of a normalised batch.
 template <class Layout, class Threads>
 HIPPO_HOST_DEVICE void
-norm_results(const Threads& threads, const hippo_cuda_norm& x,
+norm_results(const Threads& threads, const hippo_cuda_norm& norm,
              const hippo_cuda_norm_forward& to, const norm_plan& plan,
              norm_block where, norm_memory& memory) {
   constexpr int depth = Layout::depth;
   const int width = plan.chunk_columns * depth;
   if (to.workspace != nullptr)
-    add_parts(threads, x, plan, where, width, to.workspace, memory);
+    add_parts(threads, norm, plan, where, width, to.workspace, memory);
   threads([&](int thread) {
     const auto channel = std::int64_t{where.chunk} * width + thread;
-    if (thread >= width || channel >= x.channels)
+    if (thread >= width || channel >= norm.channels)
       return;
     float mean = 0, inverse = 0;
-    put_statistics<Layout>(x, to, channel, where.part == 0, memory, thread,
+    put_statistics<Layout>(norm, to, channel, where.part == 0, memory, thread,
                            mean, inverse);
     memory.mean[thread] = mean;
     memory.a[thread] = to.weight[channel] * inverse;
@@ -405,7 +410,7 @@ norm_results(const Threads& threads, const hippo_cuda_norm& x,
     const norm_share<Layout> mine{plan, where, thread};
     if (mine.begin >= mine.end)
       return;
-    const norm_limits limits{x.last};
+    const norm_limits limits{norm.last};
     const int first = mine.channel() - where.chunk * width;
     float mean[depth], a[depth], b[depth];
     for (int i = 0; i < depth; ++i) {
@@ -414,10 +419,10 @@ norm_results(const Threads& threads, const hippo_cuda_norm& x,
       b[i] = memory.b[first + i];
     }
     struct piece {
-      typename Layout::numbers x, residual;
+      typename Layout::numbers norm, residual;
     };
     mine.each(
-      x,
+      norm,
       [&](std::int64_t offset) {
         piece result{norm_load<Layout>(to.x, offset), {}};
         if (to.residual != nullptr)
@@ -458,19 +463,19 @@ struct norm_gradient {
 /// A block's part of the sums of gradients.
 template <class Layout, class Threads>
 HIPPO_HOST_DEVICE void
-norm_gradient_sums(const Threads& threads, const hippo_cuda_norm& x,
+norm_gradient_sums(const Threads& threads, const hippo_cuda_norm& norm,
                    const hippo_cuda_norm_backward& to, const norm_plan& plan,
                    norm_block where, norm_sums_memory<Layout>& memory) {
   constexpr int depth = Layout::depth;
   put_part<Layout>(
-    threads, x, plan, where, memory, to.workspace,
+    threads, norm, plan, where, memory, to.workspace,
     [&](const norm_share<Layout>& mine, float* first, float* second) {
-      const norm_limits limits{x.last};
+      const norm_limits limits{norm.last};
       float mean[depth];
       for (int i = 0; i < depth; ++i)
         mean[i] = to.mean[mine.channel() + i];
       mine.each(
-        x,
+        norm,
         [&](std::int64_t offset) {
           return norm_gradient<Layout>{to, offset};
         },
@@ -487,20 +492,20 @@ norm_gradient_sums(const Threads& threads, const hippo_cuda_norm& x,
     });
 }
 
-/// A block's part of the gradients: `dx = dy * a + (x - mean) * b + c`.
+/// A block's part of the gradients: `dx = dy * a + (norm - mean) * b + c`.
 template <class Layout, class Threads>
 HIPPO_HOST_DEVICE void
-norm_gradients(const Threads& threads, const hippo_cuda_norm& x,
+norm_gradients(const Threads& threads, const hippo_cuda_norm& norm,
                const hippo_cuda_norm_backward& to, const norm_plan& plan,
                norm_block where, norm_memory& memory) {
   constexpr int depth = Layout::depth;
   const int width = plan.chunk_columns * depth;
-  add_parts(threads, x, plan, where, width, to.workspace, memory);
+  add_parts(threads, norm, plan, where, width, to.workspace, memory);
   threads([&](int thread) {
     const auto channel = std::int64_t{where.chunk} * width + thread;
-    if (thread >= width || channel >= x.channels)
+    if (thread >= width || channel >= norm.channels)
       return;
-    const auto count = static_cast<double>(x.images * x.pixels);
+    const auto count = static_cast<double>(norm.images * norm.pixels);
     const auto sum = memory.first[thread], products = memory.second[thread];
     const double inverse = to.inverse[channel],
                  factor = to.weight[channel] * inverse;
@@ -518,7 +523,7 @@ norm_gradients(const Threads& threads, const hippo_cuda_norm& x,
     const norm_share<Layout> mine{plan, where, thread};
     if (mine.begin >= mine.end)
       return;
-    const norm_limits limits{x.last};
+    const norm_limits limits{norm.last};
     const int first = mine.channel() - where.chunk * width;
     float mean[depth], a[depth], b[depth], c[depth];
     for (int i = 0; i < depth; ++i) {
@@ -528,7 +533,7 @@ norm_gradients(const Threads& threads, const hippo_cuda_norm& x,
       c[i] = memory.c[first + i];
     }
     mine.each(
-      x,
+      norm,
       [&](std::int64_t offset) {
         return norm_gradient<Layout>{to, offset};
       },

@@ -119,8 +119,8 @@ resident_images::resident_images(const image_data& data, const image_set& set,
   arrays_.classes = narrow(data.form.classes);
 }
 
-loaded_images::loaded_images(image_data x, at::Device device)
-  : data(std::move(x)), training(data, data.training, device),
+loaded_images::loaded_images(image_data images, at::Device device)
+  : data(std::move(images)), training(data, data.training, device),
     validation(data, data.validation, device) {}
 
 image_order::image_order(const resident_images& images, at::Device device)

@@ -77,7 +77,7 @@ private:
 /// Images, where a device's kernels read them.
 struct loaded_images {
   /// Waits for the device.
-  loaded_images(image_data x, at::Device device);
+  loaded_images(image_data images, at::Device device);
   loaded_images(const loaded_images&) = delete;
   loaded_images& operator=(const loaded_images&) = delete;
 

@@ -319,12 +319,12 @@ span_data make_spans(const span_limits& limits) {
   return result;
 }
 
-span_score score_of(const span_set& set, const span_window& x,
+span_score score_of(const span_set& set, const span_window& window,
                     std::size_t start, std::size_t end) {
-  const auto& question = set.questions[x.question];
+  const auto& question = set.questions[window.question];
   const auto& [text, parts] = *question.where;
-  const auto begin = parts[x.offset + start - x.first].begin;
-  const auto past = parts[x.offset + end - x.first].end;
+  const auto begin = parts[window.offset + start - window.first].begin;
+  const auto past = parts[window.offset + end - window.first].end;
   const auto predicted =
     answer_words(std::string_view{text}.substr(begin, past - begin));
   span_score best;

@@ -90,8 +90,9 @@ struct span_score {
 };
 
 /// Returns the score of an answer as SQuAD 1.1's evaluation does.
-/// @param start,end first and last token of it in `x.tokens`, within the window
-span_score score_of(const span_set& set, const span_window& x,
+/// @param start,end first and last token of it in `window.tokens`, within the
+/// window
+span_score score_of(const span_set& set, const span_window& window,
                     std::size_t start, std::size_t end);
 
 } // namespace hippo

@@ -7,8 +7,8 @@
 
 namespace hippo {
 
-std::int32_t type_of(const at::Tensor& x) {
-  switch (x.scalar_type()) {
+std::int32_t type_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
     case at::kFloat:
       return hippo_cuda_float32;
     case at::kBFloat16:
@@ -18,12 +18,12 @@ std::int32_t type_of(const at::Tensor& x) {
     default:
       throw std::invalid_argument(
         std::string{"kernels for GPUs: they cannot compute with type "}
-        + c10::toString(x.scalar_type()));
+        + c10::toString(tensor.scalar_type()));
   }
 }
 
-void* stream_of(const at::Tensor& x) {
-  const auto device = x.device();
+void* stream_of(const at::Tensor& tensor) {
+  const auto device = tensor.device();
   if (device.is_cpu())
     return nullptr;
   return c10::impl::VirtualGuardImpl{device.type()}

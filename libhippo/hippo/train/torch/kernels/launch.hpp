@@ -10,11 +10,11 @@ namespace hippo {
 
 /// Returns the `hippo_cuda_type` of a tensor. Throws `std::invalid_argument` if
 /// its type has none.
-std::int32_t type_of(const at::Tensor& x);
+std::int32_t type_of(const at::Tensor& tensor);
 
 /// Returns the stream that LibTorch uses now on a tensor's device; null on a
 /// CPU.
-void* stream_of(const at::Tensor& x);
+void* stream_of(const at::Tensor& tensor);
 
 /// Returns this program's kernels. Throws `std::runtime_error` if they cannot
 /// be loaded.

@@ -50,22 +50,22 @@ public:
     to.copy_(mask.view(from.sizes()).mul_(from));
   }
 
-  void update(const weight_update& x,
+  void update(const weight_update& update,
               const step_values& values) const override {
     const auto& rule = values->rule;
-    for (std::size_t k = 0; k < x.weights.size(); ++k) {
-      const auto size = x.weights[k].numel();
-      const bool decays = x.decays[k];
-      auto* weight = floats_of(x.weights[k]);
-      const auto* gradient = x.gradients[k].const_data_ptr<float>();
-      auto* first = floats_of(x.first[k]);
+    for (std::size_t k = 0; k < update.weights.size(); ++k) {
+      const auto size = update.weights[k].numel();
+      const bool decays = update.decays[k];
+      auto* weight = floats_of(update.weights[k]);
+      const auto* gradient = update.gradients[k].const_data_ptr<float>();
+      auto* first = floats_of(update.first[k]);
       if (rule.kind == hippo_cuda_sgd)
         kernels::best().sgd(weight, gradient, first, size, rule.lr,
                             rule.momentum, decays ? rule.weight_decay : 0,
                             rule.nesterov != 0);
       else
-        kernels::best().adamw(weight, gradient, first, floats_of(x.second[k]),
-                              size,
+        kernels::best().adamw(weight, gradient, first,
+                              floats_of(update.second[k]), size,
                               {decays ? rule.decay : 1, rule.beta1, rule.beta2,
                                rule.step_size, rule.root, rule.epsilon});
     }
@@ -91,24 +91,25 @@ public:
                          to.mutable_data_ptr(), stream_of(from)));
   }
 
-  void update(const weight_update& x,
+  void update(const weight_update& update,
               const step_values& values) const override {
     constexpr std::size_t most = HIPPO_CUDA_WEIGHTS_MAX;
-    for (std::size_t from = 0; from < x.weights.size(); from += most) {
-      const auto to = std::min(from + most, x.weights.size());
+    for (std::size_t from = 0; from < update.weights.size(); from += most) {
+      const auto to = std::min(from + most, update.weights.size());
       hippo_cuda_weights some{};
       for (auto k = from; k < to; ++k) {
         const auto i = k - from;
-        some.weight[i] = floats_of(x.weights[k]);
-        some.gradient[i] = x.gradients[k].const_data_ptr<float>();
-        some.first[i] = floats_of(x.first[k]);
-        some.second[i] = x.second.empty() ? nullptr : floats_of(x.second[k]);
-        some.size[i] = x.weights[k].numel();
-        some.decays[i] = x.decays[k] ? 1 : 0;
+        some.weight[i] = floats_of(update.weights[k]);
+        some.gradient[i] = update.gradients[k].const_data_ptr<float>();
+        some.first[i] = floats_of(update.first[k]);
+        some.second[i] =
+          update.second.empty() ? nullptr : floats_of(update.second[k]);
+        some.size[i] = update.weights[k].numel();
+        some.decays[i] = update.decays[k] ? 1 : 0;
       }
       some.count = static_cast<std::int32_t>(to - from);
       check(table_.update(&some, values.published(),
-                          stream_of(x.weights.front())));
+                          stream_of(update.weights.front())));
     }
   }
 

@@ -48,7 +48,7 @@ public:
                     const at::Tensor& from, const at::Tensor& to) const = 0;
 
   /// Updates the weights.
-  virtual void update(const weight_update& x,
+  virtual void update(const weight_update& update,
                       const step_values& values) const = 0;
 };
 

@@ -31,19 +31,19 @@ void* cuda_graph_function(const char* name) {
 step_recorder::step_recorder(at::Device device)
   : step_recorder(device.is_cpu() ? nullptr : graph_recorder()) {}
 
-void step_recorder::run(const shape& x, const std::function<void()>& step) {
+void step_recorder::run(const shape& size, const std::function<void()>& step) {
   if (record_ == nullptr) {
     step();
     return;
   }
-  auto known = steps_.find(x);
+  auto known = steps_.find(size);
   if (known == steps_.end()) {
     if (steps_.size() >= recordings_max)
       steps_.erase(std::ranges::min_element(
         steps_, {}, [](const auto& kvp) { return kvp.second.last_run; }));
     // The first time, libraries make what they keep: not to be recorded.
     step();
-    steps_[x].last_run = ++calls_;
+    steps_[size].last_run = ++calls_;
     return;
   }
   auto& [last_run, fails, recorded] = known->second;

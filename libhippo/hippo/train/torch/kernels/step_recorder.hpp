@@ -46,7 +46,7 @@ public:
   explicit step_recorder(at::Device device);
 
   /// Runs `step`, or what was recorded of one of that shape.
-  void run(const shape& x, const std::function<void()>& step);
+  void run(const shape& size, const std::function<void()>& step);
 
 private:
   struct entry {

@@ -34,8 +34,8 @@ class bert::dropout {
 public:
   explicit dropout(const step_values* values) : values_(values) {}
 
-  at::Tensor operator()(const at::Tensor& x) {
-    return dropped(x, values_, layer_++);
+  at::Tensor operator()(const at::Tensor& tensor) {
+    return dropped(tensor, values_, layer_++);
   }
 
   /// The share that is dropped.
@@ -48,12 +48,12 @@ private:
   std::uint64_t layer_ = 0;
 };
 
-at::Tensor bert::linear_layer::operator()(const at::Tensor& x) const {
-  return at::linear(x, weight, bias);
+at::Tensor bert::linear_layer::operator()(const at::Tensor& tensor) const {
+  return at::linear(tensor, weight, bias);
 }
 
-at::Tensor bert::layer_norm::operator()(const at::Tensor& x) const {
-  return at::layer_norm(x, weight.sizes(), weight, bias, norm_epsilon);
+at::Tensor bert::layer_norm::operator()(const at::Tensor& tensor) const {
+  return at::layer_norm(tensor, weight.sizes(), weight, bias, norm_epsilon);
 }
 
 bert::bert(const bert_sizes& sizes, at::Device device)
@@ -161,41 +161,41 @@ span_scores bert::forward(const bert_inputs& inputs,
   return {scores.select(2, 0), scores.select(2, 1)};
 }
 
-at::Tensor bert::encode(const encoder_layer& layer, const at::Tensor& x,
+at::Tensor bert::encode(const encoder_layer& layer, const at::Tensor& tensor,
                         const at::Tensor& present, dropout& dropped) const {
-  const auto inputs = x.size(0), tokens = x.size(1);
+  const auto inputs = tensor.size(0), tokens = tensor.size(1);
   const auto size = sizes_.hidden / sizes_.heads;
   const auto by_head = [&](const at::Tensor& y) {
     return y.view({inputs, tokens, sizes_.heads, size}).transpose(1, 2);
   };
-  const attention_inputs heads{by_head(layer.query(x)), by_head(layer.key(x)),
-                               by_head(layer.value(x)), present};
-  const auto seen =
-    (x.is_cpu() ? attend(heads, std::ref(dropped))
-                : attend_in_one(heads, dropped.share()))
-      .transpose(1, 2)
-      .reshape_as(x);
-  const auto y = layer.attention_norm(x + dropped(layer.attention(seen)));
+  const attention_inputs heads{by_head(layer.query(tensor)),
+                               by_head(layer.key(tensor)),
+                               by_head(layer.value(tensor)), present};
+  const auto seen = (tensor.is_cpu() ? attend(heads, std::ref(dropped))
+                                     : attend_in_one(heads, dropped.share()))
+                      .transpose(1, 2)
+                      .reshape_as(tensor);
+  const auto y = layer.attention_norm(tensor + dropped(layer.attention(seen)));
   return layer.output_norm(
     y + dropped(layer.output(at::gelu(layer.intermediate(y)))));
 }
 
-at::Tensor attend(const attention_inputs& x,
+at::Tensor attend(const attention_inputs& inputs,
                   const std::function<at::Tensor(const at::Tensor&)>& drop) {
-  const auto likeness = at::matmul(x.query, x.key.transpose(2, 3))
-                        / std::sqrt(static_cast<double>(x.query.size(3)));
+  const auto likeness = at::matmul(inputs.query, inputs.key.transpose(2, 3))
+                        / std::sqrt(static_cast<double>(inputs.query.size(3)));
   const auto attention =
-    at::softmax(likeness.masked_fill(x.present.logical_not(),
+    at::softmax(likeness.masked_fill(inputs.present.logical_not(),
                                      -std::numeric_limits<float>::infinity()),
                 3);
-  return at::matmul(drop(attention), x.value);
+  return at::matmul(drop(attention), inputs.value);
 }
 
-at::Tensor attend_in_one(const attention_inputs& x, double dropout) {
+at::Tensor attend_in_one(const attention_inputs& inputs, double dropout) {
   // A row of the mask for each input: expanded to all heads and tokens it would
-  // be 1.4 GB for 12 layers of 32 x 384.
-  return at::scaled_dot_product_attention(x.query, x.key, x.value, x.present,
-                                          dropout);
+  // be 1.4 GB for 12 layers of 32 inputs 384.
+  return at::scaled_dot_product_attention(
+    inputs.query, inputs.key, inputs.value, inputs.present, dropout);
 }
 
 at::Tensor span_loss(const span_scores& scores, const at::Tensor& starts,

@@ -64,12 +64,12 @@ public:
 private:
   struct linear_layer {
     at::Tensor weight, bias;
-    at::Tensor operator()(const at::Tensor& x) const;
+    at::Tensor operator()(const at::Tensor& tensor) const;
   };
 
   struct layer_norm {
     at::Tensor weight, bias;
-    at::Tensor operator()(const at::Tensor& x) const;
+    at::Tensor operator()(const at::Tensor& tensor) const;
   };
 
   struct encoder_layer {
@@ -86,7 +86,7 @@ private:
 
   /// Drops activations out, one layer after another.
   class dropout;
-  at::Tensor encode(const encoder_layer& layer, const at::Tensor& x,
+  at::Tensor encode(const encoder_layer& layer, const at::Tensor& tensor,
                     const at::Tensor& present, dropout& drop) const;
 
   bert_sizes sizes_;
@@ -106,12 +106,12 @@ struct attention_inputs {
 
 /// Returns what each head sees (Vaswani et al., 2017), like its inputs, after
 /// `drop` has dropped some of the attention.
-at::Tensor attend(const attention_inputs& x,
+at::Tensor attend(const attention_inputs& inputs,
                   const std::function<at::Tensor(const at::Tensor&)>& drop);
 
 /// The same by LibTorch's kernel for the whole of it. What a share `dropout` of
 /// the attention is decides LibTorch's generator of the device.
-at::Tensor attend_in_one(const attention_inputs& x, double dropout);
+at::Tensor attend_in_one(const attention_inputs& inputs, double dropout);
 
 /// Returns the mean of the cross-entropies of where answers begin and end.
 /// @param starts,ends the right tokens, int64

@@ -55,32 +55,32 @@ public:
 
 } // namespace
 
-at::Tensor convolved(const at::Tensor& x, const at::Tensor& weight,
+at::Tensor convolved(const at::Tensor& tensor, const at::Tensor& weight,
                      std::int64_t stride, std::int64_t groups) {
-  if (prefers_product(x, weight, stride, groups))
-    return convolution_by_product::apply(x, weight, stride);
-  return at::conv2d(x, weight, {}, stride, padding_of(weight), 1, groups);
+  if (prefers_product(tensor, weight, stride, groups))
+    return convolution_by_product::apply(tensor, weight, stride);
+  return at::conv2d(tensor, weight, {}, stride, padding_of(weight), 1, groups);
 }
 
-at::Tensor weight_gradient_by_product(const at::Tensor& x,
+at::Tensor weight_gradient_by_product(const at::Tensor& tensor,
                                       const at::Tensor& gradient,
                                       const at::Tensor& weight,
                                       std::int64_t stride) {
   const auto side = weight.size(2), padding = padding_of(weight);
-  const auto padded
-    = padding == 0 ? x
-                   : at::constant_pad_nd(
-                     x, {padding, padding, padding, padding});
+  const auto padded =
+    padding == 0
+      ? tensor
+      : at::constant_pad_nd(tensor, {padding, padding, padding, padding});
   // The window of each pixel of the result: a row of (channel, row, column).
-  const auto windows
-    = padded
-        .as_strided({x.size(0), gradient.size(2), gradient.size(3), x.size(1),
-                     side, side},
-                    {padded.stride(0), stride * padded.stride(2),
-                     stride * padded.stride(3), padded.stride(1),
-                     padded.stride(2), padded.stride(3)},
-                    padded.storage_offset())
-        .reshape({-1, x.size(1) * side * side});
+  const auto windows =
+    padded
+      .as_strided({tensor.size(0), gradient.size(2), gradient.size(3),
+                   tensor.size(1), side, side},
+                  {padded.stride(0), stride * padded.stride(2),
+                   stride * padded.stride(3), padded.stride(1),
+                   padded.stride(2), padded.stride(3)},
+                  padded.storage_offset())
+      .reshape({-1, tensor.size(1) * side * side});
   const auto rows
     = gradient.permute({0, 2, 3, 1}).reshape({-1, gradient.size(1)});
   return at::mm(rows.t(), windows).view(weight.sizes());

@@ -44,16 +44,16 @@ public:
 
 } // namespace
 
-at::Tensor dropped(const at::Tensor& x, const step_values* values,
+at::Tensor dropped(const at::Tensor& tensor, const step_values* values,
                    std::uint64_t layer) {
   if (values == nullptr || !values->drops())
-    return x;
-  return dropped_by(step_kernels::of(x.device()), x, *values, layer);
+    return tensor;
+  return dropped_by(step_kernels::of(tensor.device()), tensor, *values, layer);
 }
 
-at::Tensor dropped_by(const step_kernels& kernels, const at::Tensor& x,
+at::Tensor dropped_by(const step_kernels& kernels, const at::Tensor& tensor,
                       const step_values& values, std::uint64_t layer) {
-  return dropout::apply(x, place{&kernels, &values, layer});
+  return dropout::apply(tensor, place{&kernels, &values, layer});
 }
 
 } // namespace hippo

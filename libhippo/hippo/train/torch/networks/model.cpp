@@ -7,12 +7,12 @@
 
 namespace hippo {
 
-at::Tensor model::linear_layer::operator()(const at::Tensor& x) const {
-  return at::linear(x, weight, bias);
+at::Tensor model::linear_layer::operator()(const at::Tensor& tensor) const {
+  return at::linear(tensor, weight, bias);
 }
 
-at::Tensor model::convolution::operator()(const at::Tensor& x) const {
-  return convolved(x, weight, stride, groups);
+at::Tensor model::convolution::operator()(const at::Tensor& tensor) const {
+  return convolved(tensor, weight, stride, groups);
 }
 
 at::Tensor model::add_tensor(named_tensors& to, const std::string& name,

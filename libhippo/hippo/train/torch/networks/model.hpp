@@ -73,14 +73,14 @@ protected:
 
   struct linear_layer {
     at::Tensor weight, bias;
-    at::Tensor operator()(const at::Tensor& x) const;
+    at::Tensor operator()(const at::Tensor& tensor) const;
   };
 
   struct convolution {
     at::Tensor weight;
     std::int64_t stride;
     std::int64_t groups;
-    at::Tensor operator()(const at::Tensor& x) const;
+    at::Tensor operator()(const at::Tensor& tensor) const;
   };
 
   linear_layer add_linear(const std::string& name, std::int64_t in,
@@ -92,10 +92,10 @@ protected:
                               std::int64_t groups = 1);
   batch_norm add_batch_norm(const std::string& name, std::int64_t channels);
 
-  /// Returns channels, with or without pixels, as images x features, in the
-  /// order of channel, row, column.
-  [[nodiscard]] static at::Tensor features(const at::Tensor& x) {
-    return x.flatten(1).contiguous();
+  /// Returns channels, with or without pixels, as images tensor features, in
+  /// the order of channel, row, column.
+  [[nodiscard]] static at::Tensor features(const at::Tensor& tensor) {
+    return tensor.flatten(1).contiguous();
   }
 
 private:

@@ -257,14 +257,14 @@ bool fits_kernels(const at::Tensor& x, bool pool) {
 
 } // namespace
 
-at::Tensor normalise(const at::Tensor& x, const batch_norm& norm,
+at::Tensor normalise(const at::Tensor& tensor, const batch_norm& norm,
                      const normalisation& how, bool training) {
-  if (!x.is_cpu())
-    return normalise_by(needed_cuda_kernels(), x, norm, how, training);
-  if (!fits_kernels(x, how.pool)) {
-    auto y = at::batch_norm(how.pool ? at::max_pool2d(x, 2) : x, norm.weight,
-                            norm.bias, norm.mean, norm.variance, training,
-                            momentum, epsilon, true);
+  if (!tensor.is_cpu())
+    return normalise_by(needed_cuda_kernels(), tensor, norm, how, training);
+  if (!fits_kernels(tensor, how.pool)) {
+    auto y = at::batch_norm(how.pool ? at::max_pool2d(tensor, 2) : tensor,
+                            norm.weight, norm.bias, norm.mean, norm.variance,
+                            training, momentum, epsilon, true);
     if (how.residual.defined())
       y = y.add_(how.residual);
     switch (how.last) {
@@ -278,10 +278,10 @@ at::Tensor normalise(const at::Tensor& x, const batch_norm& norm,
   }
   if (training)
     return trained_normalisation::apply(
-      x, norm.weight, norm.bias,
+      tensor, norm.weight, norm.bias,
       how.residual.defined() ? std::optional{how.residual} : std::nullopt,
       norm.mean, norm.variance, how.pool, how.last);
-  const auto input = channels_last(x);
+  const auto input = channels_last(tensor);
   std::vector<float> inverse;
   for (std::int64_t c = 0; c < norm.variance.numel(); ++c)
     inverse.push_back(inverse_of(readable(norm.variance)[c]));

@@ -24,9 +24,10 @@ struct normalisation {
   activation last = activation::relu;
 };
 
-/// Normalises `x` (images x channels x height x width): when training, by the
-/// statistics of the batch, which go into the running ones; else by those.
-at::Tensor normalise(const at::Tensor& x, const batch_norm& norm,
+/// Normalises `tensor` (images tensor channels tensor height tensor width):
+/// when training, by the statistics of the batch, which go into the running
+/// ones; else by those.
+at::Tensor normalise(const at::Tensor& tensor, const batch_norm& norm,
                      const normalisation& how, bool training);
 
 } // namespace hippo
