@@ -589,9 +589,9 @@ query_service::start_training(study_id study, trial_no trial, step_t to) {
           return read<archive::progress_view>([=](archive& from) {
                    return from.progress(study, trial, to);
                  })
-            .then([](archive::progress_view x) {
-              return trained_answer{x.trial.state, x.step, std::move(x.values),
-                                    x.trial.failure};
+            .then([](archive::progress_view at) {
+              return trained_answer{at.trial.state, at.step,
+                                    std::move(at.values), at.trial.failure};
             });
         });
     });
