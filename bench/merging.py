@@ -7,8 +7,9 @@
 Prints, for each way, the steps trained, device time and wall time, how far the
 wall time lies above the bound (time at work / trainers), and the ratios
 against merging off, all of this one invocation. Says whether the results of
-every trial were the same, digit for digit, in all of them. The picture, which needs
-matplotlib, shows the best value of each study over time, with and without.
+every trial were the same, digit for digit, in all of them. The picture, which
+needs matplotlib, shows the best value of each study over time, with and
+without merging.
 """
 
 import argparse
@@ -64,7 +65,7 @@ def draw(path, reports):
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "hippo"
     from matplotlib import pyplot
-    studies = [study["name"] for study in next(iter(reports.values()))["studies"]]
+    studies = [x["name"] for x in next(iter(reports.values()))["studies"]]
     figure, rows = pyplot.subplots(1, len(studies), figsize=(9, 3.2),
                                    sharex=True, squeeze=False,
                                    layout="constrained")
