@@ -21,8 +21,6 @@ const std::vector<std::string> spaces{
   "{lr: {choice: [0.1, {multistep: {initial: {choice: [0.1, 0.2]}, milestones:"
   " [{choice: [2, 3]}, 6], gamma: {uniform: [0.1, 0.5]}}},"
   " {piecewise: [[0, {choice: [0.1, 0.2]}], [{choice: [4, 5]}, 0.3]]}]}}",
-  "{lr: {choice: [0.1, {wsd: {peak: 0.1, warmup: 2, decay: {choice: [20%, "
-  "50%]}}}]}}",
   "{optimizer: {choice: [adamw, {value: sgd, with: {momentum: {choice: [0.8, "
   "{value: 0.9, with: {weight_decay: {uniform: [0, 0.1]}}}]}}}]}, lr: {choice:"
   " [0.3]}}",
@@ -86,6 +84,15 @@ TEST(FirstTrials, LengthsAreAmongTheValues) {
             std::string::npos);
 }
 
+TEST(FirstTrials, PercentagesAreGivenAsTheSpaceHasThem) {
+  const auto file = with_first(
+    "{weight_decay: {wsd: {peak: 0.1, warmup: 2, decay: {choice: ['25%',"
+    " '50%']}}}}",
+    "{weight_decay: {wsd: {peak: 0.1, warmup: 2, decay: 50%}}}");
+  ASSERT_TRUE(file.study) << texts(file.errors)[0];
+  EXPECT_EQ(file.study->first[0], leaf_decisions{1});
+}
+
 TEST(FirstTrials, NumbersAreTheSameHoweverTheyAreSpelt) {
   const auto file =
     with_first("{lr: {choice: [0.1, 1]}, momentum: {uniform: [0, 0.9]}}",
@@ -120,7 +127,7 @@ TEST(FirstTrials, WhatIsNotInTheSpaceIsRefusedWhereItStands) {
      "first[0]: 'momentum' is missing: it must be from 0.5 to 0.9"},
     {"{lr: 0.1, momentum: 0.5, batchsize: 3" + rest,
      "first[0].batchsize: the space has no hyper-parameter 'batchsize' beside"
-     " these values. Did you mean 'batch_size'?"},
+     " these values, did you mean 'batch_size'?"},
     {"{lr: 0.1, momentum: 0.5" + rest + ", {lr: 1e-1, momentum: 0.50" + rest,
      "first[1]: has the values of first[0]"},
     {"7", "first[0]: must be a map with a value for each hyper-parameter, found"
