@@ -53,11 +53,11 @@ public:
   }
 };
 
-std::unique_ptr<spdlog::formatter> make_formatter(log_format format) {
+std::unique_ptr<spdlog::formatter> make_formatter(const std::string& format) {
   auto result = std::make_unique<spdlog::pattern_formatter>(
-    format == log_format::json ? spdlog::pattern_time_type::utc
-                               : spdlog::pattern_time_type::local);
-  if (format == log_format::json) {
+    format == "json" ? spdlog::pattern_time_type::utc
+                     : spdlog::pattern_time_type::local);
+  if (format == "json") {
     result->add_flag<quoted_message>('Q');
     result->set_pattern(R"({"time":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",)"
                         R"("message":%Q})");
@@ -94,9 +94,10 @@ spdlog::sink_ptr make_log_files(const std::string& file,
 }
 
 void log_to(spdlog::sink_ptr sink, const std::string& name,
-            log_format format) {
+            const log_options& options) {
   auto logger = std::make_shared<spdlog::logger>(name, std::move(sink));
-  logger->set_formatter(make_formatter(format));
+  logger->set_formatter(make_formatter(options.format));
+  logger->set_level(spdlog::level::from_str(options.level));
   logger->flush_on(spdlog::level::warn);
   spdlog::set_default_logger(std::move(logger));
 }

@@ -20,12 +20,6 @@ std::string first_line(const std::string& text);
 /// @param before the last lines when the lease began
 std::string lines_of_lease(std::string_view tail, std::string_view before);
 
-/// How log lines look.
-enum class log_format {
-  text, ///< `2026-01-31 12:00:00.000 info pool: trainer 1 is ...`
-  json, ///< `{"time":"2026-01-31T12:00:00.000Z","level":"info","message":...}`
-};
-
 /// A log file of a service has at most so many bytes; then it becomes
 /// `NAME.1.log`, what was that `NAME.2.log`, and so on.
 inline constexpr std::size_t log_file_bytes_max = 10 << 20;
@@ -48,7 +42,18 @@ spdlog::sink_ptr make_log_files(const std::string& file,
 void keep_small(const std::string& file,
                 std::size_t bytes_max = log_file_bytes_max) noexcept;
 
-/// Makes `sink` take all of the program's log from now on, in that form.
-void log_to(spdlog::sink_ptr sink, const std::string& name, log_format format);
+/// The log of a program, by the words of its command line.
+struct log_options {
+  /// `text`: `2026-01-31 12:00:00.000 info pool: trainer 1 is ...`; `json`:
+  /// `{"time":"2026-01-31T12:00:00.000Z","level":"info","message":...}`
+  std::string format = "text";
+  /// `error`, `warning`, `info` or `debug`. Each has the lines of those before
+  /// it; requests of clients are at `debug`.
+  std::string level = "info";
+};
+
+/// Makes `sink` take all of the program's log from now on.
+void log_to(spdlog::sink_ptr sink, const std::string& name,
+            const log_options& options);
 
 } // namespace hippo

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include <spdlog/spdlog.h>
+
 #include "gateway/http_actions.hpp"
 #include "gateway/http_body.hpp"
 #include "gateway/http_json.hpp"
@@ -24,8 +26,6 @@
 namespace hippo {
 
 namespace {
-
-using json = http_json;
 
 constexpr auto metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 constexpr auto stream_type = "text/event-stream";
@@ -54,9 +54,9 @@ constexpr auto content_policy
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
-json shown_asker(const http_door::verdict& x) {
+http_json shown_asker(const http_door::verdict& x) {
   return {{"role", to_string(x.role)},
-          {"name", x.who ? json(x.who->name) : json(nullptr)}};
+          {"name", x.who ? http_json(x.who->name) : http_json()}};
 }
 
 // -- the service --------------------------------------------------------------
@@ -110,15 +110,14 @@ private:
       note_there(whose);
     auto read = read_http_target({url.begin(), url.size()});
     if (!read)
-      return send(response, failure(to_exception(read.failure())),
-                  kj::HttpHeaders{headers_});
+      return send_plain(response, failure(to_exception(read.failure())));
     auto& asked = *read;
+    spdlog::debug("gateway: HTTP /{}", fmt::join(asked.path, "/"));
     const bool is_health = asked.path == std::vector<std::string>{"healthz"};
     if (whose.is_spare() && !is_health)
-      return send(response,
-                  failure(503, "resource_exhausted: this port has as many "
-                               "connections as it takes: try again later"),
-                  kj::HttpHeaders{headers_});
+      return send_plain(
+        response, failure(503, "resource_exhausted: this port has as many "
+                               "connections as it takes: try again later"));
     if (method == kj::HttpMethod::GET && asked.path.empty()
         && door_.asks_for_tokens() && asked.query.contains("token"))
       return welcome(response, asked.query.at("token"));
@@ -135,8 +134,7 @@ private:
     // Files of the page hold nothing, and say that a token is needed.
     if (verdict.status != 200
         && (verdict.status != 401 || !(looks && is_open(asked))))
-      return send(response, failure(verdict.status, verdict.why),
-                  kj::HttpHeaders{headers_});
+      return send_plain(response, failure(verdict.status, verdict.why));
     if (verdict.who)
       whose.note_identity("token " + verdict.who->name);
     if (method == kj::HttpMethod::POST)
@@ -149,8 +147,7 @@ private:
                   kj::mv(headers));
     }
     if (asked.path == std::vector<std::string>{"api", "me"})
-      return send(response, json_reply(shown_asker(verdict)),
-                  kj::HttpHeaders{headers_});
+      return send_plain(response, json_reply(shown_asker(verdict)));
     const auto heard = news_in(header(asked_with, names_.news));
     if (asked.path == std::vector<std::string>{"api", "stream"})
       return stream(response, method == kj::HttpMethod::HEAD,
@@ -225,9 +222,8 @@ private:
   kj::Promise<void> change(client_connection& whose, http_target target,
                            kj::AsyncInputStream& body, Response& response) {
     if (!target.query.empty())
-      return send(response,
-                  failure(400, "what is sent is a map, nothing behind '?'"),
-                  kj::HttpHeaders{headers_});
+      return send_plain(
+        response, failure(400, "what is sent is a map, nothing behind '?'"));
     std::uint64_t wanted = sent_bytes_max;
     KJ_IF_MAYBE(length, body.tryGetLength())
       wanted = std::min<std::uint64_t>(wanted, *length);
@@ -255,7 +251,7 @@ private:
                                     + " bytes");
             })
           .then([this, &response, room = kj::mv(room)](reply x) mutable {
-            auto sent = send(response, std::move(x), kj::HttpHeaders{headers_});
+            auto sent = send_plain(response, std::move(x));
             return sent.attach(kj::mv(room));
           });
       });
@@ -280,6 +276,10 @@ private:
     const auto read = std::from_chars(text.data(), end, result);
     return read.ec == std::errc{} && read.ptr == end ? std::optional{result}
                                                      : std::nullopt;
+  }
+
+  kj::Promise<void> send_plain(Response& response, reply x) {
+    return send(response, std::move(x), kj::HttpHeaders{headers_});
   }
 
   /// Sends an answer, or that it is what the client has.

@@ -296,6 +296,8 @@ private:
   kj::Promise<void> command(Context& context, study_command x, F tell) {
     if (x.text.size() > command_text_bytes_max)
       return too_long("this text", x.text.size(), command_text_bytes_max);
+    spdlog::debug("gateway: RPC {} of study {}", to_string(x.what),
+                  number_of(id_));
     return call(context, [&] {
       return queries_.command(calls_->work(), id_, std::move(x))
         .then([tell](command_answer y) mutable { tell(y); });

@@ -41,8 +41,13 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
     ->check(CLI::IsMember({"portable", "native"}));
   app.add_option("--keys", opts.keys,
                  "The file of `hippo keys add NAME --role trainer`");
-  app.add_option("--log-format", opts.log_format, "Form of log lines")
+  app.add_option("--log-format", opts.log.format, "Form of log lines")
     ->check(CLI::IsMember({"text", "json"}))
+    ->capture_default_str();
+  app
+    .add_option("--log-level", opts.log.level,
+                "The least important lines of the log")
+    ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
     ->capture_default_str();
   auto* grace
     = app

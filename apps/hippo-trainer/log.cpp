@@ -25,9 +25,7 @@ std::function<std::string()> start_log(const trainer_options& opts) {
   const auto sinks = std::make_shared<spdlog::sinks::dist_sink_mt>();
   sinks->add_sink(std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
   sinks->add_sink(tail);
-  log_to(sinks, "hippo-trainer",
-                opts.log_format == "json" ? log_format::json
-                                          : log_format::text);
+  log_to(sinks, "hippo-trainer", opts.log);
   return [tail] {
     std::string result;
     for (const auto& line : tail->last_formatted())

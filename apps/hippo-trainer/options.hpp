@@ -23,7 +23,7 @@ inline constexpr unsigned notice_seconds_max = 86'400;
 struct trainer_options {
   std::string service;                ///< host:port
   std::string keys;                   ///< file of credentials; empty: no TLS
-  std::string log_format = "text";
+  log_options log;
   std::vector<std::string> libraries; ///< of further workloads
   std::vector<std::string> devices{"cpu"};
   unsigned threads = 1; ///< of a CPU

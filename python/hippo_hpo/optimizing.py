@@ -75,6 +75,9 @@ class Options(TypedDict, total=False):
             and f1. For a function that returns its value, ``"minimize"``
             (also if it is None) or ``"maximize"``.
         constraints: limits of metrics: ``["ms <= 5"]``; None: no limits.
+        first: values of the first trials, as Optuna's `enqueue_trial` gives
+            them: ``[{"lr": 0.1, "momentum": 0.9}]``; None: the algorithm
+            chooses all.
         steps: the last step of a trial; 1 for a function without `yield`. Or
             how long trials may be: ``choice(1000, 2000)``.
         trials: the largest number of trials; None: the algorithm decides.
@@ -109,6 +112,7 @@ class Options(TypedDict, total=False):
 
     objective: Mapping[str, str] | str | None
     constraints: list[str] | None
+    first: list[Mapping[str, Any]] | None
     steps: int | Form
     trials: int | None
     failed: int | None
@@ -193,8 +197,8 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         state: as for `local`, and so are `trainers`, `device` and `threads`.
         progress: whether to show progress.
         rerun: whether the same call runs a new study if one has finished.
-        options: `objective`, `constraints`, `steps`, `trials`, `algorithm`,
-            `every`, `seconds`, `device_hours`, `cost`, `deadline`,
+        options: `objective`, `constraints`, `first`, `steps`, `trials`,
+            `algorithm`, `every`, `seconds`, `device_hours`, `cost`, `deadline`,
             `stop_when`, `name`, `seed`, `on_error`, `files` and `check`: see
             `Options`.
 
@@ -434,6 +438,7 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
               if value is not None}
     more = {key: value for key, value
             in [("constraints", options.get("constraints")),
+                ("first", options.get("first")),
                 ("stop_when", options.get("stop_when")),
                 ("on_error", options.get("on_error") or "end")] if value}
     every = options.get("every", 1)

@@ -19,10 +19,10 @@ struct LogFormatTest : testing::Test {
   ~LogFormatTest() override { spdlog::set_default_logger(before); }
 
   /// Returns the line that a message becomes.
-  std::string line(log_format format, const std::string& message) {
+  std::string line(const std::string& format, const std::string& message) {
     std::ostringstream out;
     log_to(std::make_shared<spdlog::sinks::ostream_sink_st>(out), "test",
-           format);
+           {.format = format});
     spdlog::warn("{}", message);
     return out.str();
   }
@@ -32,21 +32,21 @@ struct LogFormatTest : testing::Test {
 
 TEST_F(LogFormatTest, WhatOthersHaveSaidWritesNoLinesOfItsOwn) {
   const std::string evil = "x\x1b]0;title\x07\n2026-01-31 info forged\r\x9b";
-  for (const auto format : {log_format::text, log_format::json}) {
+  for (const auto format : {"text", "json"}) {
     const auto said = line(format, evil + "é");
     EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
     for (const char c : {'\x1b', '\x07', '\r', '\x9b'})
       EXPECT_EQ(said.find(c), said.npos) << said;
     EXPECT_NE(said.find("forged"), said.npos);
   }
-  EXPECT_NE(line(log_format::text, "é").find("é"), std::string::npos);
+  EXPECT_NE(line("text", "é").find("é"), std::string::npos);
 }
 
 TEST_F(LogFormatTest, FilesAreOfBoundedSizeAndNumber) {
   const temporary_folder folder;
   const auto file = folder.path + "/hippo.log";
   constexpr std::size_t bytes_max = 1000;
-  log_to(make_log_files(file, bytes_max), "test", log_format::text);
+  log_to(make_log_files(file, bytes_max), "test", {});
   for (int i = 0; i < 1000; ++i)
     spdlog::warn("line {}", i);
   spdlog::default_logger()->flush();
@@ -89,9 +89,24 @@ TEST(LinesOfLease, AreThoseSinceItBeganThatAreOfNoLease) {
   EXPECT_EQ(lines_of_lease("", before), "");
 }
 
+TEST_F(LogFormatTest, ALevelHasTheLinesOfThoseBeforeIt) {
+  const std::vector<std::string> levels{"error", "warning", "info", "debug"};
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    std::ostringstream out;
+    log_to(std::make_shared<spdlog::sinks::ostream_sink_st>(out), "test",
+           {.level = levels[i]});
+    spdlog::error("line");
+    spdlog::warn("line");
+    spdlog::info("line");
+    spdlog::debug("line");
+    const auto text = out.str();
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), i + 1) << levels[i];
+  }
+}
+
 TEST_F(LogFormatTest, TextIsForPeople) {
   EXPECT_TRUE(std::regex_match(
-    line(log_format::text, "pool: trainer 1 is gone"),
+    line("text", "pool: trainer 1 is gone"),
     std::regex{R"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} warning pool: )"
                R"(trainer 1 is gone\n)"}));
 }
@@ -100,7 +115,7 @@ TEST_F(LogFormatTest, EveryLineOfJsonIsAnObject) {
   for (const std::string message :
        {"plain", "a \"quoted\" one\\", "two\nlines\tand \x01", "{}", "µ",
         "no UTF-8: \xff"}) {
-    const auto text = line(log_format::json, message);
+    const auto text = line("json", message);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
     const auto x = nlohmann::json::parse(text);
     EXPECT_EQ(x.size(), 3u);

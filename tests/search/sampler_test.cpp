@@ -27,6 +27,71 @@ TEST(Sampler, GridCoversEachCombinationOnceInOrder) {
   EXPECT_EQ(std::set(found.begin(), found.end()).size(), 12u);
 }
 
+TEST(Sampler, AFiniteSpaceIsCoveredOnceAfterTheTrialsThatAreGiven) {
+  // The second is the first of a grid, the last one the grid's place of another
+  // that is given: both are moved.
+  const std::vector<std::string> first{"{x: 3, y: 2}", "{x: 1, y: 1}",
+                                       "{x: 1, y: 2}"};
+  for (const auto* algorithm : {"grid", "random", "tpe", "gp"})
+    for (std::size_t given = 1; given <= first.size(); ++given) {
+      std::string list;
+      for (std::size_t i = 0; i < given; ++i)
+        list += first[i] + ", ";
+      const auto found = all(study(twelve, algorithm,
+                                   "first: [" + list
+                                     + "]\n"
+                                       "budget: {trials: 12}"));
+      ASSERT_EQ(found.size(), 12u);
+      EXPECT_EQ(found[0], R"({"x":3,"y":2})");
+      if (given > 1) {
+        EXPECT_EQ(found[1], R"({"x":1,"y":1})");
+      }
+      if (given > 2) {
+        EXPECT_EQ(found[2], R"({"x":1,"y":2})");
+      }
+      EXPECT_EQ(std::set(found.begin(), found.end()).size(), 12u)
+        << algorithm << given;
+    }
+}
+
+TEST(Sampler, EveryAlgorithmBeginsWithTheTrialsThatAreGiven) {
+  const std::string given = "first: [{x: 0.25}, {x: 0.75}]\n";
+  for (const auto* algorithm :
+       {"random", "tpe", "gp", "asha", "sha", "hyperband", "bohb", "boss",
+        "dehb", "median", "{pbt: {population: 4}}"}) {
+    const bool sized = algorithm[0] == '{';
+    const auto x =
+      study(endless, algorithm, given + (sized ? "" : "budget: {trials: 9}"));
+    auto decisions = tuner_of(x);
+    const auto turn = decisions.start();
+    ASSERT_GE(turn.added.size(), 2u) << algorithm;
+    EXPECT_EQ(decisions.parameters(0).shown.at("x"), 0.25) << algorithm;
+    EXPECT_EQ(decisions.parameters(1).shown.at("x"), 0.75) << algorithm;
+    if (const auto choice = decisions.choice_of(0)) {
+      EXPECT_EQ(choice->why.how, "given") << algorithm;
+    }
+  }
+}
+
+TEST(Sampler, MoreGivenTrialsThanThereAreAreRefused) {
+  const auto errors = [](const std::string& algorithm,
+                         const std::string& more) {
+    return check_algorithm(
+             study(endless, algorithm, "first: [{x: 0}, {x: 1}]\n" + more),
+             true)
+      .errors;
+  };
+  EXPECT_TRUE(errors("random", "budget: {trials: 2}").empty());
+  const auto few = errors("random", "budget: {trials: 1}");
+  ASSERT_EQ(few.size(), 1u);
+  EXPECT_EQ(few[0].path, "first");
+  EXPECT_EQ(few[0].message, "has 2 trials, of which the study makes 1");
+  const auto client = errors("client", "");
+  ASSERT_EQ(client.size(), 1u);
+  EXPECT_EQ(client[0].message, "trials of `algorithm: client` get their values"
+                               " when they are asked for: give them there");
+}
+
 TEST(Sampler, RandomCoversAFiniteSpaceOnceInAnotherOrder) {
   auto x = study(twelve, "random");
   const auto grid = all(study(twelve, "grid"));

@@ -140,8 +140,8 @@ TEST(StudyError, DuplicateAndBadKeys) {
   expect_errors(with_lr("0.1") + "budgt: {trials: 2}\n",
                 {"s.yaml:7:1: budgt: unknown key 'budgt', did you mean "
                  "'budget'? Allowed: study, workload, objective, constraints, "
-                 "steps, space, algorithm, budget, stop_when, seed, weight, "
-                 "on_error, devices"});
+                 "steps, space, first, algorithm, budget, stop_when, seed, "
+                 "weight, on_error, devices"});
 }
 
 TEST(StudyError, DevicesAreOfOneKindOrAny) {

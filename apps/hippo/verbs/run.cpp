@@ -429,8 +429,7 @@ int run(run_options options) {
   auto store = state_writer::open(options.state);
   if (!store)
     return fail(store.failure(), exit_bad_input);
-  log_to(make_log_files(options.state + "/hippo.log"), "hippo",
-         log_format::text);
+  log_to(make_log_files(options.state + "/hippo.log"), "hippo", {});
   if (auto why = open_trace(options.trace))
     return fail(*why, exit_bad_input);
   const interrupt_guard guard;

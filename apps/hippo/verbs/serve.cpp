@@ -83,7 +83,7 @@ struct serve_options {
   machine_list machine_file;
   std::optional<fleet> machines; ///< that trainers are on; nothing: not known
   double grace_seconds = grace_seconds_usual;
-  log_format log = log_format::text;
+  log_options log;
 };
 
 void say(const std::string& text) { std::cerr << "hippo: " << text << '\n'; }
@@ -437,7 +437,6 @@ struct serve_arguments {
   std::vector<std::string> devices;
   std::optional<unsigned> trainers;
   schedule_options schedule;
-  std::string log_format = "text";
   serve_options serve;
 };
 
@@ -490,7 +489,6 @@ int serve(serve_arguments& x) {
   x.serve.merge = x.schedule.merges();
   x.serve.policy = x.schedule.policy();
   x.serve.placement = x.schedule.places();
-  x.serve.log = x.log_format == "json" ? log_format::json : log_format::text;
   return serve(std::move(x.serve));
 }
 
@@ -565,8 +563,14 @@ void add_serve(verb_table& verbs) {
     ->transform(CLI::AsSizeValue(false))
     ->check(CLI::PositiveNumber)
     ->default_str("no limit");
-  verb->add_option("--log-format", x->log_format, "Form of log lines")
+  verb->add_option("--log-format", x->serve.log.format, "Form of log lines")
     ->check(CLI::IsMember({"text", "json"}))
+    ->capture_default_str();
+  verb
+    ->add_option("--log-level", x->serve.log.level,
+                 "The least important lines of the log; debug has the requests "
+                 "of clients")
+    ->check(CLI::IsMember({"error", "warning", "info", "debug"}))
     ->capture_default_str();
   x->common.add_to(*verb);
 }

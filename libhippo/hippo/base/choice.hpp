@@ -11,7 +11,8 @@ namespace hippo {
 
 /// Why a trial has the values that a sampler has chosen, for people.
 struct choice_reason {
-  /// `startup`, `model`, `cross of A, B, C`; empty: nothing was learned.
+  /// `given` by the study, `startup`, `model`, `cross of A, B, C`; empty:
+  /// nothing was learned.
   std::string how;
   /// What the model expected of the objective after the last step.
   std::optional<double> predicted;

@@ -185,6 +185,25 @@ search_settings read_search(const study_spec& study, algorithm_check* found) {
   return result;
 }
 
+namespace {
+
+void check_first(const study_spec& study, const search_settings& search,
+                 algorithm_check& found) {
+  if (search.algorithm->by_clients) {
+    found.errors.push_back(
+      {"first", "trials of `algorithm: client` get their values when they are"
+                " asked for: give them there"});
+    return;
+  }
+  const auto trials = make_algorithm(study, search, nullptr, nullptr)->trials();
+  if (study.first.size() > trials)
+    found.errors.push_back({"first", "has " + std::to_string(study.first.size())
+                                       + " trials, of which the study makes "
+                                       + std::to_string(trials)});
+}
+
+} // namespace
+
 algorithm_check check_algorithm(const study_spec& study, bool has_clients,
                                 search_settings* settings) {
   algorithm_check result;
@@ -193,6 +212,8 @@ algorithm_check check_algorithm(const study_spec& study, bool has_clients,
     result.errors.push_back(
       {"algorithm", "client: decisions come from a client of a service;"
                     " `hippo run` and previews have none"});
+  if (!study.first.empty() && result.errors.empty())
+    check_first(study, read, result);
   if (settings != nullptr)
     *settings = std::move(read);
   return result;
@@ -211,7 +232,9 @@ std::unique_ptr<sampler> make_sampler(const study_spec& study,
   auto used = context;
   if (settings.sampling->prefer_shared == sharing_preference::off)
     used.work = nullptr;
-  return settings.options->make_sampler(study, *settings.sampling, used);
+  auto result = settings.options->make_sampler(study, *settings.sampling, used);
+  result->begin_with(study.first);
+  return result;
 }
 
 bool looks_at_work(const search_settings& settings) {

@@ -65,6 +65,34 @@ void unrank(const space_node& x, std::uint64_t index, decisions& out) {
   }
 }
 
+/// Returns the index that `unrank` takes apart into these decisions.
+std::uint64_t rank(const space_node& x, const decisions& made) {
+  switch (x.type) {
+    case space_node::kind::literal:
+      return 0;
+    case space_node::kind::range:
+      return made.at(&x);
+    case space_node::kind::choice: {
+      const auto n = made.at(&x);
+      std::uint64_t before = 0;
+      for (std::uint64_t i = 0; i < n; ++i)
+        before += x.children[i].size * x.brought[i].size;
+      return before + rank(x.children[n], made) * x.brought[n].size
+             + rank(x.brought[n], made);
+    }
+    case space_node::kind::list:
+    case space_node::kind::product:
+    case space_node::kind::map:
+    case space_node::kind::space: {
+      std::uint64_t result = 0;
+      for (const auto& child : x.children)
+        result = result * child.size + rank(child, made);
+      return result;
+    }
+  }
+  return 0;
+}
+
 /// Asks `pick` for everything in `x`, in the order in which `hippo::decide`
 /// does.
 void visit(const space_node& x, const leaf_decider& pick,
@@ -416,6 +444,16 @@ leaf_decider search_space::decider_at(std::uint64_t index) const {
   return [root = root_, decided = std::move(decided)](const space_leaf& x) {
     return decided.at(x.node_);
   };
+}
+
+std::uint64_t search_space::index_of(const leaf_decisions& decisions) const {
+  hippo::decisions made;
+  auto next = decisions.begin();
+  walk([&](const space_leaf& leaf) { return made[leaf.node_] = *next++; });
+  if (root_ == nullptr)
+    return 0;
+  return (has_lengths() ? rank(*root_->lengths, made) * root_->size : 0)
+         + rank(*root_, made);
 }
 
 leaf_decider search_space::decider_of(std::uint64_t seed, std::uint64_t draw) {

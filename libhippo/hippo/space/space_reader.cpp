@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hippo/base/hash.hpp"
+#include "hippo/base/nearest.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/product.hpp"

@@ -15,6 +15,7 @@
 #include "hippo/base/span_text.hpp"
 #include "hippo/base/utf8.hpp"
 #include "hippo/sequence/family.hpp"
+#include "hippo/space/first_trials.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/space/space_reader.hpp"
 #include "hippo/space/value_reader.hpp"
@@ -45,17 +46,20 @@ public:
     collect_marks(*root_);
     known_keys(*root_, "key",
                {"study", "workload", "objective", "constraints", "steps",
-                "space", "algorithm", "budget", "stop_when", "seed", "weight",
-                "on_error", "devices"});
+                "space", "first", "algorithm", "budget", "stop_when", "seed",
+                "weight", "on_error", "devices"});
     read_name();
     read_workload();
     read_objective();
     read_constraints();
     // Where the last step is not known, what can be checked without it is.
     study_.max_steps = read_steps().value_or(piece_limit);
-    if (const auto* x = required(*root_, "space"))
-      study_.space
-        = search_space{read_space(*x, reading(), limits(), *notes_)};
+    if (const auto* x = required(*root_, "space")) {
+      const auto space = read_space(*x, reading(), limits(), *notes_);
+      if (const auto* first = root_->find("first"); first && space)
+        study_.first = read_first(*first, *space, *notes_);
+      study_.space = search_space{space};
+    }
     read_algorithm();
     read_budget();
     read_stop_rule();

@@ -57,6 +57,10 @@ class space_leaf;
 /// its low (0) to its high (`space_leaf::high_end`) end.
 using leaf_decider = std::function<std::uint64_t(const space_leaf&)>;
 
+/// The decisions on the leaves of a combination, in the order of
+/// `search_space::walk`.
+using leaf_decisions = std::vector<std::uint64_t>;
+
 /// The search space of a study: every combination that a trial may have.
 /// Immutable and thread-safe; copies share.
 class search_space {
@@ -110,6 +114,10 @@ public:
   /// Returns what decides as combination `index` has it; outlives the space.
   /// REQUIRES: `index < *size()`
   [[nodiscard]] leaf_decider decider_at(std::uint64_t index) const;
+
+  /// Returns the place of a combination in that order.
+  /// REQUIRES: the space is finite, and `decisions` make a combination of it
+  [[nodiscard]] std::uint64_t index_of(const leaf_decisions& decisions) const;
 
   /// Returns what decides as `sample(seed, draw)` does.
   [[nodiscard]] static leaf_decider decider_of(std::uint64_t seed,
@@ -252,6 +260,8 @@ struct study_spec {
   /// How far each may, sorted, where they are of several lengths; else empty.
   std::vector<step_t> several_lengths{};
   search_space space;
+  /// The values of the first trials, whatever their sampler would choose.
+  std::vector<leaf_decisions> first{};
   algorithm_spec algorithm;
   study_budget budget;
   stop_rule stop_when;

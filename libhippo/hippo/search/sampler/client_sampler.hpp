@@ -23,6 +23,9 @@ public:
     was_given_.insert(was_given_.end(), trial);
   }
 
+  void begin_with(const std::vector<leaf_decisions>& first) override {
+    others_->begin_with(first);
+  }
   trial_parameters draw(trial_no trial) override;
   /// What was given it does not keep.
   [[nodiscard]] std::optional<trial_parameters>

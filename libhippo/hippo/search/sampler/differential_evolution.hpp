@@ -35,6 +35,9 @@ class differential_evolution final : public sampler {
 public:
   differential_evolution(search_space space, std::uint64_t seed);
 
+  void begin_with(const std::vector<leaf_decisions>& first) override {
+    order_.begin_with(first);
+  }
   trial_parameters draw(trial_no trial) override;
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;

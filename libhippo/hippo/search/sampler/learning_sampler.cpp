@@ -29,6 +29,9 @@ trial_parameters learning_sampler::draw(trial_no trial) {
   auto before = known ? fitting(known.mapped()) : std::nullopt;
   if (before) {
     x = {std::move(*before), std::move(known.mapped().why), 1};
+  } else if (trial < order_.given()) {
+    x.taken = record(order_(trial));
+    x.why.how = "given";
   } else if (auto found = propose(trial)) {
     x.taken = std::move(found->taken);
     x.why.how = std::move(found->how);

@@ -31,6 +31,9 @@ public:
   learning_sampler(search_space space, std::uint64_t seed, step_t first,
                    const untrained_work* work);
 
+  void begin_with(const std::vector<leaf_decisions>& first) final {
+    order_.begin_with(first);
+  }
   trial_parameters draw(trial_no trial) final;
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const final;

@@ -36,6 +36,9 @@ public:
               double resample,
               std::map<std::string, search_space> own_spaces = {});
 
+  void begin_with(const std::vector<leaf_decisions>& first) override {
+    order_.begin_with(first);
+  }
   trial_parameters draw(trial_no trial) override;
 
   /// `shown` has the new values, and `forked: {from, at}`.

@@ -2,6 +2,7 @@
 
 #include <cassert>
 #include <optional>
+#include <vector>
 
 #include "hippo/base/choice.hpp"
 #include "hippo/base/ids.hpp"
@@ -20,6 +21,9 @@ public:
   /// Whether the values of a trial follow from its number alone, so that they
   /// can be known before anything was trained.
   [[nodiscard]] virtual bool is_static() const { return false; }
+
+  /// Gives the first trials their values, which differ. Before all else.
+  virtual void begin_with(const std::vector<leaf_decisions>& first) = 0;
 
   /// Decides the values of trial `trial`. Asked once for each trial.
   /// REQUIRES: `trial` is below the number of trials of the study's algorithm.

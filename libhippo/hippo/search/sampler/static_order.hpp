@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <unordered_map>
+#include <vector>
 
 #include "hippo/base/ids.hpp"
 #include "hippo/base/types.hpp"
@@ -13,21 +15,36 @@ namespace hippo {
 /// Which combination each trial gets if nothing is learned: the next one of a
 /// grid; or a random one, without replacement in a finite space (a
 /// pseudo-random permutation of its combinations), independently in a
-/// continuous one. A study with more trials goes on where this one ends.
+/// continuous one. A study with more trials goes on where this one ends. The
+/// first ones may be given; then none of these comes again.
 class static_order {
 public:
   /// @param shuffled else it counts through; REQUIRES a finite space then
   static_order(search_space space, std::uint64_t seed, bool shuffled);
+
+  /// See `sampler`.
+  void begin_with(std::vector<leaf_decisions> first);
+
+  /// Returns how many trials are given.
+  [[nodiscard]] std::uint64_t given() const noexcept { return first_.size(); }
 
   /// Returns what decides the values of trial `trial`. Trials beyond the size
   /// of a finite space begin again.
   [[nodiscard]] leaf_decider operator()(trial_no trial) const;
 
 private:
+  /// Returns the combination of a place where none is given.
+  [[nodiscard]] std::uint64_t usual(std::uint64_t place) const {
+    return order_ ? (*order_)(place) : place;
+  }
+
   search_space space_;
   std::uint64_t seed_;
   std::optional<std::uint64_t> size_;
   std::optional<permutation> order_; ///< set if shuffled and finite
+  std::vector<leaf_decisions> first_;
+  /// Of a finite space: the place of each given combination in `first_`.
+  std::unordered_map<std::uint64_t, std::uint64_t> given_;
 };
 
 } // namespace hippo

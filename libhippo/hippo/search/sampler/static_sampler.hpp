@@ -13,6 +13,9 @@ public:
   static_sampler(const study_spec& study, bool shuffled);
 
   [[nodiscard]] bool is_static() const override { return true; }
+  void begin_with(const std::vector<leaf_decisions>& first) override {
+    order_.begin_with(first);
+  }
   trial_parameters draw(trial_no trial) override;
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;

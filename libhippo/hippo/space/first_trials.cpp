@@ -1,0 +1,249 @@
+#include "hippo/space/first_trials.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "hippo/base/length_name.hpp"
+#include "hippo/base/nearest.hpp"
+#include "hippo/base/number.hpp"
+#include "hippo/space/product.hpp"
+
+namespace hippo {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+using node_kind = space_node::kind;
+
+bool is_same(const json& left, const json& right) {
+  if (!left.is_number() || !right.is_number())
+    return left == right;
+  return canonical(left.get<double>()) == canonical(right.get<double>());
+}
+
+/// Returns the decision on a range that gives a number, if one does.
+std::optional<std::uint64_t> decision_for(const space_node& x,
+                                          const json& number) {
+  const auto nearest = space_leaf{x}.nearest(number);
+  if (!nearest)
+    return std::nullopt;
+  const auto value = decide(
+    x, [&](const space_node&) { return *nearest; }, nullptr);
+  // The decisions on a range lie as close as doubles do at its larger end.
+  const bool is_dense = x.range.points == 0 && x.range.step == 0
+                        && !rule_of(x.range.scale).is_whole;
+  const auto wanted = number.get<double>();
+  return is_same(value, number)
+             || (is_dense && wanted >= x.range.low && wanted <= x.range.high)
+           ? nearest
+           : std::nullopt;
+}
+
+/// Says which values a choice or a range has.
+std::string values_of(const space_node& x) {
+  if (x.type == node_kind::range)
+    return (x.range.points == 0
+              ? std::string{"must be "}
+              : "must be one of the " + std::to_string(x.range.points)
+                  + " values ")
+           + "from " + to_text(x.range.low) + " to " + to_text(x.range.high);
+  std::vector<std::string> all;
+  for (const auto& child : x.children)
+    if (child.type == node_kind::literal)
+      all.push_back(child.literal.is_string() ? child.literal.get<std::string>()
+                                              : child.literal.dump());
+  if (x.type == node_kind::choice && all.size() == x.children.size())
+    return "must be one of " + list_of(all);
+  return "must be a value that the space has for it";
+}
+
+/// Finds the decisions that make the values of one trial.
+class first_trial {
+public:
+  first_trial(const document& given, diagnostics& notes)
+    : given_(&given), notes_(&notes) {}
+
+  leaf_decisions read(const space_node& root) {
+    if (root.lengths != nullptr)
+      read_value(length_name, *root.lengths);
+    read_space(root);
+    for (const auto& entry : given_->entries)
+      if (!names_.contains(entry.key))
+        notes_->error(
+          entry.where, entry.value.path,
+          "the space has no hyper-parameter '" + entry.key
+            + "' beside these values"
+            + did_you_mean(entry.key, {names_.begin(), names_.end()}));
+    return std::move(result_);
+  }
+
+private:
+  using spaces = std::vector<const space_node*>;
+
+  void read_space(const space_node& space) {
+    for (std::size_t i = 0; i < space.children.size(); ++i)
+      for (const auto* inner : read_value(space.keys[i], space.children[i]))
+        read_space(*inner);
+  }
+
+  /// Reads one hyper-parameter. @returns the spaces that its value brings
+  spaces read_value(const std::string& name, const space_node& x) {
+    spaces brought;
+    names_.insert(name);
+    const auto* value = given_->find(name);
+    if (x.is_hidden)
+      notes_->error(*given_, "'" + name
+                               + "' is a simplex, whose shares cannot "
+                                 "be given: leave `first` out");
+    else if (is_made_of_others(x) && (value != nullptr || x.size != 1))
+      notes_->error(value == nullptr ? *given_ : *value,
+                    "'" + name + "' follows from other hyper-parameters, and "
+                      + (x.size == 1 ? "is left out" : "cannot be given"));
+    else if (value == nullptr && x.size != 1)
+      notes_->error(*given_, "'" + name + "' is missing: it " + values_of(x));
+    else if (value == nullptr)
+      take_only(x, brought);
+    else if (!take(x, *value, brought))
+      notes_->error(*value, values_of(x) + ", found " + value->found());
+    return brought;
+  }
+
+  /// Decides what leaves nothing to choose.
+  void take_only(const space_node& x, spaces& brought) {
+    if (x.type == node_kind::choice || x.type == node_kind::range)
+      result_.push_back(0);
+    if (x.type == node_kind::choice)
+      brought.push_back(x.brought.data());
+    for (const auto& child : x.children)
+      take_only(child, brought);
+  }
+
+  /// Decides `x` such that it is `value`. @returns false, with nothing decided,
+  /// if it cannot be
+  bool take(const space_node& x, const document& value, spaces& brought) {
+    const auto decided = result_.size(), known = brought.size();
+    if (try_to_take(x, value, brought))
+      return true;
+    result_.resize(decided);
+    brought.resize(known);
+    return false;
+  }
+
+  bool try_to_take(const space_node& x, const document& value,
+                   spaces& brought) {
+    switch (x.type) {
+      case node_kind::literal:
+        return is_literal(x.literal, value);
+      case node_kind::range:
+        return take_point(x, value);
+      case node_kind::choice:
+        for (std::size_t i = 0; i < x.children.size(); ++i) {
+          if (!has_all(x.brought[i]))
+            continue;
+          const auto decided = result_.size(), known = brought.size();
+          result_.push_back(i);
+          brought.push_back(&x.brought[i]);
+          if (take(x.children[i], value, brought))
+            return true;
+          result_.resize(decided);
+          brought.resize(known);
+        }
+        return false;
+      case node_kind::list:
+        return value.type == document::kind::list
+               && value.items.size() == x.children.size()
+               && std::equal(x.children.begin(), x.children.end(),
+                             value.items.begin(),
+                             [&](const auto& child, const auto& item) {
+                               return take(child, item, brought);
+                             });
+      case node_kind::map:
+        return take_map(x, value, brought);
+      case node_kind::product:
+      case node_kind::space:
+        return false;
+    }
+    return false;
+  }
+
+  bool take_map(const space_node& x, const document& value, spaces& brought) {
+    if (value.type != document::kind::map
+        || value.entries.size() != x.keys.size())
+      return false;
+    for (std::size_t i = 0; i < x.keys.size(); ++i) {
+      const auto* part = value.find(x.keys[i]);
+      if (part == nullptr || !take(x.children[i], *part, brought))
+        return false;
+    }
+    return true;
+  }
+
+  bool take_point(const space_node& x, const document& value) {
+    if (value.type != document::kind::leaf)
+      return false;
+    const auto decision = decision_for(x, value.meaning());
+    if (decision)
+      result_.push_back(*decision);
+    return decision.has_value();
+  }
+
+  static bool is_literal(const json& literal, const document& value) {
+    return value.type == document::kind::leaf
+             ? is_same(value.meaning(), literal)
+             : value.type == document::kind::nothing && literal.is_null();
+  }
+
+  /// Whether the trial gives all that a space needs.
+  [[nodiscard]] bool has_all(const space_node& space) const {
+    for (std::size_t i = 0; i < space.children.size(); ++i)
+      if (space.children[i].size != 1 && given_->find(space.keys[i]) == nullptr)
+        return false;
+    return true;
+  }
+
+  const document* given_;
+  diagnostics* notes_;
+  leaf_decisions result_;
+  std::set<std::string> names_;
+};
+
+} // namespace
+
+std::vector<leaf_decisions>
+read_first(const document& list, const space_node& space, diagnostics& notes) {
+  std::vector<leaf_decisions> result;
+  if (list.type != document::kind::list || list.items.empty()
+      || list.items.size() > first_trials_max) {
+    notes.error(list, "must be a list of 1 to "
+                        + std::to_string(first_trials_max)
+                        + " maps with the values of a trial, found "
+                        + (list.type == document::kind::list
+                             ? std::to_string(list.items.size())
+                             : list.found()));
+    return result;
+  }
+  std::map<leaf_decisions, std::string> known;
+  for (const auto& item : list.items) {
+    if (item.type != document::kind::map) {
+      notes.error(item, "must be a map with a value for each hyper-parameter, "
+                        "found "
+                          + item.found());
+      continue;
+    }
+    const auto before = notes.errors();
+    auto decisions = first_trial{item, notes}.read(space);
+    if (notes.errors() != before)
+      continue;
+    const auto [place, is_new] = known.emplace(decisions, item.path);
+    if (!is_new)
+      notes.error(item, "has the values of " + place->second);
+    result.push_back(std::move(decisions));
+  }
+  return result;
+}
+
+} // namespace hippo

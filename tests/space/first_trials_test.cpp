@@ -1,0 +1,159 @@
+#include <gtest/gtest.h>
+
+#include "space/fixtures.hpp"
+
+namespace hippo {
+namespace {
+
+using json = nlohmann::ordered_json;
+using test::read;
+using test::texts;
+
+/// Spaces with all that may be in one: choices of sequences, choices within
+/// them, hyper-parameters that a choice brings, ranges of each scale.
+const std::vector<std::string> spaces{
+  "{lr: {choice: [0.1, 0.01]}, batch_size: {choice: [32, 64]}}",
+  "{lr: {uniform: [0.001, 1]}, momentum: {log_uniform: [1e-5, 0.9]}}",
+  "{lr: {log_uniform: [1e-4, 1], points: 7}, batch_size: {int_uniform: [1, "
+  "512]}}",
+  "{lr: {normal: [0.5, 0.1]}, batch_size: {log_int_uniform: [1, 4096]}}",
+  "{lr: {uniform: [0.1, 1], step: 0.1}, optimizer: {choice: [sgd, adamw]}}",
+  "{lr: {choice: [0.1, {multistep: {initial: {choice: [0.1, 0.2]}, milestones:"
+  " [{choice: [2, 3]}, 6], gamma: {uniform: [0.1, 0.5]}}},"
+  " {piecewise: [[0, {choice: [0.1, 0.2]}], [{choice: [4, 5]}, 0.3]]}]}}",
+  "{optimizer: {choice: [adamw, {value: sgd, with: {momentum: {choice: [0.8, "
+  "{value: 0.9, with: {weight_decay: {uniform: [0, 0.1]}}}]}}}]}, lr: {choice:"
+  " [0.3]}}",
+};
+
+/// Reads a study with this space whose first trial has these values.
+study_file with_first(const std::string& space, const std::string& first) {
+  return read("study: s\nworkload: toy\nobjective: {metric: accuracy}\n"
+              "steps: {max: 12}\nspace: "
+              + space + "\nfirst: [" + first + "]\n");
+}
+
+leaf_decider as_decided(const leaf_decisions& decisions) {
+  return [decisions, next = std::size_t{0}](const space_leaf&) mutable {
+    return decisions.at(next++);
+  };
+}
+
+TEST(FirstTrials, EveryCombinationIsFoundByItsValues) {
+  for (const auto& text : spaces) {
+    const auto space = with_first(text, "").draft->space;
+    ASSERT_FALSE(space.empty()) << text;
+    for (std::uint64_t draw = 0; draw < 200; ++draw) {
+      const auto wanted = space.sample(7, draw).shown;
+      const auto file = with_first(text, wanted.dump());
+      ASSERT_TRUE(file.study) << text << wanted << texts(file.errors)[0];
+      EXPECT_EQ(space.decide(as_decided(file.study->first.at(0))).shown,
+                wanted);
+    }
+  }
+}
+
+TEST(FirstTrials, AnIndexIsThatOfItsDecisions) {
+  for (const auto& text : spaces) {
+    const auto space = with_first(text, "").draft->space;
+    for (std::uint64_t i = 0;
+         i < std::min<std::uint64_t>(space.size().value_or(0), 500); ++i) {
+      leaf_decisions decisions;
+      const auto pick = space.decider_at(i);
+      space.walk([&](const space_leaf& leaf) {
+        return decisions.emplace_back(pick(leaf));
+      });
+      EXPECT_EQ(space.index_of(decisions), i) << text;
+    }
+  }
+}
+
+TEST(FirstTrials, LengthsAreAmongTheValues) {
+  const auto text = [](const std::string& first) {
+    return "study: s\nworkload: toy\nobjective: {metric: accuracy}\n"
+           "steps: {max: {choice: [4, 8]}}\nspace: {lr: {choice: [1, 2]}}\n"
+           "first: ["
+           + first + "]\n";
+  };
+  const auto file = read(text("{steps.max: 8, lr: 2}"));
+  ASSERT_TRUE(file.study) << texts(file.errors)[0];
+  EXPECT_EQ(file.study->first, (std::vector<leaf_decisions>{{1, 1}}));
+  EXPECT_EQ(file.study->space.index_of(file.study->first[0]), 3u);
+  EXPECT_NE(texts(read(text("{lr: 2}")).errors)[0].find(
+              "'steps.max' is missing: it must be one of 4, 8"),
+            std::string::npos);
+}
+
+TEST(FirstTrials, PercentagesAreGivenAsTheSpaceHasThem) {
+  const auto file = with_first(
+    "{weight_decay: {wsd: {peak: 0.1, warmup: 2, decay: {choice: ['25%',"
+    " '50%']}}}}",
+    "{weight_decay: {wsd: {peak: 0.1, warmup: 2, decay: 50%}}}");
+  ASSERT_TRUE(file.study) << texts(file.errors)[0];
+  EXPECT_EQ(file.study->first[0], leaf_decisions{1});
+}
+
+TEST(FirstTrials, NumbersAreTheSameHoweverTheyAreSpelt) {
+  const auto file =
+    with_first("{lr: {choice: [0.1, 1]}, momentum: {uniform: [0, 0.9]}}",
+               "{lr: 1.0, momentum: 9e-1}");
+  ASSERT_TRUE(file.study) << texts(file.errors)[0];
+  EXPECT_EQ(file.study->first[0], (leaf_decisions{1, space_leaf::high_end}));
+}
+
+TEST(FirstTrials, WhatIsNotInTheSpaceIsRefusedWhereItStands) {
+  const std::string space =
+    "{lr: {choice: [0.1, 0.01]}, momentum: {uniform: [0.5, 0.9]},"
+    " batch_size: {int_uniform: [16, 64]}, weight_decay: {choice: [0,"
+    " {multistep: {initial: 0.1, milestones: [3], gamma: 0.1}}]}}";
+  const std::string rest = ", batch_size: 16, weight_decay: 0}";
+  const std::vector<std::pair<std::string, std::string>> cases{
+    {"{lr: 0.2, momentum: 0.5" + rest,
+     "first[0].lr: must be one of 0.1, 0.01, found '0.2'"},
+    {"{lr: 0.1, momentum: 0.95" + rest,
+     "first[0].momentum: must be from 0.5 to 0.9, found '0.95'"},
+    {"{lr: 0.1, momentum: fast" + rest,
+     "first[0].momentum: must be from 0.5 to 0.9, found 'fast'"},
+    {"{lr: 0.1, momentum: [0.5]" + rest,
+     "first[0].momentum: must be from 0.5 to 0.9, found a list"},
+    {"{lr: 0.1, momentum: 0.5, batch_size: 16.5, weight_decay: 0}",
+     "first[0].batch_size: must be one of the 49 values from 16 to 64, found"
+     " '16.5'"},
+    {"{lr: 0.1, momentum: 0.5, batch_size: 16, weight_decay: {multistep:"
+     " {initial: 0.1, milestones: [4], gamma: 0.1}}}",
+     "first[0].weight_decay: must be a value that the space has for it, found"
+     " a map"},
+    {"{lr: 0.1" + rest,
+     "first[0]: 'momentum' is missing: it must be from 0.5 to 0.9"},
+    {"{lr: 0.1, momentum: 0.5, batchsize: 3" + rest,
+     "first[0].batchsize: the space has no hyper-parameter 'batchsize' beside"
+     " these values, did you mean 'batch_size'?"},
+    {"{lr: 0.1, momentum: 0.5" + rest + ", {lr: 1e-1, momentum: 0.50" + rest,
+     "first[1]: has the values of first[0]"},
+    {"7", "first[0]: must be a map with a value for each hyper-parameter, found"
+          " '7'"},
+    {"", "first: must be a list of 1 to 1000 maps with the values of a trial,"
+         " found 0"},
+  };
+  for (const auto& [first, wanted] : cases) {
+    const auto found = texts(with_first(space, first).errors);
+    ASSERT_EQ(found.size(), 1u) << first;
+    EXPECT_NE(found[0].find(wanted), std::string::npos) << found[0];
+  }
+}
+
+TEST(FirstTrials, WhatFollowsFromOthersIsLeftOut) {
+  const std::string space = "{lr: {choice: [0.1, 0.2]},"
+                            " weight_decay: {product: [lr, 0.5]}}";
+  EXPECT_TRUE(with_first(space, "{lr: 0.2}").study);
+  const auto found =
+    texts(with_first(space, "{lr: 0.2, weight_decay: 1}").errors);
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_NE(found[0].find("first[0].weight_decay: 'weight_decay' follows from"
+                          " other hyper-parameters, and is left out"),
+            std::string::npos)
+    << found[0];
+}
+
+} // namespace
+} // namespace hippo
