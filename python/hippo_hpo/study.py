@@ -16,7 +16,8 @@ from .notebook import LiveCard, card_of
 from .plots import Figure, figure_of
 from .progress import Progress, shown
 from .records import (LENGTH, Event, Front, StudyInfo, TrialInfo, event_of,
-                      metrics_of, params_of, study_info_of, trial_info_of)
+                      importance_of, metrics_of, params_of, plain, renamed,
+                      study_info_of, trial_info_of)
 from .study_file import StudyFile
 from .study_text import json_of
 
@@ -149,7 +150,7 @@ class Study:
     def _columns(self, what: str, after: int = 0) -> dict[str, Any]:
         """What the page shows of it: docs/http.md#columns."""
         return self._call(f"{what} of",
-                          lambda x: x.columns(what=what, after=after),
+                          lambda x: x.columns(kind=what, after=after),
                           lambda x: params_of(x.json))
 
     @property
@@ -267,10 +268,12 @@ class Study:
             row = {"number": x.number, "value": x.value, "step": x.step,
                    "state": x.state}
             row.update((f"params_{name}", y) for name, y in x.params.items())
-            row.update(asked_steps=x.asked_steps, steps=x.steps,
+            row.update(asked_steps=x.asked_steps,
+                       delivered_steps=x.delivered_steps,
                        shared_steps=x.shared_steps, failure=x.failure,
                        chosen=x.chosen, predicted=x.predicted,
-                       untrained=x.untrained)
+                       untrained=x.untrained,
+                       steps=x.delivered_steps)  # its former name
             rows.append(row)
         return pandas.DataFrame(rows)
 
@@ -371,17 +374,19 @@ class Study:
         return self._call("export", lambda x: x.export(after=after),
                           lambda x: (str(x.json), str(x.next)))
 
-    def importance(self, at: int = 0, metric: str = "") -> dict[str, Any]:
+    def importance(self, step: int = 0, metric: str = "", *,
+                   at: int | None = None) -> dict[str, Any]:
         """Returns the importance of each hyper-parameter, by conditional
         PED-ANOVA (arXiv 2304.10255, 2601.20800): how much its values in the
         best tenth of the trials differ from those in all trials. It does not
         give the effect of a single value.
 
         Args:
-            at: step at which the trials are compared; 0: the last one at which
-                nine tenths of them were measured.
+            step: step at which the trials are compared; 0: the last one at
+                which nine tenths of them were measured.
             metric: the metric that decides which trials are the best; empty:
                 the first one of the objective.
+            at: the former name of `step`.
 
         Returns:
             The answer of ``/api/studies/STUDY/importance``: docs/http.md.
@@ -392,9 +397,12 @@ class Study:
             InvalidArgument: fewer than 10 trials were measured at that step,
                 or `metric` is not part of the objective.
         """
+        if at is not None:
+            renamed("at", "step")
+            step = at
         return self._call("importance of",
-                          lambda x: x.importance(step=at, metric=metric),
-                          lambda x: params_of(x.json))
+                          lambda x: x.importance(step=step, metric=metric),
+                          lambda x: plain(importance_of(x.importance)))
 
     # -- figures, drawn by the page's own code; a notebook shows what they
     # return
@@ -412,9 +420,13 @@ class Study:
         hyper-parameters."""
         return figure_of(self, "parallel")
 
-    def plot_importance(self, at: int = 0, metric: str = "") -> Figure:
+    def plot_importance(self, step: int = 0, metric: str = "", *,
+                        at: int | None = None) -> Figure:
         """The importance of each hyper-parameter. Raises as `importance`."""
-        return figure_of(self, "importance", at, metric)
+        if at is not None:
+            renamed("at", "step")
+            step = at
+        return figure_of(self, "importance", step, metric)
 
     def plot_tree(self) -> Figure:
         """The stage tree: each stage, and the number of trials that share
@@ -550,14 +562,14 @@ class Study:
 
         async def train(session: Session) -> dict[str, float]:
             study = await session.study(self.id)
-            answer = await study.train(trial=number, untilStep=until)
-            progress = answer.progress
-            if progress.step >= until:
-                return metrics_of(progress.metrics)
+            answer = await study.train(trial=number, step=until)
+            trained = answer.trained
+            if trained.step >= until:
+                return metrics_of(trained.metrics)
             raise TrialFailed(
-                progress.failure or f"trial {number} ended at step "
-                f"{progress.step}, before step {until}: it is "
-                f"{progress.state}", number, progress.state, progress.step)
+                trained.failure or f"trial {number} ended at step "
+                f"{trained.step}, before step {until}: it is "
+                f"{trained.state}", number, trained.state, trained.step)
         return self._client._line.train(
             f"train trial {number} of study {self.id}", train)
 
@@ -605,7 +617,7 @@ class Study:
                                   f"{', '.join(_TOLD_STATES)} is asked for")
         outcome: dict[str, Any] = {"state": state, "step": step or 0}
         if value is not None:
-            outcome["value"] = {"measured": float(value)}
+            outcome["value"] = {"value": float(value)}
         number = _number(trial)
         self._call(f"tell of trial {number} of",
                    lambda x: x.tell(trial=number, outcome=outcome), _nothing,
@@ -627,7 +639,7 @@ class Study:
                 return str(answer.text), int(answer.nextStep)
             part, first = self._call(
                 f"output of trial {number} of",
-                lambda x: x.output(trial=number, firstStep=step), take)
+                lambda x: x.output(trial=number, fromStep=step), take)
             text += part
             if first == step:
                 return text
