@@ -646,8 +646,9 @@ def docs_rows(struct, is_choice=False):
             value += ", or null"
         about = field.comment
         if kind in ("struct", "structs"):
-            about += " Its fields: " if kind == "struct" else " Fields of each: "
-            about += ", ".join(f"`{x.name}`" for x in detail.fields) + "."
+            whose = "Its fields" if kind == "struct" else "Fields of each"
+            names = ", ".join(f"`{x.name}`" for x in detail.fields)
+            about += f" {whose}: {names}."
         about += " Left out otherwise." if is_left_out else ""
         yield f"| `{field.key}` | {value} | {about} |"
 

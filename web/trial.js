@@ -152,7 +152,8 @@ export function trialView(id, no) {
           ? `; its values were chosen: ${trial.chosen}` : ""),
         figures([["best", shown(trial.best?.value, 8), trial.best
           ? `at step ${trial.best.step}` : ""],
-        ["steps", shown(trial.delivered_steps), `of ${shown(trial.asked_steps)}`],
+        ["steps", shown(trial.delivered_steps),
+          `of ${shown(trial.asked_steps)}`],
         ["shared", shown(trial.shared_steps),
           "steps that another trial had trained"],
         ...trial.predicted === null ? [] : [["predicted",

@@ -22,7 +22,8 @@ study_forecast forecast_of(const study_status& study,
       left.running = std::max(left.running, x.to - std::min(x.at, x.to));
     }
   if (study.seconds_max)
-    left.seconds_max = std::max(0.0, *study.seconds_max - study.view.active_seconds);
+    left.seconds_max
+      = std::max(0.0, *study.seconds_max - study.view.active_seconds);
   return result;
 }
 

@@ -103,8 +103,8 @@ def figure_of(study: Study, kind: str, step: int = 0,
 
     Args:
         kind: one of `KINDS`.
-        step: for ``"importance"``, the step at which trials are compared; 0: the
-            last one at which nine tenths of them were measured.
+        step: for ``"importance"``, the step at which trials are compared; 0:
+            the last one at which nine tenths of them were measured.
         metric: for ``"importance"``, the goal by which trials are the best;
             empty: the study's first one.
 

@@ -317,8 +317,8 @@ class Reading(Case):
         best = hippo.TrialInfo(
             number=3, state="PAUSED",
             params={"lr": {"step": [1, 2]}, "momentum": 0.9}, value=0.75,
-            step=3, asked_steps=9, steps=3, shared_steps=2, failure="",
-            chosen="model", predicted=0.5, untrained=4)
+            step=3, asked_steps=9, delivered_steps=3, shared_steps=2,
+            failure="", chosen="model", predicted=0.5, untrained=4)
         self.assertEqual(hippo.StudyInfo(
             id=1, name="mnist", state="RUNNING", reason="",
             metric="val_accuracy", direction="maximize", weight=2.0,
@@ -363,7 +363,7 @@ class Reading(Case):
                            {"metric": "ms", "maximize": False}],
                  "constraints": ["ms <= 5"],
                  "points": [{"trial": 1, "step": 2, "values": metrics(
-                                 acc=0.5, ms=3, x="NaN")},
+                                 acc=0.5, ms=3, x=math.nan)},
                             {"trial": 1, "step": 3, "values": metrics(
                                 acc=0.4, ms=2, x=1)}],
                  "hypervolume": {"value": 0.25},

@@ -1180,7 +1180,8 @@ TEST_F(HttpTest, WhatIsBeyondTheEndIsNoBeginning) {
                   .at("trial"),
                 json::array());
     EXPECT_EQ(
-      body_of(get("/api/studies/1/output?trial=0&from_step=" + far), 200).at("text"),
+      body_of(get("/api/studies/1/output?trial=0&from_step=" + far), 200)
+        .at("text"),
       "");
     EXPECT_EQ(body_of(get("/api/studies/1/events?trial=" + far), 200)
                 .at("events"),
