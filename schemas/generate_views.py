@@ -546,7 +546,8 @@ def python_members(struct, message="message"):
         if kind in LISTS:
             name, default, value = python_list(field, got)
         elif kind == "struct":
-            name, default = python_type(field.type[1]), "None"
+            name = python_type(field.type[1])
+            default = f"{name}()"
             read = f"{snake(name)}_of"
             value = f"{read}({got})"
         elif kind in NUMBERS:

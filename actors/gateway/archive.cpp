@@ -457,8 +457,11 @@ expected<study_record> archive::head_of(study_id id) {
     const auto& x = *view.best;
     result.best = best_record{x.trial, x.best->step, x.best->value, params(x)};
   }
-  if (!view.front.empty()) {
-    auto told = front_from_json(view.front);
+  const auto front = store_->load_front(id);
+  if (!front)
+    return front.failure();
+  if (*front) {
+    auto told = front_from_json(**front);
     if (!told)
       return told.failure();
     result.wanted = std::move(told->wanted);

@@ -402,7 +402,8 @@ private:
         }); });
       if (path[1] == "timeline")
         return only(x, [&] { return show(how, [this] {
-          return queries_.trees().then(timeline_of);
+          return queries_.trees().then(
+            [](std::vector<merger_overview> y) { return timeline_of(y); });
         }); });
       if (path[1] == "tree")
         return only(x, [&] { return show(how, [this] {

@@ -720,8 +720,8 @@ class TimePreview:
 
     trainers: int = 1
     simulations: int = 1
-    merged: TimeFigures = None
-    alone: TimeFigures = None
+    merged: TimeFigures = TimeFigures()
+    alone: TimeFigures = TimeFigures()
 
 
 def time_preview_of(message: Any) -> TimePreview:
@@ -884,10 +884,11 @@ def given(union: Any, read: Callable[[Any], Any] = lambda x: x) -> Any:
     return read(union.value) if union.which() == "value" else None
 
 
-def renamed(former: str, name: str) -> None:
-    """Warns of a field's former name."""
+def renamed(former: str, name: str, depth: int = 3) -> None:
+    """Warns of a former name of a field or an argument; who used it is `depth`
+    calls away."""
     warnings.warn(f"'{former}' is '{name}' now", DeprecationWarning,
-                  stacklevel=3)
+                  stacklevel=depth)
 
 
 def front_of_several(message: Any) -> Front | None:

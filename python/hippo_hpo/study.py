@@ -548,27 +548,33 @@ class Study:
             lambda x: (int(x.trial), params_of(x.params)), repeatable=False)
         return Trial(self, number, values)
 
-    def train_async(self, trial: Trial | int, until: int
+    def train_async(self, trial: Trial | int, step: int = -1, *,
+                    until: int | None = None
                     ) -> concurrent.futures.Future[dict[str, float]]:
         """Trains a trial, as `Trial.train`, and returns at once.
+
+        Args:
+            trial: a trial or its number.
+            step: as of `Trial.train`.
+            until: the former name of `step`.
 
         Returns:
             A future of the metrics. Cancelling it ends the wait, not the
             training. Its callbacks must not call the service.
         """
-        number = _number(trial)
-        if until < 0:
-            raise InvalidArgument(f"until step {until}: 0 or more is asked for")
+        number, step = _number(trial), _step_of(step, until)
+        if step < 0:
+            raise InvalidArgument(f"step {step}: 0 or more is asked for")
 
         async def train(session: Session) -> dict[str, float]:
             study = await session.study(self.id)
-            answer = await study.train(trial=number, step=until)
+            answer = await study.train(trial=number, step=step)
             trained = answer.trained
-            if trained.step >= until:
+            if trained.step >= step:
                 return metrics_of(trained.metrics)
             raise TrialFailed(
                 trained.failure or f"trial {number} ended at step "
-                f"{trained.step}, before step {until}: it is "
+                f"{trained.step}, before step {step}: it is "
                 f"{trained.state}", number, trained.state, trained.step)
         return self._client._line.train(
             f"train trial {number} of study {self.id}", train)
@@ -584,7 +590,7 @@ class Study:
             The metrics of each trial, in the order of `trains`; for a failed
             trial the exception, which is not raised.
         """
-        futures = [self.train_async(trial, until) for trial, until in trains]
+        futures = [self.train_async(trial, step) for trial, step in trains]
         try:
             results: list[dict[str, float] | TrialFailed] = []
             for future in futures:
@@ -668,14 +674,16 @@ class Trial:
     def __repr__(self) -> str:
         return f"<hippo.Trial {self.number} of study {self.study.id}>"
 
-    def train(self, until: int) -> dict[str, float]:
+    def train(self, step: int = -1, *, until: int | None = None
+              ) -> dict[str, float]:
         """Trains the trial up to a step, and waits for it. Steps that were
         already trained, for any trial, are not trained again. The call may be
         repeated.
 
         Args:
-            until: a step with a measurement; see `objective.every` and the
+            step: a step with a measurement; see `objective.every` and the
                 rungs of the study.
+            until: the former name of `step`.
 
         Returns:
             The metrics at that step, by name; a value may be NaN.
@@ -684,16 +692,25 @@ class Trial:
             TrialFailed: the trial ended before; the text is the trainer's.
             InvalidArgument: it cannot be trained to that step.
         """
-        return self.study._client._line._result(self.train_async(until))
+        return self.study._client._line._result(
+            self.train_async(_step_of(step, until)))
 
-    def train_async(self, until: int
+    def train_async(self, step: int = -1, *, until: int | None = None
                     ) -> concurrent.futures.Future[dict[str, float]]:
         """Starts the training of the trial; see `Study.train_async`."""
-        return self.study.train_async(self, until)
+        return self.study.train_async(self, _step_of(step, until))
 
 
 def _number(trial: Trial | TrialInfo | int) -> int:
     return trial.number if isinstance(trial, (Trial, TrialInfo)) else trial
+
+
+def _step_of(step: int, until: int | None) -> int:
+    """Takes the former name of `step`, too."""
+    if until is None:
+        return step
+    renamed("until", "step", 4)
+    return until
 
 
 def _nothing(answer: object) -> None:

@@ -654,6 +654,10 @@ class Training(Case):
         metrics = trial.train(4)
         self.assertEqual(2.0, metrics["val_accuracy"])
         self.assertTrue(math.isnan(metrics["loss"]))
+        with self.assertWarnsRegex(DeprecationWarning,
+                                   "'until' is 'step' now") as warned:
+            self.assertEqual(2.0, trial.train(until=4)["val_accuracy"])
+        self.assertEqual(__file__, warned.filename)
         self.study.tell(trial, 0.7, step=4)
         self.assertEqual({"state": "COMPLETE", "step": 4,
                           "value": {"value": 0.7}}, self.told())
