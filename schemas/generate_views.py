@@ -367,19 +367,19 @@ def fill_lines(field):
     if field.member:
         to, camel = f"to.get{camel}()", capital(field.member)
     if kind in LISTS:
-        lines = [f"auto {field.name} = {to}.init{camel}(count({x}.size()));"]
+        lines = [f"auto items = {to}.init{camel}(count({x}.size()));"]
         if kind == "map":
             key, value = (capital(y.capnp) for y in field.type[1].fields)
             lines += ["capnp::uint i = 0;",
                       f"for (const auto& [key, value] : {x}) {{",
-                      f"  {field.name}[i].set{key}(text(key));",
-                      f"  {field.name}[i++].set{value}(value);", "}"]
+                      f"  items[i].set{key}(text(key));",
+                      f"  items[i++].set{value}(value);", "}"]
         else:
-            act = (f"fill({field.name}[i], {x}[i])" if kind == "structs"
-                   else f"{field.name}.set(i, text({x}[i]))"
+            act = (f"fill(items[i], {x}[i])" if kind == "structs"
+                   else f"items.set(i, text({x}[i]))"
                    if field.type[1] == "text"
-                   else f"{field.name}.set(i, {x}[i])")
-            lines += [f"for (capnp::uint i = 0; i < {field.name}.size(); ++i)",
+                   else f"items.set(i, {x}[i])")
+            lines += ["for (capnp::uint i = 0; i < items.size(); ++i)",
                       f"  {act};"]
     elif kind == "struct":
         lines = [f"fill({to}.init{camel}(), {x});"]
