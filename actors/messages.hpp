@@ -286,7 +286,7 @@ using study_actor = trial_owner_actor::extend<
   caf::replies_to<command_atom, study_command>::with<command_answer>,
   // Lets a client's trial be trained up to a state, unless it is on its way
   // there or has been; replies when it is there.
-  caf::replies_to<train_atom, trial_no, step_t>::with<trained_answer>,
+  caf::replies_to<train_atom, trial_no, step_t>::with<trained_trial>,
   // No new trials may begin, for this reason; an empty one: they may.
   caf::reacts_to<memory_atom, std::string>,
   // The budget of time is spent, or the deadline has come. Sent by the study to
@@ -396,7 +396,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_orders)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_news)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_command)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::command_answer)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trained_answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trained_trial)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_end)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_submission)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::coordinator_status)

@@ -6,6 +6,7 @@
 
 #include "fault.hpp"
 #include "hippo/search/registry.hpp"
+#include "hippo/service/study/study_shown.hpp"
 #include "turn_watch.hpp"
 
 namespace hippo {
@@ -101,17 +102,8 @@ moment now(study_self self) {
 
 /// What is known of a study before it has been worked out where it stands.
 study_status first_status(const study_options& x) {
-  study_status result;
-  result.id = x.stored.id;
-  result.name = x.stored.name;
-  result.workload_key = key_of(x.spec.workload);
-  result.state = x.stored.state;
-  result.reason = x.stored.reason;
-  result.weight = x.stored.weight;
-  result.metric = x.spec.objective.metric;
-  result.active_seconds = x.stored.active_seconds;
-  result.seconds_max = x.spec.budget.seconds;
-  result.deadline_left = x.deadline_left;
+  auto result = status_of(x.stored, x.spec);
+  result.view.deadline_seconds_left = x.deadline_left;
   result.caught_up = 0;
   return result;
 }
@@ -384,8 +376,8 @@ study_actor::behavior_type study(study_self self, study_setup setup,
         return promise;
       },
       [self](train_atom, trial_no no,
-             step_t to) -> caf::result<trained_answer> {
-        auto [token, promise] = await<trained_answer>(self);
+             step_t to) -> caf::result<trained_trial> {
+        auto [token, promise] = await<trained_trial>(self);
         think(self, {study_core_event::train_wanted{no, to, token}});
         return promise;
       },

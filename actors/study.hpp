@@ -113,7 +113,7 @@ struct study_state {
 
   /// Who waits for an answer.
   using promise = std::variant<caf::typed_response_promise<command_answer>,
-                               caf::typed_response_promise<trained_answer>>;
+                               caf::typed_response_promise<trained_trial>>;
   std::uint64_t last_token = 0;
   std::map<study_token, promise> waiting;
 };

@@ -21,10 +21,13 @@ ROOT = HERE.parent
 SCHEMA = HERE / "model.capnp"
 NUMBERS = {"uint64": ("std::uint64_t", "int"),
            "uint32": ("std::uint32_t", "int"), "float64": ("double", "float")}
-# What describes a noun of Python whose JSON a text holds, and reads it.
+# The place in a union of a field that is in none.
+NO_UNION = "65535"
+# The kinds of values that are lists in messages.
+LISTS = ("map", "structs", "list")
+# The type in Python of a noun whose JSON a text holds, its reader and default.
 PYTHON_NOUNS = {"Params": ("dict[str, Any]", "values_of",
-                           "field(default_factory=dict)"),
-                "Front": ("Front | None", "front_of", "None")}
+                           "field(default_factory=dict)")}
 
 
 # -- the schema ---------------------------------------------------------------
@@ -77,39 +80,64 @@ def capital(name):
 
 class Field:
     """A field of a view. Its `type` is (kind, detail): a number's or `text`,
-    `direction`, `struct`, `map` or `list`; `member` names the value of a union
-    with nothing."""
+    `direction`, `struct`, `structs`, `map` or `list`. `member` names the value
+    of a union with nothing; the field `is_choice` if it is a member of a union
+    without a name. `default` is that of the schema, None if it has none."""
 
     def __init__(self, raw, comment, notes):
         self.capnp = raw["name"]
         self.comment = comment
         self.notes = notes
         self.member = None
+        self.is_choice = raw.get("discriminantValue") != NO_UNION
+        self.default = None
+        slot = raw.get("slot", {})
+        if slot.get("hadExplicitDefault") == "true":
+            self.default, = slot["defaultValue"].values()
         self.name = "direction" if "direction" in notes else snake(self.capnp)
         self.python = notes.get("python", self.name)
+        self.key = notes.get("key", self.name)
 
     @property
     def is_optional(self):
-        return self.member is not None or self.is_zero_none
+        return (self.member is not None or self.is_choice
+                or self.is_zero_none)
 
     @property
     def is_zero_none(self):
-        return "nullable" in self.notes and self.type[0] != "text"
+        return "nullable" in self.notes and self.type[0] in NUMBERS
+
+    @property
+    def is_empty_none(self):
+        return "nullable" in self.notes and not self.is_zero_none
 
     @property
     def cpp_type(self):
         kind, detail = self.type
-        inner = {"text": self.notes.get("cpp", "std::string"),
-                 "direction": "hippo::direction",
-                 "struct": detail and snake(str(getattr(detail, "name", "")))
-                 }.get(kind) or (NUMBERS[kind][0] if kind in NUMBERS else None)
-        if kind == "map":
+        if kind in ("struct", "structs"):
+            inner = snake(detail.name)
+        elif kind == "map":
             value = NUMBERS[detail.fields[1].type[0]][0]
-            return f"std::map<std::string, {value}>"
-        if kind == "list":
-            return ("std::vector<std::string>" if detail == "text"
-                    else f"std::vector<{NUMBERS[detail][0]}>")
+            inner = f"std::map<std::string, {value}>"
+        elif kind == "list":
+            inner = "std::string" if detail == "text" else NUMBERS[detail][0]
+        else:
+            inner = {"text": self.notes.get("cpp", "std::string"),
+                     "direction": "hippo::direction"}.get(kind) \
+                or NUMBERS[kind][0]
+        if kind in ("structs", "list"):
+            inner = f"std::vector<{inner}>"
         return f"std::optional<{inner}>" if self.is_optional else inner
+
+    @property
+    def cpp_zero(self):
+        """The value in C++ of a field that is unset."""
+        if "cpp" in self.notes and self.default:
+            return f" = {self.notes['cpp']}::{self.default.lower()}"
+        if self.is_optional or self.type[0] in ("text", "struct", *LISTS):
+            return "{}"
+        return (" = hippo::direction::minimize" if self.type[0] == "direction"
+                else f" = {self.default or 0}")
 
 
 class Struct:
@@ -119,8 +147,13 @@ class Struct:
         self.fields = []
 
 
+class Enum:
+    def __init__(self, name, comment, words):
+        self.name, self.comment, self.words = name, comment, words
+
+
 def load():
-    """Returns the structs of the schema, by name, in its order."""
+    """Returns the structs and enums of the schema, by name, in its order."""
     request = subprocess.run(["capnp", "compile", "-o-", str(SCHEMA.name)],
                              cwd=HERE, env={**os.environ, "PWD": str(HERE)},
                              check=True, stdout=subprocess.PIPE)
@@ -160,7 +193,8 @@ def load():
         if kind == "list":
             (inner, of), = detail["elementType"].items()
             if inner == "struct":
-                return "map", structs[name_of(nodes[of["typeId"]])]
+                known = structs[name_of(nodes[of["typeId"]])]
+                return "map" if "map" in known.notes else "structs", known
             return "list", inner
         return kind, None
 
@@ -191,8 +225,13 @@ def load():
             known.fields.append(field)
 
     for nested in nodes[home].get("nestedNodes", []):
-        if "struct" in nodes[nested["id"]]:
-            add_struct(nodes[nested["id"]])
+        node = nodes[nested["id"]]
+        if "struct" in node:
+            add_struct(node)
+        elif "enum" in node:
+            structs[name_of(node)] = Enum(
+                name_of(node), prose(comments[node["id"]]),
+                [x["name"] for x in node["enum"]["enumerants"]])
     return structs
 
 
@@ -208,7 +247,8 @@ def comment(text, indent=""):
 
 def views(structs):
     """The structs that are views: the others are entries of maps."""
-    return [x for x in structs.values() if "map" not in x.notes]
+    return [x for x in structs.values()
+            if isinstance(x, Struct) and "map" not in x.notes]
 
 
 def meaning(field):
@@ -220,22 +260,24 @@ def meaning(field):
 
 
 def cpp_structs(structs):
-    out = (MADE + "#pragma once\n\n#include <cstdint>\n#include <map>\n"
+    out = (MADE + "#pragma once\n\n#include <array>\n#include <cstdint>\n"
+           "#include <map>\n"
            "#include <optional>\n#include <string>\n#include <vector>\n\n"
            '#include "hippo/base/types.hpp"\n\nnamespace hippo {\n')
     for x in views(structs):
         out += "\n" + comment(x.comment) + f"struct {snake(x.name)} {{\n"
         for field in x.fields:
-            kind = field.type[0]
-            zero = ("{}" if kind in ("struct", "map", "list")
-                    or kind == "text" or field.is_optional
-                    else " = hippo::direction::minimize" if kind == "direction"
-                    else " = 0")
             out += comment(meaning(field), "  ")
-            out += f"  {field.cpp_type} {field.name}{zero};\n"
+            out += f"  {field.cpp_type} {field.name}{field.cpp_zero};\n"
         name = snake(x.name)
         out += (f"\n  friend bool operator==(const {name}&, const {name}&)"
                 " = default;\n};\n")
+    for x in structs.values():
+        if isinstance(x, Enum):
+            words = ", ".join(f'"{y}"' for y in x.words)
+            out += ("\n" + comment(x.comment)
+                    + f"inline constexpr std::array<const char*,"
+                    f" {len(x.words)}> {snake(x.name)}s{{{words}}};\n")
     return out + "\n} // namespace hippo\n"
 
 
@@ -261,7 +303,7 @@ def json_value(field):
         return f"parsed({x})"
     if kind == "direction":
         return (f'{x} == hippo::direction::maximize ? "maximize" : "minimize"')
-    if kind == "struct":
+    if kind in ("struct", "structs"):
         return f"{x} ? to_json(*{x}) : json()" if field.is_optional \
             else f"to_json({x})"
     if field.is_optional:
@@ -286,10 +328,17 @@ def json_source(structs):
         name = snake(x.name)
         out += f"\njson to_json(const {name}& x) {{\n  json result;\n"
         for field in x.fields:
-            guard = (f"  if (!x.{field.name}.empty())\n  "
-                     if {"json", "nullable"} <= set(field.notes) else "")
-            out += (f"{guard}  result[\"{field.name}\"] ="
-                    f" {json_value(field)};\n")
+            guard = ""
+            if field.is_choice or "omitted" in field.notes:
+                guard = f"  if (x.{field.name})\n  "
+            if "flat" in field.notes:
+                value = "*" * field.is_optional + f"x.{field.name}"
+                out += f"{guard}  result.update(to_json({value}));\n"
+                continue
+            out += f"{guard}  result[\"{field.key}\"] = {json_value(field)};\n"
+            if "former" in field.notes:
+                out += (f"{guard}  result[\"{field.notes['former']}\"] ="
+                        f" result[\"{field.key}\"];\n")
         out += ("  return result;\n}\n\n"
                 f"json to_json(const std::vector<{name}>& xs) {{\n"
                 "  auto result = json::array();\n  for (const auto& x : xs)\n"
@@ -311,57 +360,73 @@ def wire_header(structs):
 
 def fill_lines(field):
     x, camel, kind = f"x.{field.name}", capital(field.capnp), field.type[0]
+    to, guard = "to", []
+    if field.member or field.is_choice:
+        guard = [f"if ({x}) {{"]
+        x = f"(*{x})" if kind in LISTS else f"*{x}"
     if field.member:
-        member = capital(field.member)
-        act = (f"fill(to.get{camel}().init{member}(), *{x})"
-               if kind == "struct" else f"to.get{camel}().set{member}(*{x})")
-        return [f"if ({x})", f"  {act};"]
-    if kind == "map":
-        key, value = (capital(y.capnp) for y in field.type[1].fields)
-        return [f"auto {field.name} = to.init{camel}(count({x}.size()));",
-                "capnp::uint i = 0;",
-                f"for (const auto& [key, value] : {x}) {{",
-                f"  {field.name}[i].set{key}(text(key));",
-                f"  {field.name}[i++].set{value}(value);", "}"]
-    if kind == "list":
-        value = f"text({x}[i])" if field.type[1] == "text" else f"{x}[i]"
-        return [f"auto {field.name} = to.init{camel}(count({x}.size()));",
-                f"for (capnp::uint i = 0; i < {field.name}.size(); ++i)",
-                f"  {field.name}.set(i, {value});"]
-    if kind == "struct":
-        return [f"fill(to.init{camel}(), {x});"]
-    value = (f"to_string({x})" if "cpp" in field.notes
-             else f"text({x})" if kind == "text"
-             else f"{x} == hippo::direction::maximize" if kind == "direction"
-             else f"{x}.value_or(0)" if field.is_zero_none else x)
-    return [f"to.set{camel}({value});"]
+        to, camel = f"to.get{camel}()", capital(field.member)
+    if kind in LISTS:
+        lines = [f"auto items = {to}.init{camel}(count({x}.size()));"]
+        if kind == "map":
+            key, value = (capital(y.capnp) for y in field.type[1].fields)
+            lines += ["capnp::uint i = 0;",
+                      f"for (const auto& [key, value] : {x}) {{",
+                      f"  items[i].set{key}(text(key));",
+                      f"  items[i++].set{value}(value);", "}"]
+        else:
+            act = (f"fill(items[i], {x}[i])" if kind == "structs"
+                   else f"items.set(i, text({x}[i]))"
+                   if field.type[1] == "text"
+                   else f"items.set(i, {x}[i])")
+            lines += ["for (capnp::uint i = 0; i < items.size(); ++i)",
+                      f"  {act};"]
+    elif kind == "struct":
+        lines = [f"fill({to}.init{camel}(), {x});"]
+    else:
+        value = (f"to_string({x})" if "cpp" in field.notes
+                 else f"text({x})" if kind == "text"
+                 else f"{x} == hippo::direction::maximize"
+                 if kind == "direction"
+                 else f"{x}.value_or(0)" if field.is_zero_none else x)
+        lines = [f"{to}.set{camel}({value});"]
+    if guard:
+        return [*guard, *("  " + y for y in lines), "}"]
+    return ["{", *("  " + y for y in lines), "}"] if len(lines) > 1 else lines
 
 
 def decode_lines(field):
     y, kind = f"result.{field.name}", field.type[0]
     camel = capital(field.capnp)
     got = f"x.get{camel}()"
+    guard = f"if (x.is{camel}()) {{" if field.is_choice else ""
     if field.member:
-        inner = f"{got}.get{capital(field.member)}()"
-        return [f"if ({got}.is{capital(field.member)}())",
-                f"  {y} = {f'decode({inner})' if kind == 'struct' else inner};"]
-    if kind == "map":
-        key, value = (capital(z.capnp) for z in field.type[1].fields)
-        return [f"for (auto entry : {got})",
-                f"  {y}[entry.get{key}()] = entry.get{value}();"]
-    if kind == "list":
-        value = ("entry.cStr(), entry.size()" if field.type[1] == "text"
-                 else "entry")
-        return [f"for (auto entry : {got})", f"  {y}.emplace_back({value});"]
+        guard = f"if ({got}.is{capital(field.member)}()) {{"
+        got = f"{got}.get{capital(field.member)}()"
     if field.is_zero_none:
-        return [f"if ({got} != 0)", f"  {y} = {got};"]
-    value = (f"decode({got})" if kind == "struct"
-             else f"{field.notes['cpp']}_of({got}.cStr())"
-             if "cpp" in field.notes
-             else f"{got} ? hippo::direction::maximize\n"
-             "                    : hippo::direction::minimize"
-             if kind == "direction" else got)
-    return [f"{y} = {value};"]
+        guard = f"if ({got} != 0) {{"
+    if kind in LISTS:
+        lines = []
+        if guard:
+            lines, y = [f"auto& xs = {y}.emplace();"], "xs"
+        lines.append(f"for (auto entry : {got})")
+        if kind == "map":
+            key, value = (capital(z.capnp) for z in field.type[1].fields)
+            lines.append(f"  {y}[entry.get{key}()] = entry.get{value}();")
+        else:
+            value = ("decode(entry)" if kind == "structs"
+                     else "entry.cStr(), entry.size()"
+                     if field.type[1] == "text" else "entry")
+            lines.append(f"  {y}.emplace_back({value});")
+    else:
+        value = (f"decode({got})" if kind == "struct"
+                 else f"{field.notes['cpp']}_of({got}.cStr())"
+                 if "cpp" in field.notes
+                 else f"{got} ? hippo::direction::maximize\n"
+                 "                    : hippo::direction::minimize"
+                 if kind == "direction" else got)
+        lines = [f"{y} = {value};"]
+    return [guard, *("  " + z for z in lines), "}"] if guard else lines
 
 
 def wire_source(structs):
@@ -378,10 +443,7 @@ def wire_source(structs):
         out += (f"\nvoid fill(schema::{x.name}::Builder to,"
                 f" const {name}& x) {{\n")
         for field in x.fields:
-            lines = fill_lines(field)
-            if len(lines) > 3:
-                lines = ["{", *("  " + y for y in lines), "}"]
-            out += "".join(f"  {y}\n" for y in lines)
+            out += "".join(f"  {y}\n" for y in fill_lines(field))
         out += f"}}\n\n{name} decode(schema::{x.name}::Reader x) {{\n"
         out += f"  {name} result;\n"
         for field in x.fields:
@@ -406,6 +468,7 @@ def columns_header(structs):
             name, look = field.notes["column"].split(": ")
             look, *flags = look.split(", ")
             spare = next((y[6:] for y in flags if y.startswith("spare ")), "0")
+            former = field.notes.get("formerColumn", "")
             known = {"hidden", "if-any", "whole", "in-data", f"spare {spare}"}
             if set(flags) - known:
                 sys.exit(f"{x.name}.{field.capnp}: unknown column flags")
@@ -416,7 +479,8 @@ def columns_header(structs):
             shown = "false" if {"hidden", "if-any"} & set(flags) else "true"
             rows.append(f'    {{"{field.name}",\n     {{"{name}",'
                         f" cell_look::{look}, {shown}, {spare},"
-                        f" {flag('whole')}, {flag('in-data')}}},\n"
+                        f" {flag('whole')}, {flag('in-data')},"
+                        f' "{former}"}},\n'
                         f"     {flag('if-any')}}}")
         if rows:
             out += (f"\n/// The columns of a `{snake(x.name)}`.\n"
@@ -437,56 +501,107 @@ CPP = {"hippo/model/view/views.hpp": cpp_structs,
 # -- Python -------------------------------------------------------------------
 
 
-def python_members(struct):
+def python_type(struct):
+    return struct.python.split("(")[0]
+
+
+def python_list(field, got):
+    """Returns the type, the default and the expression of a list."""
+    kind, detail = field.type
+    if kind == "map" or "dict" in getattr(detail, "notes", ()):
+        key, value = detail.fields
+        read = f"x.{value.capnp}"
+        if value.type[0] == "direction":
+            read = f'"maximize" if {read} else "minimize"'
+        kind = NUMBERS.get(value.type[0], ("", "str"))[1]
+        return (f"dict[str, {kind}]", "field(default_factory=dict)",
+                f"{{x.{key.capnp}: {read} for x in {got}}}")
+    if kind == "structs":
+        name = python_type(detail)
+        return (f"tuple[{name}, ...]", "()",
+                f"tuple({snake(name)}_of(x) for x in {got})")
+    inner = "str" if detail == "text" else NUMBERS[detail][1]
+    return f"tuple[{inner}, ...]", "()", f"tuple({inner}(x) for x in {got})"
+
+
+def python_members(struct, message="message"):
     """Yields name, type, default, meaning and expression of each field."""
     for field in struct.fields:
-        got, kind = f"message.{field.capnp}", field.type[0]
+        got, kind = f"{message}.{field.capnp}", field.type[0]
         if "spread" in field.notes:
             for i, inner in enumerate(field.type[1].fields):
                 yield (inner.python, NUMBERS[inner.type[0]][1] + " | None",
                        "None", meaning(inner if i > 0 else field),
                        f"given({got}, lambda x: x.{inner.capnp})")
             continue
+        if "flat" in field.notes and not field.is_optional:
+            yield from python_members(field.type[1], got)
+            continue
         about = meaning(field)
         if "json" in field.notes:
             kind, read, default = PYTHON_NOUNS[field.notes["json"]]
             yield field.python, kind, default, about, f"{read}({got})"
             continue
-        value = got
-        if kind == "map":
-            key, count = (y.capnp for y in field.type[1].fields)
-            number = NUMBERS[field.type[1].fields[1].type[0]][1]
-            yield (field.python, f"dict[str, {number}]",
-                   "field(default_factory=dict)", about,
-                   f"{{x.{key}: x.{count} for x in {got}}}")
-            continue
-        if kind == "list":
-            inner = ("str" if field.type[1] == "text"
-                     else NUMBERS[field.type[1]][1])
-            yield (field.python, f"tuple[{inner}, ...]", "()", about,
-                   f"tuple({inner}(x) for x in {got})")
-            continue
-        name, default = {
-            "text": ("str", '""'), "direction": ("str", '"minimize"')}.get(
-                kind) or (("None", "None") if kind == "struct"
-                          else (NUMBERS[kind][1], "0"))
-        read = ""
-        if kind == "struct":
-            name = field.type[1].python.split("(")[0]
+        read, value = "", got
+        if kind in LISTS:
+            name, default, value = python_list(field, got)
+        elif kind == "struct":
+            name = python_type(field.type[1])
+            default = f"{name}()"
             read = f"{snake(name)}_of"
             value = f"{read}({got})"
+        elif kind in NUMBERS:
+            name, default = NUMBERS[kind][1], field.default or "0"
+        else:
+            name, default = "str", '""'
         if kind == "direction":
             value = f'"maximize" if {got} else "minimize"'
+            default = '"minimize"'
         if field.member:
+            read = field.notes.get("read", read)
             value = f"given({got}{', ' + read if read else ''})"
-        elif field.is_zero_none:
+        elif field.is_choice:
+            value += (f' if {message}.which() == "{field.capnp}"'
+                      " else None")
+        elif field.is_zero_none or (field.is_empty_none and kind in LISTS):
             value += " or None"
-        if field.is_optional:
+        if field.is_optional or (field.is_empty_none and kind in LISTS):
             name, default = name + " | None", "None"
             about += " None if there is none."
-        elif "nullable" in field.notes:
+        elif field.is_empty_none:
             about += " Empty if there is none."
         yield field.python, name, default, about, value
+
+
+def python_class(x, rows):
+    """Returns a record's class: a dataclass, unless it names a base."""
+    base = x.python.partition("(")[2].rstrip(")")
+    text = "" if base == "NamedTuple" else "@dataclass(frozen=True)\n"
+    text += f"class {x.python}:\n"
+    text += textwrap.fill(f'"""{x.comment}', 79, initial_indent="    ",
+                          subsequent_indent="    ")
+    text += "\n\n    Attributes:\n"
+    for name, _, _, about, _ in rows:
+        if about[1].islower():
+            about = about[0].lower() + about[1:]
+        text += textwrap.fill(f"{name}: {about}", 79,
+                              initial_indent=" " * 8,
+                              subsequent_indent=" " * 12) + "\n"
+    text += '    """\n\n'
+    for name, kind, default, _, _ in rows:
+        text += f"    {name}: {kind} = {default}\n"
+    for field in x.fields:
+        former = field.notes.get("deprecated") or (
+            field.notes.get("former") if "python" not in field.notes else None)
+        # A word of the language names no field.
+        if former in (None, *(y[0] for y in rows), "from"):
+            continue
+        kind = next(y[1] for y in rows if y[0] == field.python)
+        text += (f"\n    @property\n    def {former}(self) -> {kind}:\n"
+                 f'        """The former name of `{field.python}`."""\n'
+                 f'        renamed("{former}", "{field.python}")\n'
+                 f"        return self.{field.python}\n")
+    return text
 
 
 def python_views(structs):
@@ -495,32 +610,17 @@ def python_views(structs):
         if "python" not in x.notes:
             continue
         rows = list(python_members(x))
-        text = f"@dataclass(frozen=True)\nclass {x.python}:\n"
-        text += textwrap.fill(f'"""{x.comment}', 79, initial_indent="    ",
-                              subsequent_indent="    ")
-        text += "\n\n    Attributes:\n"
-        for name, _, _, about, _ in rows:
-            if about[1].islower():
-                about = about[0].lower() + about[1:]
-            text += textwrap.fill(f"{name}: {about}", 79,
-                                  initial_indent=" " * 8,
-                                  subsequent_indent=" " * 12) + "\n"
-        text += '    """\n\n'
-        for name, kind, default, _, _ in rows:
-            text += f"    {name}: {kind} = {default}\n"
-        for field in x.fields:
-            if "deprecated" in field.notes:
-                kind = next(y[1] for y in rows if y[0] == field.python)
-                former = field.notes["deprecated"]
-                text += (f"\n    @property\n    def {former}(self) -> {kind}:\n"
-                         f'        """The former name of `{field.python}`."""\n'
-                         f'        renamed("{former}", "{field.python}")\n'
-                         f"        return self.{field.python}\n")
-        made = x.python.split("(")[0]
+        text = python_class(x, rows)
+        made = python_type(x)
         text += f"\n\ndef {snake(made)}_of(message: Any) -> {made}:\n"
         text += f"    return {made}(\n"
-        text += ",\n".join(f"        {name}={value}"
-                           for name, _, _, _, value in rows) + ")\n"
+        for name, _, _, _, value in rows:
+            line = f"        {name}={value}"
+            for word in (" for ", " if "):
+                if len(line.split("\n")[-1]) > 77:  # with what ends it
+                    head, found, tail = line.rpartition(word)
+                    line = f"{head}\n          {found}{tail}" if found else line
+            text += line + (")\n" if name == rows[-1][0] else ",\n")
         out.append(text)
     return "\n\n" + "\n\n".join(out) + "\n\n"
 
@@ -528,27 +628,35 @@ def python_views(structs):
 # -- tables of the docs -------------------------------------------------------
 
 
-def docs_table(struct):
-    rows = ["| field | value | meaning |", "| --- | --- | --- |"]
+def docs_rows(struct, is_choice=False):
+    """Yields the rows of a struct's fields; `is_choice` if it is itself one of
+    several."""
     for field in struct.fields:
-        kind = field.type[0]
+        kind, detail = field.type
+        if "flat" in field.notes:
+            yield from docs_rows(detail, field.is_choice)
+            continue
         value = ("object" if kind in ("map", "struct") or "json" in field.notes
-                 else "list" if kind == "list"
+                 else "list" if kind in ("list", "structs")
                  else "text" if kind in ("text", "direction") else "number")
         if kind != "struct" and "unit" in field.notes:
             value += ", " + field.notes["unit"]
-        if field.is_optional or "needs" in field.notes or (
-                "nullable" in field.notes and "json" not in field.notes):
+        is_left_out = (is_choice or field.is_choice or "omitted" in field.notes)
+        if not is_left_out and (field.is_optional or field.is_empty_none
+                                or "needs" in field.notes):
             value += ", or null"
         about = field.comment
-        if kind == "struct":
-            about += " Its fields: " + ", ".join(
-                f"`{x.name}`" for x in field.type[1].fields) + "."
-        if "json" in field.notes and kind == "text":
-            about += "" if field.notes["json"] == "Params" else \
-                " Left out otherwise."
-        rows.append(f"| `{field.name}` | {value} | {about} |")
-    return "\n" + "\n".join(rows) + "\n"
+        if kind in ("struct", "structs"):
+            whose = "Its fields" if kind == "struct" else "Fields of each"
+            names = ", ".join(f"`{x.name}`" for x in detail.fields)
+            about += f" {whose}: {names}."
+        about += " Left out otherwise." if is_left_out else ""
+        yield f"| `{field.key}` | {value} | {about} |"
+
+
+def docs_table(struct):
+    return "\n".join(["", "| field | value | meaning |", "| --- | --- | --- |",
+                      *docs_rows(struct), ""])
 
 
 def tracked(structs):
@@ -563,7 +671,14 @@ def tracked(structs):
         (ROOT / "docs/http.md", "<!-- {} -->", "trainer-fields",
          docs_table(structs["TrainerView"])),
         (ROOT / "docs/http.md", "<!-- {} -->", "lease-fields",
-         docs_table(structs["LeaseView"]))]
+         docs_table(structs["LeaseView"])),
+        *((ROOT / "docs/http.md", "<!-- {} -->", f"{name.lower()}-fields",
+           docs_table(structs[f"{name}View"]))
+          for name in ("Timeline", "Event", "Front", "Importance")),
+        *((ROOT / "docs/clients.md", "<!-- {} -->", f"{name}-fields",
+           docs_table(structs[struct]))
+          for name, struct in (("trained", "TrainedTrial"),
+                               ("outcome", "TrialOutcome")))]
 
 
 def main():

@@ -13,7 +13,7 @@ using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("hippo::schema");
 using Model = import "model.capnp";
 
-const serviceProtocolVersion :UInt32 = 1;
+const serviceProtocolVersion :UInt32 = 2;
 # Grows whenever a client of before can no longer be served.
 
 interface Entrance {
@@ -54,24 +54,20 @@ interface Service {
   trainers @3 () -> (trainers :List(Model.TrainerView));
   # In order of their numbers; those that have left are there too.
 
-  preview @4 (text :Text, name :Text) -> (json :Text);
-  # What a study would train here, given all that has been trained: JSON, as
-  # `hippo preview -f json` prints it with the fields `known_steps` (those of
-  # its unique steps that are trained already) and `new_steps` besides.
+  preview @4 (text :Text, name :Text) -> (preview :Model.PreviewView);
+  # What a study would train here, given all that has been trained, with
+  # `knownSteps` and `newSteps`; without `times` and `tree`.
 
   logs @5 (trainer :UInt64, after :UInt64) -> (text :Text, next :UInt64);
   # What the service has logged, from byte `after` on, at most 64 KiB; `next` is
   # the `after` of the next call. `trainer` is kept for the logs of one trainer:
   # 0.
 
-  timeline @6 () -> (json :Text);
-  # What trainers did in the last hour, by columns, as HTTP answers it:
-  # docs/http.md.
+  timeline @6 () -> (timeline :Model.TimelineView);
+  # What trainers did in the last hour.
 
-  timings @7 () -> (json :Text);
-  # How long steps and the rest were measured to take: JSON, a list with the
-  # `workload` key of each that was trained and its `timings`, which have the
-  # columns of the table of that name (docs/state.md) but `workload`.
+  timings @7 () -> (timings :List(Model.WorkloadTimingsView));
+  # How long steps and the rest were measured to take, by workload.
 }
 
 interface Study {
@@ -89,7 +85,7 @@ interface Study {
   # several metrics: `front` of its StudyView says which trials are best.
 
   events @3 (after :UInt64, most :UInt32, waitMillis :UInt32)
-    -> (events :List(Event), next :UInt64, ended :Bool);
+    -> (events :List(Model.EventView), next :UInt64, ended :Bool);
   # What the study has heard, in its order, after the event `after`; 0 = from
   # the first. At most `most` (0: as many as may be) and never more than 1000.
   # If there is none it waits for one, up to `waitMillis` and never longer than
@@ -108,11 +104,12 @@ interface Study {
   setWeight @9 (weight :Float64) -> ();  # share of the trainers, above 0
 
   export @10 (after :Text) -> (json :Text, next :Text);
-  # All that is known of the study, as JSON: docs/report.md, one study. It comes
-  # in parts of about 1 MiB, or one trial or result: put together, they are the
-  # whole. `after` is empty for the first part, and then the `next` of the part
-  # before; an empty `next` = this was the last one. Fails with invalid_argument
-  # for any other `after`.
+  # All that is known of the study. This is JSON, and no type of model.capnp,
+  # as it is a document with a format of its own, which is also a file:
+  # docs/report.md, one study. It comes in parts of about 1 MiB, or one trial or
+  # result: put together, they are the whole. `after` is empty for the first
+  # part, and then the `next` of the part before; an empty `next` = this was the
+  # last one. Fails with invalid_argument for any other `after`.
 
   # For studies with `algorithm: client`:
 
@@ -121,23 +118,23 @@ interface Study {
   # those that the study's sampler draws. Answers with its number and its values
   # as JSON. Not to be repeated blindly: each call makes a trial.
 
-  train @12 (trial :UInt64, untilStep :UInt64) -> (progress :Progress);
+  train @12 (trial :UInt64, step :UInt64) -> (trained :Model.TrainedTrial);
   # Trains a trial up to a step, where something must be measured, and answers
   # when it is there or has ended. Asking again is harmless: what is known is
   # answered at once.
 
-  tell @13 (trial :UInt64, outcome :Outcome) -> ();
+  tell @13 (trial :UInt64, outcome :Model.TrialOutcome) -> ();
   # Ends a trial.
 
   close @14 () -> ();
   # Nothing more will be asked for; the study ends when its trials have.
 
-  output @15 (trial :UInt64, firstStep :UInt64)
+  output @15 (trial :UInt64, fromStep :UInt64)
     -> (text :Text, nextStep :UInt64, ended :Bool);
   # What the workload has printed while it trained a trial, also what it did so
-  # for others that share that training: on the way to states from `firstStep`
+  # for others that share that training: on the way to states from `fromStep`
   # on, as far as the trial has been measured. A part of it: `nextStep` is the
-  # `firstStep` of the next call, the same if there was nothing. `ended`: the
+  # `fromStep` of the next call, the same if there was nothing. `ended`: the
   # trial has ended.
 
   weights @16 (trial :UInt64, step :UInt64, without :List(Text))
@@ -162,58 +159,17 @@ interface Study {
   # the same step with the same words. Answers with how many are tried again.
   # Fails with invalid_argument if that is none, and says why.
 
-  importance @19 (step :UInt64, metric :Text) -> (json :Text);
+  importance @19 (step :UInt64, metric :Text)
+    -> (importance :Model.ImportanceView);
   # What the best tenth of the trials that were measured at a step have in
-  # common, by hyper-parameter: docs/http.md. 0 = the last step at which nine
-  # tenths of the trials were. The best by a metric of the study's goals; empty
-  # = by the first one. Fails with invalid_argument if it is none of them, or if
-  # fewer than ten were measured there.
+  # common, by hyper-parameter. 0 = the last step at which nine tenths of the
+  # trials were. The best by a metric of the study's goals; empty = by the first
+  # one. Fails with invalid_argument if it is none of them, or if fewer than ten
+  # were measured there.
 
-  columns @20 (what :Text, after :UInt64) -> (json :Text);
-  # What the page shows of the study, by columns, as HTTP answers it:
-  # docs/http.md. `what` is table, curves, tree, front, sharing or schedules;
-  # `after` is of the first two, what an earlier answer said; 0 = all.
-}
-
-struct Metric {
-  name  @0 :Text;
-  value @1 :Float64;  # may be NaN
-}
-
-struct Event {
-  id    @0 :UInt64;   # grows, with gaps
-  time  @1 :Float64;  # when it was stored, in seconds since 1970
-  trial @2 :UInt64;
-  step  @3 :UInt64;
-  union {
-    measured @4 :List(Metric);  # sorted by name
-    failed   @5 :Text;          # why
-    command  @6 :Command;       # somebody wanted something of the study
-    chosen   @7 :Text;          # the study's sampler has decided the trial's
-                                # values: as of TrialView
-  }
-}
-
-struct Command {
-  verb @0 :Text;
-  # ask, train, tell, close, pause, resume, stop, cancel, weight, widen, retry
-  text @1 :Text;
-}
-
-struct Progress {
-  state   @0 :Text;          # of the trial, as in TrialView
-  step    @1 :UInt64;        # `untilStep`, or the last one measured if it has
-                             # ended before
-  metrics @2 :List(Metric);  # measured there, sorted by name
-  failure @3 :Text;
-}
-
-struct Outcome {
-  state @0 :Text;   # COMPLETE, PRUNED or FAILED
-  value :union {
-    none     @1 :Void;
-    measured @2 :Float64;  # by the client itself; NaN = none. Refused where
-                           # there are several metrics or constraints
-  }
-  step @3 :UInt64;  # at which; 0 = the study's last
+  columns @20 (kind :Model.ColumnKind, after :UInt64) -> (json :Text);
+  # What the page shows of the study, by columns, as HTTP answers it: JSON, as
+  # the columns follow from the study and long ones are coded:
+  # docs/http.md#columns. `after` is of `table` and `curves`, what an earlier
+  # answer said; 0 = all.
 }

@@ -167,7 +167,7 @@ export class History {
     const {trial} = table;
     if (!trial.length) return false;
     const [state, value, step, steps, asked, shared] = ["state", "value",
-      "step", "steps", "asked_steps", "shared_steps"].map(x =>
+      "step", "delivered_steps", "asked_steps", "shared_steps"].map(x =>
       column(table[x]));
     // How values were chosen it says only if some were.
     const [chosen, predicted, untrained] = ["chosen", "predicted", "untrained"]

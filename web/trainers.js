@@ -10,13 +10,13 @@ import {table} from "./table.js";
  * does now those since its last report; all seconds since `first`, when
  * anything was done. Its lanes work at the same time. */
 export function atWork(done, trainers) {
-  const spans = new Map(trainers.map(x => [x.number, []]));
+  const spans = new Map(trainers.map(x => [x.trainer, []]));
   done.trainer.forEach((no, i) => spans.get(no)?.push([done.begin[i],
     done.end[i]]));
   const first = range(done.begin)?.[0] ?? null;
   const result = new Map();
-  for (const {number, lease, lost} of trainers) {
-    const all = spans.get(number).sort((a, b) => a[0] - b[0]);
+  for (const {trainer, lease, lost} of trainers) {
+    const all = spans.get(trainer).sort((a, b) => a[0] - b[0]);
     const last = range(all.map(x => x[1]))?.[1];
     const now = lease && !lost && last !== undefined ? [last, 0] : null;
     if (now) all.push(now);
@@ -25,7 +25,7 @@ export function atWork(done, trainers) {
       busy += Math.max(end - Math.max(begin, until), 0);
       until = Math.max(until, end);
     }
-    result.set(number, {busy, now});
+    result.set(trainer, {busy, now});
   }
   return {first, of: result};
 }
@@ -61,8 +61,8 @@ export function timesPanel() {
       {name: "workload", label: "workload"}], rows: () => parts});
   /** @param trainers by number, with their names */
   function set(done, trainers) {
-    const names = new Map(trainers.map(x => [x.number,
-      `${x.number} ${x.name}`]));
+    const names = new Map(trainers.map(x => [x.trainer,
+      `${x.trainer} ${x.name}`]));
     const work = atWork(done, trainers);
     const kinds = [...new Set(done.workload)];
     const shade = x => KINDS[Math.min(kinds.indexOf(x), KINDS.length - 1)];
@@ -73,7 +73,7 @@ export function timesPanel() {
     let sum = 0;
     parts = done.trainer.map((trainer, i) => ({trainer,
       name: names.get(trainer) ?? String(trainer), begin: done.begin[i],
-      end: done.end[i], from: done.from[i], to: done.to[i],
+      end: done.end[i], from: done.from_step[i], to: done.to_step[i],
       workload: done.workload[i]}));
     for (const x of parts) {
       if (!byTrainer.has(x.trainer)) byTrainer.set(x.trainer, []);
@@ -81,11 +81,11 @@ export function timesPanel() {
         colour: shade(x.workload), words: `steps ${x.from} to ${x.to} in ${
           shown(x.end - x.begin, 3)} s\n${brief(x.workload)}`});
     }
-    for (const {number, lease} of trainers) {
-      const {busy, now} = work.of.get(number);
-      if (now) byTrainer.get(number).push({begin: now[0], end: now[1],
-        colour: colour("--glow"), words: `at step ${shown(lease.at)} of ${
-          shown(lease.to)} now\nfor ${lease.studies.join(", ")}`});
+    for (const {trainer, lease} of trainers) {
+      const {busy, now} = work.of.get(trainer);
+      if (now) byTrainer.get(trainer).push({begin: now[0], end: now[1],
+        colour: colour("--glow"), words: `at step ${shown(lease.step)} of ${
+          shown(lease.to_step)} now\nfor ${lease.studies.join(", ")}`});
       sum += busy;
     }
     const first = work.first ?? -60;
@@ -101,12 +101,12 @@ export function timesPanel() {
 export function trainersView() {
   let work = {first: null, of: new Map()};
   const idle = x => {
-    const known = work.of.get(x.number);
+    const known = work.of.get(x.trainer);
     return known && work.first < 0 && !x.lost
       ? Math.max(1 + known.busy / work.first, 0) : null;
   };
   const rows = table([
-    {name: "number", label: "no", number: true},
+    {name: "trainer", label: "no", number: true},
     {name: "name", label: "name"},
     {name: "does", label: "state", cell: x => element("span", {class:
       `state ${x.lost ? "FAILED" : x.held_up || x.sick ? "PAUSED" : x.lease
@@ -115,11 +115,11 @@ export function trainersView() {
       ? 3 : x.sick ? 2 : x.lease ? 0 : 1},
     {name: "studies", label: "studies", cell: x => x.lease?.studies.join(", ")
       ?? "", key: x => x.lease?.studies.join() ?? null},
-    {name: "what", label: "hyper-parameters", cell: x => x.lease?.what ?? "",
-      key: x => x.lease?.what ?? null},
+    {name: "what", label: "hyper-parameters", cell: x => x.lease?.values ?? "",
+      key: x => x.lease?.values ?? null},
     {name: "at", label: "at step", number: true, cell: x => x.lease
-      ? `${shown(x.lease.at)} of ${shown(x.lease.to)}` : "",
-    key: x => x.lease?.at ?? null},
+      ? `${shown(x.lease.step)} of ${shown(x.lease.to_step)}` : "",
+    key: x => x.lease?.step ?? null},
     {name: "speed", label: "steps/s", number: true, cell: x => x.lease
       ? shown(x.lease.steps_per_second, 3) : "",
     key: x => x.lease?.steps_per_second ?? null},
@@ -131,11 +131,11 @@ export function trainersView() {
       cell: x => x.memory_bytes ? bytes(x.memory_bytes) : "–"},
     {name: "device", label: "kind of device"},
     {name: "failures", label: "errors", number: true, cell: x => x.failures
-      ? element("span", {title: x.failed}, shown(x.failures)) : "0"},
+      ? element("span", {title: x.failure}, shown(x.failures)) : "0"},
     {name: "why", label: "reason, or last error", cell: x => x.lost
-      ?? x.held_up ?? x.sick ?? x.failed ?? "",
-      key: x => x.lost ?? x.held_up ?? x.sick ?? x.failed},
-  ], {label: "Trainers", id: "number"});
+      ?? x.held_up ?? x.sick ?? x.failure ?? "",
+      key: x => x.lost ?? x.held_up ?? x.sick ?? x.failure},
+  ], {label: "Trainers", id: "trainer"});
   const top = element("div");
   const card = timesPanel();
   const list = element("section", {class: "card"}, rows.node);

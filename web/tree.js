@@ -261,8 +261,8 @@ function atWorkOn(tree, place, trainers, i) {
   if (i === undefined) return [];
   const values = new Map(wayTo(tree, place, tree.id[i]).flatMap(k =>
     valuesIn(tree.label[k])));
-  return trainers.filter(({lease}) => lease.at >= tree.begin[i]
-    && valuesIn(lease.what).every(([name, value]) =>
+  return trainers.filter(({lease}) => lease.step >= tree.begin[i]
+    && valuesIn(lease.values).every(([name, value]) =>
       (values.get(name) ?? value) === value));
 }
 
@@ -273,8 +273,8 @@ export function workOf(work) {
   const result = new Map();
   work.node.forEach((node, i) => {
     if (!result.has(node)) result.set(node, []);
-    result.get(node).push({trainer: work.trainer[i], from: work.from[i],
-      to: work.to[i], begin: work.begin[i], end: work.end[i]});
+    result.get(node).push({trainer: work.trainer[i], from: work.from_step[i],
+      to: work.to_step[i], begin: work.begin[i], end: work.end[i]});
   });
   return result;
 }
@@ -476,7 +476,7 @@ export function treePanel(id) {
   function trainersOf(i) {
     const some = atWorkOn(last.nodes, place, last.work, i);
     return some.length ? ` by ${some.map(x => `${x.name} (at step ${
-      shown(x.lease.at)} of ${shown(x.lease.to)})`).join(", ")}` : "";
+      shown(x.lease.step)} of ${shown(x.lease.to_step)})`).join(", ")}` : "";
   }
   function draw(now = false) {
     if (!last) return;

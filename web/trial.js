@@ -17,10 +17,10 @@ async function printedBy(ask, id, no) {
   let text = "";
   for (let from = 0, i = 0; i < OUTPUT_PARTS; ++i) {
     const part = await ask(
-      `api/studies/${id}/output?trial=${no}&from=${from}`);
+      `api/studies/${id}/output?trial=${no}&from_step=${from}`);
     text += part.text;
-    if (part.next === from) break;
-    from = part.next;
+    if (part.next_step === from) break;
+    from = part.next_step;
   }
   return text;
 }
@@ -54,7 +54,7 @@ const workWords = x => x.work.map(y => `${y.trainer ?? "not known"}: ${
 
 const inWords = x => x.measured ? Object.entries(x.measured).map(([name, v]) =>
   `${name} ${shown(v, 6)}`).join(", ")
-  : x.failed ? `failed: ${x.failed.trim().split("\n")[0]}`
+  : x.failure ? `failed: ${x.failure.trim().split("\n")[0]}`
     : x.chosen ? `its values were chosen: ${x.chosen}`
       : `${x.command}${x.text ? `: ${x.text}` : ""}`;
 
@@ -152,7 +152,8 @@ export function trialView(id, no) {
           ? `; its values were chosen: ${trial.chosen}` : ""),
         figures([["best", shown(trial.best?.value, 8), trial.best
           ? `at step ${trial.best.step}` : ""],
-        ["steps", shown(trial.steps), `of ${shown(trial.asked_steps)}`],
+        ["steps", shown(trial.delivered_steps),
+          `of ${shown(trial.asked_steps)}`],
         ["shared", shown(trial.shared_steps),
           "steps that another trial had trained"],
         ...trial.predicted === null ? [] : [["predicted",

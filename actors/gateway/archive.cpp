@@ -8,13 +8,16 @@
 #include <iterator>
 #include <tuple>
 
+#include "gateway/stored_views.hpp"
 #include "gateway/study_importance.hpp"
 #include "hippo/base/hash.hpp"
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/checkpoint/foreign_file.hpp"
 #include "hippo/model/front_text.hpp"
+#include "hippo/model/view/study_front.hpp"
 #include "hippo/search/accepted_study.hpp"
 #include "hippo/space/own_workload.hpp"
+#include "hippo/store/timing_views.hpp"
 
 namespace hippo {
 
@@ -57,21 +60,6 @@ std::size_t bytes_of(const stored_event& x) {
   return result;
 }
 
-/// A study as clients see it by its row alone.
-study_view view_of(const stored_study& x) {
-  study_view result;
-  result.id = number_of(x.id);
-  result.name = x.name;
-  result.state = to_string(x.state);
-  result.reason = x.reason;
-  result.metric = x.metric;
-  result.direction = x.direction;
-  result.weight = x.weight;
-  result.active_seconds = x.active_seconds;
-  result.cost = x.cost;
-  return result;
-}
-
 /// Reads rows until they are `rows`, or take `rows_bytes_max`: a few at first,
 /// then as many as there is room for by what those took.
 /// @param next reads so many that follow on those that there are
@@ -105,23 +93,6 @@ expected<std::vector<T>> read_bounded(std::size_t rows, bool& is_whole,
 }
 
 } // namespace
-
-trial_view view_of(const stored_trial& row) {
-  trial_view result;
-  result.trial = row.trial;
-  result.state = row.state;
-  result.params = row.params;
-  if (row.best)
-    result.best = best_measurement{row.best->value, row.best->step};
-  result.asked_steps = row.asked_to;
-  result.steps = row.steps;
-  result.shared_steps = row.shared;
-  result.failure = row.failure;
-  result.chosen = row.why.how;
-  result.predicted = row.why.predicted;
-  result.untrained = row.why.untrained;
-  return result;
-}
 
 expected<archive::facts> archive::facts_of(const stored_study& study) {
   if (const auto i = facts_.find(study.id); i != facts_.end())
@@ -224,11 +195,15 @@ expected<archived_study> archive::look_at(stored_study study,
     view.improved = *time;
     view.best = view_of(**best);
   }
-  auto front = store_->load_front(result.row.id);
+  const auto front = store_->load_front(result.row.id);
   if (!front)
     return front.failure();
-  view.front = std::move(*front).value_or("");
-  if (has_several_metrics(view.front))
+  if (*front) {
+    auto told = front_from_json(**front);
+    if (told)
+      view.front = view_of(std::move(*told));
+  }
+  if (has_several_metrics(view))
     view.best.reset();
   if (has_ended(result.row.state) && is_known) {
     limit(ended_, kept_studies_max);
@@ -303,7 +278,7 @@ expected<trial_view> archive::best(study_id id) {
   const auto study = describe(id);
   if (!study)
     return study.failure();
-  if (has_several_metrics(study->view.front))
+  if (has_several_metrics(study->view))
     return {errc::invalid_argument,
             "study '" + study->view.name
               + "' has several metrics, and so no best trial: look at its"
@@ -330,26 +305,41 @@ expected<events_view> archive::events(study_id id, std::uint64_t after,
     });
   if (!events)
     return events.failure();
-  const bool are_last = is_whole && has_ended(study->state);
-  return events_view{std::move(*events), are_last};
+  events_view result;
+  result.study_has_ended = is_whole && has_ended(study->state);
+  for (const auto& x : *events)
+    result.events.push_back(view_of(x));
+  return result;
 }
 
-expected<archive::progress_view> archive::progress(study_id study,
-                                                   trial_no trial,
-                                                   step_t step) {
+expected<trained_trial> archive::progress(study_id study, trial_no trial,
+                                          step_t step) {
   auto found = find_trial(*store_, study, trial);
   if (!found)
     return found.failure();
-  progress_view result{std::move(*found), 0, {}};
-  for (const auto at : {step, result.trial.steps}) {
+  trained_trial result;
+  result.trial = trial;
+  result.state = found->state;
+  result.failure = std::move(found->failure);
+  for (const auto at : {step, found->steps}) {
     auto values = store_->load_metrics(study, trial, at);
     if (!values)
       return values.failure();
     result.step = at;
-    result.values = std::move(*values);
-    if (!result.values.empty())
+    result.metrics = std::move(*values);
+    if (!result.metrics.empty())
       break;
   }
+  return result;
+}
+
+expected<std::vector<workload_timings_view>> archive::timings() {
+  const auto all = store_->load_timings();
+  if (!all)
+    return all.failure();
+  std::vector<workload_timings_view> result;
+  for (const auto& x : *all)
+    result.push_back(view_of(x));
   return result;
 }
 
@@ -467,8 +457,11 @@ expected<study_record> archive::head_of(study_id id) {
     const auto& x = *view.best;
     result.best = best_record{x.trial, x.best->step, x.best->value, params(x)};
   }
-  if (!view.front.empty()) {
-    auto told = front_from_json(view.front);
+  const auto front = store_->load_front(id);
+  if (!front)
+    return front.failure();
+  if (*front) {
+    auto told = front_from_json(**front);
     if (!told)
       return told.failure();
     result.wanted = std::move(told->wanted);
@@ -536,8 +529,8 @@ expected<std::string> archive::columns(study_id id,
   return result;
 }
 
-expected<std::string> archive::importance(study_id id, step_t step,
-                                          const std::string& metric) {
+expected<importance_view> archive::importance(study_id id, step_t step,
+                                              const std::string& metric) {
   auto study = store_->load_study(id);
   if (!study)
     return study.failure();
@@ -560,7 +553,7 @@ expected<std::string> archive::importance(study_id id, step_t step,
     study->metric = metric;
     study->direction = goal->direction;
   }
-  return importance_text(*store_, *study, step);
+  return importance_view_of(*store_, *study, step);
 }
 
 expected<std::string> archive::probe() {

@@ -18,7 +18,6 @@
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/store/state_reader.hpp"
-#include "hippo/store/timings_json.hpp"
 #include "hippo/store/trial_output.hpp"
 #include "hippo/store/weights_recipe.hpp"
 
@@ -31,9 +30,6 @@ struct archived_study {
   study_view view;
 };
 
-/// A trial as clients see it.
-trial_view view_of(const stored_trial& row);
-
 /// What the checkpoints of a workload take.
 struct checkpoints_view {
   std::string workload_key;
@@ -42,7 +38,7 @@ struct checkpoints_view {
 
 /// A part of what a study has heard.
 struct events_view {
-  std::vector<stored_event> events;
+  std::vector<event_view> events;
   bool study_has_ended = false; ///< and these are the last
 };
 
@@ -66,11 +62,8 @@ public:
   /// Returns a study with its text.
   expected<archived_study> describe(study_id id);
 
-  /// Measured times, as `timings_json` has them.
-  expected<std::string> timings() {
-    const auto all = store_->load_timings();
-    return all ? expected<std::string>{timings_json(*all)} : all.failure();
-  }
+  /// Measured times, by workload.
+  expected<std::vector<workload_timings_view>> timings();
 
   /// Returns all studies by their ids. Of some of many that it has not seen
   /// before, what follows from their texts is left out: `listed_texts_time`.
@@ -95,14 +88,9 @@ public:
                                std::optional<trial_no> trial = {});
 
   /// A trial, where it stands, and what it has measured there.
-  struct progress_view {
-    stored_trial trial;
-    step_t step = 0;
-    metrics values;
-  };
   /// @param step that the trial was to be trained to
   /// @returns `errc::invalid_argument` if there is no such trial
-  expected<progress_view> progress(study_id study, trial_no trial,
+  expected<trained_trial> progress(study_id study, trial_no trial,
                                    step_t step);
 
   /// A part of what a workload has printed while a trial was trained.
@@ -141,8 +129,8 @@ public:
   /// study_importance.hpp.
   /// @param metric of the study's goals, by which they are the best; empty: the
   ///               first one
-  expected<std::string> importance(study_id study, step_t step,
-                                   const std::string& metric);
+  expected<importance_view> importance(study_id study, step_t step,
+                                       const std::string& metric);
 
   /// Reads a little of what clients read first.
   /// @returns empty

@@ -401,13 +401,10 @@ private:
           return queries_.trainers();
         }); });
       if (path[1] == "timeline")
-        return only(x, [&] {
-          return keep(how, live_age_max, [this] {
-            return queries_.trees().then([](std::vector<merger_overview> y) {
-              return pack_body(shown_timeline(y).dump() + '\n');
-            });
-          });
-        });
+        return only(x, [&] { return show(how, [this] {
+          return queries_.trees().then(
+            [](std::vector<merger_overview> y) { return timeline_of(y); });
+        }); });
       if (path[1] == "tree")
         return only(x, [&] { return show(how, [this] {
           return queries_.trees();
@@ -485,39 +482,40 @@ private:
     }
     if (what == "output") {
       const auto trial = take_number(x, "trial", 0);
-      const auto from = take_number(x, "from", 0);
+      const auto from = take_number(x, "from_step", 0, "from");
       if (!trial || !from)
         return to_exception(!trial ? trial.failure() : from.failure());
       return only(x, [&] {
         return of_study([=, this](auto y) {
           return queries_.output(y, *trial, *from).then([](trial_output z) {
             return json_reply({{"text", z.text},
-                               {"next", z.next},
+                               {"next_step", z.next},
+                               {"next", z.next}, // its former name
                                {"ended", z.ended}});
           });
         });
       });
     }
     if (what == "importance") {
-      const auto at = take_number(x, "at", 0);
+      const auto step = take_number(x, "step", 0, "at");
       const auto metric = take_text(x, "metric");
-      if (!at)
-        return to_exception(at.failure());
+      if (!step)
+        return to_exception(step.failure());
       return only(x, [&] {
         return keep(how, nullptr, [=, this] {
           return of_study([=, this](auto y) {
             auto client = queries_.enter();
-            auto found = queries_.importance(*client, y, *at, metric);
-            return found
-              .then([](std::string text) { return pack_body(std::move(text)); })
-              .attach(kj::mv(client));
+            auto found = queries_.importance(*client, y, *step, metric);
+            return found.attach(kj::mv(client));
           });
         });
       });
     }
-    return failure(404, "a study has /trials, /events, /table, /curves, /tree, "
-                        "/front, /sharing, /schedules, /work, /output and "
-                        "/importance");
+    std::string columns;
+    for (const std::string kind : column_kinds)
+      columns += "/" + kind + ", ";
+    return failure(404, "a study has /trials, /events, " + columns
+                          + "/output and /importance");
   }
 
   /// Goes on with `f` if nothing is left of the query.

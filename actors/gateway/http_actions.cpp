@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gateway/limits.hpp"
+#include "hippo/report/preview.hpp"
 #include "hippo/report/text.hpp"
 
 namespace hippo {
@@ -91,7 +92,9 @@ act_on(query_service& queries, const http_target& target,
     if (path[1] == "preview")
       return queries
         .preview(work, std::move(*study), std::move(*name), shown_stages_max)
-        .then([](std::string found) { return answer{std::move(found)}; })
+        .then([](const preview_view& found) {
+          return answer{preview_json(found)};
+        })
         .attach(kj::mv(client));
     return queries.submit(work, std::move(*study), std::move(*name))
       .then([](query_service::submitted y) {

@@ -16,30 +16,6 @@ http_json number_or_null(const std::optional<Number>& x) {
 
 } // namespace
 
-http_json to_json(const stored_event& event) {
-  http_json result{{"id", event.id}, {"time", event.time}};
-  if (const auto* measured = std::get_if<trial_measured>(&event.what)) {
-    result["trial"] = measured->trial;
-    result["step"] = measured->at;
-    result["measured"] = measured->values;
-  } else if (const auto* failed = std::get_if<trial_failed>(&event.what)) {
-    result["trial"] = failed->trial;
-    result["step"] = failed->at;
-    result["failed"] = failed->reason.message;
-  } else if (const auto* chosen = std::get_if<trial_chosen>(&event.what)) {
-    result["trial"] = chosen->trial;
-    result["step"] = 0;
-    result["chosen"] = chosen->what.why.how;
-  } else {
-    const auto& command = std::get<study_command>(event.what);
-    result["trial"] = command.trial;
-    result["step"] = command.at;
-    result["command"] = to_string(command.what);
-    result["text"] = command.text;
-  }
-  return result;
-}
-
 http_json to_json(const service_view& view) {
   auto checkpoints = http_json::array();
   for (const auto& y : view.checkpoints)
@@ -84,34 +60,26 @@ http_json to_json(const std::vector<merger_overview>& trees) {
   return result;
 }
 
-http_json shown_timeline(const std::vector<merger_overview>& mergers) {
-  auto trainer = http_json::array(), begin = http_json::array(),
-       end = http_json::array(), from = http_json::array(),
-       to = http_json::array(), train = http_json::array(),
-       node = http_json::array(), workload = http_json::array();
+timeline_view timeline_of(const std::vector<merger_overview>& mergers) {
+  const auto rounded = [](double x) { return std::round(x * 1000) / 1000; };
+  timeline_view result;
   for (const auto& x : mergers) {
     const auto& all = x.timeline;
     const auto first = std::find_if(all.begin(), all.end(), [&](const auto& y) {
       return y.end > x.age_seconds - shown_timeline_seconds;
     });
     for (auto i = first; i != all.end(); ++i) {
-      const auto rounded = [](double y) {
-        return std::round(y * 1000) / 1000;
-      };
-      trainer.push_back(i->trainer);
-      begin.push_back(rounded(i->begin - x.age_seconds));
-      end.push_back(rounded(i->end - x.age_seconds));
-      from.push_back(i->from);
-      to.push_back(i->to);
-      train.push_back(rounded(i->train));
-      node.push_back(i->stage);
-      workload.push_back(x.workload_key);
+      result.trainer.push_back(i->trainer);
+      result.begin.push_back(rounded(i->begin - x.age_seconds));
+      result.end.push_back(rounded(i->end - x.age_seconds));
+      result.from_step.push_back(i->from);
+      result.to_step.push_back(i->to);
+      result.train.push_back(rounded(i->train));
+      result.node.push_back(i->stage);
+      result.workload.push_back(x.workload_key);
     }
   }
-  return {{"trainer", std::move(trainer)}, {"begin", std::move(begin)},
-          {"end", std::move(end)},         {"from", std::move(from)},
-          {"to", std::move(to)},           {"train", std::move(train)},
-          {"node", std::move(node)},       {"workload", std::move(workload)}};
+  return result;
 }
 
 } // namespace hippo

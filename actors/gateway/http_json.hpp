@@ -12,7 +12,6 @@ namespace hippo {
 /// What HTTP answers are made of: docs/http.md.
 using http_json = nlohmann::ordered_json;
 
-http_json to_json(const stored_event& event);
 http_json to_json(const service_view& view);
 inline http_json to_json(const described_study& study) {
   return to_json(study.view);
@@ -21,9 +20,8 @@ inline http_json to_json(const described_study& study) {
 /// Shows stage trees, together at most `shown_stages_max` stages.
 http_json to_json(const std::vector<merger_overview>& trees);
 
-/// Shows what trainers did in the last `shown_timeline_seconds`, by columns;
-/// times are seconds before now, and below 0.
-http_json shown_timeline(const std::vector<merger_overview>& mergers);
+/// Says what trainers did in the last `shown_timeline_seconds`.
+timeline_view timeline_of(const std::vector<merger_overview>& mergers);
 
 template <class T>
 http_json to_json(const std::vector<T>& xs) {

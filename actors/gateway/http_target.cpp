@@ -72,8 +72,11 @@ expected<http_target> read_http_target(std::string_view url) {
 }
 
 expected<std::uint64_t> take_number(http_target& from, const std::string& name,
-                                    std::uint64_t fallback) {
-  const auto x = from.query.extract(name);
+                                    std::uint64_t fallback,
+                                    const std::string& former) {
+  auto x = from.query.extract(name);
+  if (!x)
+    x = from.query.extract(former);
   if (!x)
     return fallback;
   const auto& text = x.mapped();

@@ -27,8 +27,10 @@ expected<http_target> read_http_target(std::string_view url);
 /// Takes a number out of a query.
 /// @returns `fallback` if it is not there, `errc::invalid_argument` if it is
 ///          none
+/// @param former the name of before, which is taken too; empty: there is none
 expected<std::uint64_t> take_number(http_target& from, const std::string& name,
-                                    std::uint64_t fallback);
+                                    std::uint64_t fallback,
+                                    const std::string& former = {});
 
 /// Takes a text out of the query, empty if it is not there.
 std::string take_text(http_target& from, const std::string& name);

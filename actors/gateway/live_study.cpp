@@ -78,13 +78,13 @@ study_view live_view_of(archived_study study, const live_view& live) {
       result.waiting = told->second;
     return result;
   }
-  result.active_seconds = running->second.active_seconds;
+  result.active_seconds = running->second.view.active_seconds;
   const auto plan = live.merger_of.find(result.workload);
   result.waiting = waiting_for(waiting_facts_of(
     row.state, row.reason, running->second.caught_up, result.workload,
     live.pool, live.journal,
     plan == live.merger_of.end() ? nullptr : &live.mergers[plan->second]));
-  result.deadline_seconds_left = running->second.deadline_left;
+  result.deadline_seconds_left = running->second.view.deadline_seconds_left;
   const auto found = live.ahead.find(row.id);
   if (found == live.ahead.end())
     return result;

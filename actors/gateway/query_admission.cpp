@@ -8,7 +8,6 @@
 #include "hippo/forecast/preview/preview.hpp"
 #include "hippo/forecast/preview/sharing_notes.hpp"
 #include "hippo/net/keys/certificate.hpp"
-#include "hippo/report/preview.hpp"
 
 // How studies come in, and what is said of them before they do.
 
@@ -142,10 +141,10 @@ query_service::submit(client_work& client, std::string text,
     });
 }
 
-kj::Promise<std::string> query_service::preview(client_work& client,
-                                                std::string text,
-                                                std::string name,
-                                                std::size_t stages_max) {
+kj::Promise<preview_view> query_service::preview(client_work& client,
+                                                 std::string text,
+                                                 std::string name,
+                                                 std::size_t stages_max) {
   return as_new()
     .then([this, &client, text = std::move(text),
            name = std::move(name)](admission how) mutable {
@@ -171,13 +170,13 @@ kj::Promise<std::string> query_service::preview(client_work& client,
     });
 }
 
-kj::Promise<std::string> query_service::preview_beside(
+kj::Promise<preview_view> query_service::preview_beside(
   client_work& client, accepted_study study, std::size_t stages_max,
   std::optional<std::vector<overview_stage>> running) {
-  return client.ask<std::string>(
+  return client.ask<preview_view>(
     [study = std::move(study), stages_max, running = std::move(running),
      state = sources_.state, workloads = workloads_](
-      const client_work::stop_test& stops) -> expected<std::string> {
+      const client_work::stop_test& stops) -> expected<preview_view> {
       const auto key = key_of(study.spec().workload);
       auto store = state_reader::open(state);
       if (!store)
@@ -200,7 +199,7 @@ kj::Promise<std::string> query_service::preview_beside(
                                         &others, stops);
       if (!found)
         return found.failure();
-      return preview_json(*found);
+      return *found;
     });
 }
 

@@ -213,10 +213,10 @@ kj::Promise<std::string> query_service::checkpoint_part(study_id study,
   });
 }
 
-kj::Promise<std::string>
+kj::Promise<importance_view>
 query_service::importance(client_work& client, study_id study, step_t step,
                           std::string metric) {
-  return explore<std::string>(client, [=](archive& x) {
+  return explore<importance_view>(client, [=](archive& x) {
     return x.importance(study, step, metric);
   });
 }
@@ -277,7 +277,7 @@ kj::Promise<live_view> query_service::live() {
           answers.add(take(asker_.request<study_status>(
                              x.handle, status_timeout, status_atom::value),
                            [=](study_status y) {
-                             result->studies[y.id] = std::move(y);
+                             result->studies[y.id()] = std::move(y);
                            }));
       for (const auto& x : known.mergers)
         answers.add(take(asker_.request<merger_status>(
@@ -293,8 +293,9 @@ kj::Promise<live_view> query_service::live() {
     });
 }
 
-kj::Promise<std::string> query_service::timings() {
-  return read<std::string>([](archive& x) { return x.timings(); });
+kj::Promise<std::vector<workload_timings_view>> query_service::timings() {
+  return read<std::vector<workload_timings_view>>(
+    [](archive& x) { return x.timings(); });
 }
 
 kj::Promise<service_view> query_service::keeps() {
@@ -545,7 +546,7 @@ kj::Promise<command_answer> query_service::reopen(client_work& client,
     });
 }
 
-kj::Promise<trained_answer>
+kj::Promise<trained_trial>
 query_service::train(study_id study, trial_no trial, step_t to) {
   const training_key key{study, trial, to};
   if (const auto i = trainings_.find(key); i != trainings_.end())
@@ -560,39 +561,35 @@ query_service::train(study_id study, trial_no trial, step_t to) {
   };
   auto answer = start_training(study, trial, to)
                   .then(
-                    [forget](trained_answer x) -> kj::Promise<trained_answer> {
+                    [forget](trained_trial x) -> kj::Promise<trained_trial> {
                       forget();
                       return x;
                     },
                     [forget](
-                      kj::Exception&& why) -> kj::Promise<trained_answer> {
+                      kj::Exception&& why) -> kj::Promise<trained_trial> {
                       forget();
                       return kj::mv(why);
                     });
   return trainings_.emplace(key, answer.fork()).first->second.addBranch();
 }
 
-kj::Promise<trained_answer>
+kj::Promise<trained_trial>
 query_service::start_training(study_id study, trial_no trial, step_t to) {
   return find_live(study)
     .then([=, this](study_actor x) {
-      return asker_.request_for_ever<trained_answer>(x, train_atom::value,
+      return asker_.request_for_ever<trained_trial>(x, train_atom::value,
                                                      trial, to);
     })
-    .catch_([=, this](kj::Exception&& why) -> kj::Promise<trained_answer> {
+    .catch_([=, this](kj::Exception&& why) -> kj::Promise<trained_trial> {
       live_.erase(study);
       return find(to_string(study))
         .then([=, this, why = kj::mv(why)](
-                stored_study x) mutable -> kj::Promise<trained_answer> {
+                stored_study x) mutable -> kj::Promise<trained_trial> {
           if (!has_ended(x.state))
             return kj::mv(why);
-          return read<archive::progress_view>([=](archive& from) {
-                   return from.progress(study, trial, to);
-                 })
-            .then([](archive::progress_view at) {
-              return trained_answer{at.trial.state, at.step,
-                                    std::move(at.values), at.trial.failure};
-            });
+          return read<trained_trial>([=](archive& from) {
+            return from.progress(study, trial, to);
+          });
         });
     });
 }

@@ -106,8 +106,8 @@ public:
   /// As of `archive::export_part`.
   kj::Promise<exported_part> export_part(client_work& client, study_id study,
                                          std::string after);
-  /// Measured times, as `timings_json` has them.
-  kj::Promise<std::string> timings();
+  /// Measured times, by workload.
+  kj::Promise<std::vector<workload_timings_view>> timings();
 
   kj::Promise<events_view> events(study_id study, std::uint64_t after,
                                   std::size_t most);
@@ -139,8 +139,8 @@ public:
 
   /// What the best tenth of a study's trials have in common:
   /// study_importance.hpp.
-  kj::Promise<std::string> importance(client_work& client, study_id study,
-                                      step_t step, std::string metric);
+  kj::Promise<importance_view> importance(client_work& client, study_id study,
+                                          step_t step, std::string metric);
 
   /// Returns a number that changes whenever something was stored.
   std::uint64_t news() { return watch_.version(); }
@@ -183,16 +183,16 @@ public:
   kj::Promise<submitted> submit(client_work& client, std::string text,
                                 std::string name);
 
-  /// Returns what a study would train, as JSON.
+  /// Returns what a study would train.
   /// @param stages_max so many stages of its tree are wanted at most
-  kj::Promise<std::string> preview(client_work& client, std::string text,
-                                   std::string name, std::size_t stages_max);
+  kj::Promise<preview_view> preview(client_work& client, std::string text,
+                                    std::string name, std::size_t stages_max);
 
   kj::Promise<command_answer> command(client_work& client, study_id study,
                                       study_command what);
 
   /// Trains a trial. Those who want the same wait together.
-  kj::Promise<trained_answer> train(study_id study, trial_no trial,
+  kj::Promise<trained_trial> train(study_id study, trial_no trial,
                                     step_t to);
 
   // ---------------------------------------------------------------------------
@@ -254,7 +254,7 @@ private:
   }
   /// Previews a study in the tree of those that are there.
   /// @param running the stages of the plan in memory, if there is one
-  kj::Promise<std::string>
+  kj::Promise<preview_view>
   preview_beside(client_work& client, accepted_study study,
                  std::size_t stages_max,
                  std::optional<std::vector<overview_stage>> running);
@@ -263,7 +263,7 @@ private:
   /// Gives a command to a study that has ended.
   kj::Promise<command_answer> reopen(client_work& client, stored_study study,
                                      study_command what);
-  kj::Promise<trained_answer> start_training(study_id study,
+  kj::Promise<trained_trial> start_training(study_id study,
                                              trial_no trial, step_t to);
 
   const query_sources sources_;
@@ -282,7 +282,7 @@ private:
   using training_key = std::tuple<study_id, trial_no, step_t>;
   /// What is being trained for clients. It stays when they go: the study waits
   /// for it all the same.
-  std::map<training_key, kj::ForkedPromise<trained_answer>> trainings_;
+  std::map<training_key, kj::ForkedPromise<trained_trial>> trainings_;
   /// The journal's last status, the request under way, and its start.
   journal_status journal_;
   kj::Maybe<kj::ForkedPromise<void>> asked_journal_;

@@ -58,9 +58,7 @@ public:
       const auto params = context.getParams();
       return queries_.trials(id_, params.getFirst(), params.getMost())
         .then([context](std::vector<trial_view> xs) mutable {
-          auto to = context.getResults().initTrials(count(xs.size()));
-          for (capnp::uint i = 0; i < xs.size(); ++i)
-            fill(to[i], xs[i]);
+          fill_all(context.getResults().initTrials(count(xs.size())), xs);
         });
     });
   }
@@ -88,9 +86,7 @@ public:
               && queries_.timer().now() < until)
             return false;
           auto to = context.getResults();
-          auto events = to.initEvents(count(x.events.size()));
-          for (capnp::uint i = 0; i < x.events.size(); ++i)
-            fill(events[i], x.events[i]);
+          fill_all(to.initEvents(count(x.events.size())), x.events);
           to.setNext(x.events.empty() ? after : x.events.back().id);
           to.setEnded(x.study_has_ended);
           return true;
@@ -172,22 +168,22 @@ public:
       const auto asked = context.getParams();
       return queries_.importance(calls_->work(), id_, asked.getStep(),
                                  to_string(asked.getMetric()))
-        .then([context](std::string x) mutable {
-          context.getResults().setJson(to_text(x));
+        .then([context](const importance_view& x) mutable {
+          fill(context.getResults().initImportance(), x);
         });
     });
   }
 
   kj::Promise<void> columns(ColumnsContext context) override {
-    const auto params = context.getParams();
-    auto what = to_string(params.getWhat());
-    if (!is_columns(what))
-      return refuse("there are no columns '" + what.substr(0, 100)
-                    + "': ask for table, curves, tree, front or sharing");
+    const auto kind
+      = static_cast<std::size_t>(context.getParams().getKind());
+    if (kind >= column_kinds.size())
+      return refuse("this service knows no columns of kind "
+                    + std::to_string(kind) + ": upgrade it");
     return call(context, export_bytes_guess,
-                [this, context, what = std::move(what)]() mutable {
+                [this, context, what = column_kinds[kind]]() mutable {
                   const auto after = context.getParams().getAfter();
-                  return queries_.columns(id_, std::move(what), after)
+                  return queries_.columns(id_, what, after)
                     .then([context](const packed_body& x) mutable {
                       context.getResults().setJson(to_text(x.plain));
                     });
@@ -197,7 +193,7 @@ public:
   kj::Promise<void> output(OutputContext context) override {
     return call(context, listing_bytes_guess, [this, context]() mutable {
       const auto params = context.getParams();
-      return queries_.output(id_, params.getTrial(), params.getFirstStep())
+      return queries_.output(id_, params.getTrial(), params.getFromStep())
         .then([context](trial_output x) mutable {
           auto to = context.getResults();
           to.setText(to_text(x.text));
@@ -249,13 +245,9 @@ public:
   kj::Promise<void> train(TrainContext context) override {
     return call(context, [this, context]() mutable {
       const auto params = context.getParams();
-      return queries_.train(id_, params.getTrial(), params.getUntilStep())
-        .then([context](trained_answer x) mutable {
-          auto to = context.getResults().initProgress();
-          to.setState(to_string(x.state));
-          to.setStep(x.step);
-          fill(to.initMetrics(count(x.values.size())), x.values);
-          to.setFailure(to_text(x.failure));
+      return queries_.train(id_, params.getTrial(), params.getStep())
+        .then([context](const trained_trial& x) mutable {
+          fill(context.getResults().initTrained(), x);
         });
     });
   }
@@ -264,8 +256,8 @@ public:
     const auto params = context.getParams();
     const auto outcome = params.getOutcome();
     json said{{"state", to_string(outcome.getState())}};
-    if (outcome.getValue().isMeasured()) {
-      const auto value = outcome.getValue().getMeasured();
+    if (outcome.getValue().isValue()) {
+      const auto value = outcome.getValue().getValue();
       if (std::isinf(value))
         return refuse("a measured value must not be infinite");
       if (!std::isnan(value)) // which is as good as none
@@ -362,9 +354,7 @@ public:
     return calls_->admit(listing_bytes_guess, context, [this, context] {
       return queries_.list().then(
         [context](std::vector<study_view> xs) mutable {
-          auto to = context.getResults().initStudies(count(xs.size()));
-          for (capnp::uint i = 0; i < xs.size(); ++i)
-            fill(to[i], xs[i]);
+          fill_all(context.getResults().initStudies(count(xs.size())), xs);
         });
     });
   }
@@ -374,9 +364,7 @@ public:
     return calls_->admit(listing_bytes_guess, context, [this, context] {
       return queries_.trainers().then(
         [context](std::vector<trainer_view> xs) mutable {
-          auto to = context.getResults().initTrainers(count(xs.size()));
-          for (capnp::uint i = 0; i < xs.size(); ++i)
-            fill(to[i], xs[i]);
+          fill_all(context.getResults().initTrainers(count(xs.size())), xs);
         });
     });
   }
@@ -385,8 +373,8 @@ public:
     context.allowCancellation();
     return with_text(context, [&](auto... xs) {
       return queries_.preview(calls_->work(), std::move(xs)..., 0)
-        .then([context](std::string x) mutable {
-          context.getResults().setJson(to_text(x));
+        .then([context](const preview_view& x) mutable {
+          fill(context.getResults().initPreview(), x);
         });
     });
   }
@@ -396,7 +384,7 @@ public:
     return calls_->admit(listing_bytes_guess, context, [this, context] {
       return queries_.trees().then(
         [context](const std::vector<merger_overview>& xs) mutable {
-          context.getResults().setJson(to_text(shown_timeline(xs).dump()));
+          fill(context.getResults().initTimeline(), timeline_of(xs));
         });
     });
   }
@@ -404,9 +392,10 @@ public:
   kj::Promise<void> timings(TimingsContext context) override {
     context.allowCancellation();
     return calls_->admit(listing_bytes_guess, context, [this, context] {
-      return queries_.timings().then([context](std::string x) mutable {
-        context.getResults().setJson(to_text(x));
-      });
+      return queries_.timings().then(
+        [context](const std::vector<workload_timings_view>& xs) mutable {
+          fill_all(context.getResults().initTimings(count(xs.size())), xs);
+        });
     });
   }
 
@@ -480,8 +469,14 @@ public:
       return to_exception(
         {errc::incompatible_version,
          std::string{"this service speaks version "} + std::to_string(mine)
-           + " and the client version " + std::to_string(protocol)
-           + ": use the same release of both"});
+           + " of the protocol (hippo " HIPPO_VERSION
+             ") and the client version "
+           + std::to_string(protocol) + ": upgrade the "
+           + (protocol < mine
+                ? "client to the service's release (pip install --upgrade "
+                  "hippo-hpo, or the program hippo)"
+                : "service to the client's release (stop it, install that, and "
+                  "run hippo serve again)")});
     if (role_ == peer_role::trainer)
       return to_exception({errc::not_allowed,
                            "this certificate is a trainer's: it lets nobody "

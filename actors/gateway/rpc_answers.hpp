@@ -25,9 +25,17 @@ inline capnp::uint count(std::size_t count) {
   return static_cast<capnp::uint>(count);
 }
 
-void fill(capnp::List<schema::Metric>::Builder to, const metrics& xs);
-void fill(capnp::List<capnp::Text>::Builder to,
-          const std::vector<std::string>& xs);
-void fill(schema::Event::Builder to, const stored_event& event);
+inline void fill(capnp::List<capnp::Text>::Builder to,
+                 const std::vector<std::string>& xs) {
+  for (capnp::uint i = 0; i < xs.size(); ++i)
+    to.set(i, to_text(xs[i]));
+}
+
+/// Fills in a list of views.
+template <class List, class View>
+void fill_all(List to, const std::vector<View>& xs) {
+  for (capnp::uint i = 0; i < xs.size(); ++i)
+    fill(to[i], xs[i]);
+}
 
 } // namespace hippo

@@ -17,12 +17,13 @@ study_forecast forecast_of(const study_status& study,
   left.step_seconds = plan.step_seconds;
   left.set_shares(plan.figures);
   for (const auto& x : plan.running)
-    if (std::ranges::find(x.studies, study.id) != x.studies.end()) {
+    if (std::ranges::find(x.studies, study.id()) != x.studies.end()) {
       result.trainers.insert(x.trainer);
       left.running = std::max(left.running, x.to - std::min(x.at, x.to));
     }
   if (study.seconds_max)
-    left.seconds_max = std::max(0.0, *study.seconds_max - study.active_seconds);
+    left.seconds_max
+      = std::max(0.0, *study.seconds_max - study.view.active_seconds);
   return result;
 }
 
@@ -40,11 +41,11 @@ forecasts_of(const std::map<study_id, study_status>& studies,
   std::map<study_id, study_forecast> result;
   std::vector<share> shares;
   for (const auto& [id, x] : studies) {
-    const auto plan = plans.find(x.workload_key);
+    const auto plan = plans.find(x.view.workload);
     if (x.state != study_phase::running || plan == plans.end())
       continue;
     auto& ahead = result[id] = forecast_of(x, *plan->second);
-    shares.push_back({&ahead, ahead.left.trainer_seconds(), x.weight});
+    shares.push_back({&ahead, ahead.left.trainer_seconds(), x.view.weight});
   }
   const auto there = std::ranges::count_if(
     trainers, [](const auto& x) { return x.is_there() && x.held_up.empty(); });

@@ -12,6 +12,7 @@
 #include "gateway/schedule_curves.hpp"
 #include "hippo/base/nearest.hpp"
 #include "hippo/base/trial_result.hpp"
+#include "hippo/model/view/view_json.hpp"
 #include "hippo/plan/stage_label.hpp"
 #include "hippo/report/text.hpp"
 
@@ -117,9 +118,7 @@ void add_choices(columns& to, const std::vector<std::size_t>& rows, F why) {
 } // namespace
 
 bool is_columns(const std::string& what) {
-  static const std::set<std::string> all{"table", "curves", "tree", "front",
-                                         "sharing", "schedules", "work"};
-  return all.contains(what);
+  return std::ranges::find(column_kinds, what) != column_kinds.end();
 }
 
 study_history::study_history(stored_study study, std::string workload_key,
@@ -324,7 +323,8 @@ std::string study_history::table(std::uint64_t since) const {
   result.add_list("step", rows, [&](auto i) {
     return trial(i).best ? number{trial(i).best->step} : number{};
   });
-  result.add_list("steps", rows, [&](auto i) { return trial(i).steps; });
+  for (const auto* name : {"delivered_steps", "steps"}) // and the former name
+    result.add_list(name, rows, [&](auto i) { return trial(i).steps; });
   result.add_list("asked_steps", rows,
                   [&](auto i) { return trial(i).asked_to; });
   result.add_list("shared_steps", rows,
@@ -558,8 +558,10 @@ std::string study_history::work() const {
   result.add_list("trainer", rows, [](auto x) {
     return x->trainer.empty() ? json{} : json(x->trainer);
   });
-  result.add_list("from", rows, [](auto x) { return x->first; });
-  result.add_list("to", rows, [](auto x) { return x->last; });
+  for (const auto* name : {"from_step", "from"}) // and the former name
+    result.add_list(name, rows, [](auto x) { return x->first; });
+  for (const auto* name : {"to_step", "to"})
+    result.add_list(name, rows, [](auto x) { return x->last; });
   result.add_list("begin", rows, [&](auto x) { return rounded(x->begin); });
   result.add_list("end", rows, [&](auto x) { return rounded(x->end); });
   return result.take();

@@ -15,8 +15,7 @@
 
 namespace hippo {
 
-/// Whether there are columns of this name: `table`, `curves`, `tree`, `front`,
-/// `sharing`, `schedules`, `work`.
+/// Whether this is one of `column_kinds`.
 bool is_columns(const std::string& what);
 
 /// What a page shows of a study, as far as it was read: its trials, what was

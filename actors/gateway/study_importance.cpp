@@ -18,13 +18,7 @@ namespace hippo {
 
 namespace {
 
-using json = nlohmann::ordered_json;
-
 constexpr std::size_t rows_per_read = 10'000;
-
-std::string text_of(const json& x) {
-  return x.dump(-1, ' ', false, json::error_handler_t::replace) + '\n';
-}
 
 /// Shows each trial of a study to `f`.
 std::optional<error>
@@ -65,8 +59,9 @@ for_each_value(state_reader& store, const stored_study& study,
 
 } // namespace
 
-expected<std::string> importance_text(state_reader& store,
-                                      const stored_study& study, step_t step) {
+expected<importance_view> importance_view_of(state_reader& store,
+                                             const stored_study& study,
+                                             step_t step) {
   std::set<trial_no> failed;
   if (const auto why
       = for_each_trial(store, study.id, [&](const stored_trial& x) {
@@ -110,27 +105,24 @@ expected<std::string> importance_text(state_reader& store,
       = for_each_trial(store, study.id, [&](const stored_trial& x) {
           if (const auto i = values.find(x.trial); i != values.end())
             trials.push_back(
-              {json::parse(x.params, nullptr, false), i->second});
+              {nlohmann::ordered_json::parse(x.params, nullptr, false),
+               i->second});
         }))
     return *why;
-  const auto found = importance_of(trials, study.direction);
-  auto parameters = json::array();
-  for (const auto& x : found.parameters)
-    parameters.push_back({{"parameter", x.name},
-                          {"importance", x.importance},
-                          {"share", x.share},
-                          {"trials", x.trials}});
-  return text_of({{"study", study.name},
-                  {"metric", study.metric},
-                  {"direction",
-                   study.direction == direction::maximize ? "maximize"
-                                                          : "minimize"},
-                  {"step", step},
-                  {"trials", found.trials},
-                  {"best", found.best},
-                  {"importance", std::move(parameters)},
-                  {"constant", found.constant},
-                  {"left_out", found.left_out}});
+  auto found = importance_of(trials, study.direction);
+  importance_view result;
+  result.study = study.name;
+  result.metric = study.metric;
+  result.direction = study.direction;
+  result.step = step;
+  result.trials = found.trials;
+  result.best = found.best;
+  for (auto& x : found.parameters)
+    result.importance.push_back(
+      {std::move(x.name), x.importance, x.share, x.trials});
+  result.constant = std::move(found.constant);
+  result.left_out = std::move(found.left_out);
+  return result;
 }
 
 } // namespace hippo

@@ -8,7 +8,7 @@ namespace {
 
 trainer_view view_of(const trainer_record& x) {
   trainer_view result;
-  result.number = x.number;
+  result.trainer = x.number;
   result.name = x.name;
   result.device = x.device;
   result.lost = x.left ? "has left" : x.lost;
@@ -23,7 +23,7 @@ trainer_view view_of(const trainer_record& x) {
   result.idle_cost = cost_of(x.price, x.idle_seconds);
   result.notice_seconds = x.notice_seconds;
   result.failures = x.failures;
-  result.failed = x.failed;
+  result.failure = x.failed;
   result.held_up = x.held_up;
   return result;
 }
@@ -41,15 +41,15 @@ lease_view view_of(const lanes_at_work& x, const live_view& now,
   auto config = x.behind->config;
   std::erase_if(config,
                 [&](const auto& y) { return !varied.contains(y.first); });
-  result.what = shown_text(config);
-  result.at = x.behind->at;
-  result.to = x.behind->to;
+  result.values = shown_text(config);
+  result.step = x.behind->at;
+  result.to_step = x.behind->to;
   result.steps_per_second = x.steps_per_second;
   result.lanes = x.lanes;
   for (const auto id : x.behind->studies) {
     result.study_ids.push_back(number_of(id));
     if (const auto study = now.studies.find(id); study != now.studies.end())
-      result.studies.push_back(study->second.name);
+      result.studies.push_back(study->second.view.name);
   }
   return result;
 }

@@ -88,27 +88,14 @@ json read_json(const std::string& text) {
   return result.is_discarded() ? json(text) : result;
 }
 
-std::optional<told_front> front_of(const study_view& view) {
-  if (view.front.empty())
-    return std::nullopt;
-  auto told = front_from_json(view.front);
-  if (!told)
-    return std::nullopt;
-  return std::move(*told);
-}
-
 std::optional<front_so_far> front_in_brief(const study_view& view) {
-  const auto told = front_of(view);
-  if (!told || !told->has_several())
+  if (!has_several_metrics(view))
     return std::nullopt;
-  return front_so_far{told->front.points.size(), told->front.hypervolume};
+  return front_so_far{view.front->points.size(), view.front->hypervolume};
 }
 
 listing list_studies(const std::vector<study_view>& studies) {
-  const bool any_front = std::ranges::any_of(studies, [](const auto& x) {
-    const auto told = front_of(x);
-    return told && told->has_several();
-  });
+  const bool any_front = std::ranges::any_of(studies, has_several_metrics);
   const std::vector<listing_column> computed{
     {"best", cell_look::number},
     {"front", cell_look::number, any_front, 5},
@@ -130,18 +117,17 @@ listing list_studies(const std::vector<study_view>& studies) {
     y["best_step"] = has_best ? json(x.best->best->step) : json();
     y["best_params"] = has_best ? read_json(x.best->params) : json();
     y["cost"] = has_cost(x) ? json(x.cost) : json();
-    goals wanted{{{x.metric, x.direction}}, {}};
+    front_view wanted{{{x.metric, x.direction}}, {}, {}, {}, {}};
     y["front"] = y["hypervolume"] = json();
-    if (auto told = front_of(x)) {
-      if (told->has_several()) {
-        y["front"] = told->front.points.size();
-        if (told->front.hypervolume)
-          y["hypervolume"] = *told->front.hypervolume;
-      }
-      wanted = std::move(told->wanted);
+    if (const auto front = front_in_brief(x)) {
+      y["front"] = front->points;
+      if (front->hypervolume)
+        y["hypervolume"] = *front->hypervolume;
     }
-    std::string names, directions, constraints;
-    for (const auto& goal : wanted.metrics) {
+    if (x.front)
+      wanted = *x.front;
+    std::string names, directions;
+    for (const auto& goal : wanted.goals) {
       const auto* between = names.empty() ? "" : ", ";
       names += between + goal.metric;
       directions += between
@@ -149,27 +135,26 @@ listing list_studies(const std::vector<study_view>& studies) {
                                     ? "maximize"
                                     : "minimize"};
     }
-    for (const auto& constraint : wanted.constraints)
-      constraints += (constraints.empty() ? "" : ", ") + to_text(constraint);
     y["metric"] = names;
     y["direction"] = directions;
-    y["constraints"] = text_or_null(constraints);
+    y["constraints"] = text_or_null(joined(wanted.constraints));
   }
   return list_views(columns_of_study_view(), computed,
                     {"id",          "name",       "state",     "waiting",
-                     "done",        "trials",     "best",      "front",
+                     "finished",    "trials",     "best",      "front",
                      "hypervolume", "steps",      "asked",     "shared",
-                     "saved",       "active",     "cost",      "budget",
-                     "left",        "deadline",   "metric",    "direction",
-                     "constraints", "best_trial", "best_step", "best_params",
-                     "algorithm",   "workload",   "weight",    "reason",
+                     "saved_seconds", "active", "cost", "budget",
+                     "seconds_left", "deadline_seconds_left", "metric",
+                     "direction", "constraints", "best_trial", "best_step",
+                     "best_params", "algorithm", "workload", "weight", "reason",
                      "uid"},
                     views, values);
 }
 
 listing list_trials(const std::vector<trial_view>& trials,
-                    const json& measured, const goals& wanted) {
-  const bool has_several = !wanted.metrics.empty();
+                    const json& measured,
+                    const std::vector<goal_view>& goals) {
+  const bool has_several = !goals.empty();
   const std::vector<listing_column> computed{
     {"best", cell_look::number, !has_several},
     {"step", cell_look::number},
@@ -199,7 +184,7 @@ listing list_trials(const std::vector<trial_view>& trials,
       name.insert(0, prefix);
     result.columns.push_back({name, look, shown});
   };
-  for (const auto& goal : wanted.metrics)
+  for (const auto& goal : goals)
     add_column(goal.metric, "metrics_", cell_look::number, true);
   const auto names = parameter_names(params);
   for (const auto& name : names)
@@ -208,7 +193,7 @@ listing list_trials(const std::vector<trial_view>& trials,
     const auto& x = trials[i];
     auto& row = result.rows[i];
     const auto place = places.find(x.trial);
-    for (const auto& goal : wanted.metrics)
+    for (const auto& goal : goals)
       row.push_back(place == places.end()
                         || !measured.at("values").contains(goal.metric)
                       ? json()
@@ -247,9 +232,9 @@ listing list_trainers(const std::vector<trainer_view>& trainers,
   const std::vector<listing_column> computed{
     {"state"},
     {"study"},
-    {"what"},
+    {"values", cell_look::text, true, 0, false, false, "what"},
     {"step", cell_look::number},
-    {"to", cell_look::number},
+    {"to_step", cell_look::number, true, 0, false, false, "to"},
     {"lanes", cell_look::number, in_lanes},
     {"steps/s", cell_look::number}};
   std::vector<json> views, values;
@@ -266,21 +251,21 @@ listing list_trainers(const std::vector<trainer_view>& trainers,
     values.push_back({{"state", state},
                       {"study", x.lease ? json(joined(x.lease->studies))
                                         : json()},
-                      {"what", lease.value("what", json())},
-                      {"step", lease.value("at", json())},
-                      {"to", lease.value("to", json())},
+                      {"values", lease.value("values", json())},
+                      {"step", lease.value("step", json())},
+                      {"to_step", lease.value("to_step", json())},
                       {"lanes", lease.value("lanes", json())},
                       {"steps/s", lease.value("steps_per_second", json())}});
   }
   return list_views(columns, computed,
-                    {"number",     "name",      "state",
-                     "study",      "what",      "step",
-                     "to",         "lanes",     "steps/s",
+                    {"trainer",    "name",      "state",
+                     "study",      "values",    "step",
+                     "to_step",    "lanes",     "steps/s",
                      "device",     "lost",      "memory_bytes",
                      "driver",     "compute_capability", "sick",
                      "machine",    "price",     "work_cost",
-                     "idle_cost",  "unpriced",  "notice",
-                     "failures",   "failed",    "held_up"},
+                     "idle_cost",  "unpriced",  "notice_seconds",
+                     "failures",   "failure",   "held_up"},
                     views, values);
 }
 

@@ -4,7 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "hippo/model/front_text.hpp"
+#include "hippo/model/run_record.hpp"
+#include "hippo/model/view/study_front.hpp"
 #include "hippo/net/client/client.hpp"
 #include "hippo/report/listing.hpp"
 
@@ -17,15 +18,12 @@ listing list_studies(const std::vector<study_view>& studies);
 /// shown where it is asked for by name.
 /// @param measured all metrics of a study of several, where each trial's values
 ///                 are taken, as the columns `front` have them (docs/http.md):
-///                 there is a column for each of `wanted`, in place of `best`
+///                 there is a column for each of `goals`, in place of `best`
 listing list_trials(const std::vector<trial_view>& trials,
                     const nlohmann::ordered_json& measured = nullptr,
-                    const goals& wanted = {});
+                    const std::vector<goal_view>& goals = {});
 
-/// What a study wants and has found, if it wants more than one best value.
-std::optional<told_front> front_of(const study_view& view);
-
-/// The same in two numbers, if it has several metrics.
+/// The front of a study in two numbers, if it has several metrics.
 std::optional<front_so_far> front_in_brief(const study_view& view);
 
 /// A row for each trainer; those that have left only if `all`.

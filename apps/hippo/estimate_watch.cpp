@@ -50,7 +50,7 @@ void estimate_watch::look(service& actors, double now) {
   }
   for (const auto& [id, x] : forecasts_of(studies, by_key, pool->trainers))
     if (const auto left = x.seconds(x.at_hand()))
-      told_.push_back({now, studies.at(id).name, *left});
+      told_.push_back({now, studies.at(id).view.name, *left});
 }
 
 expected<std::monostate>

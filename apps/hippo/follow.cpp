@@ -10,6 +10,7 @@
 
 #include "client_listings.hpp"
 #include "hippo/base/number.hpp"
+#include "hippo/model/front_text.hpp"
 #include "hippo/report/progress.hpp"
 #include "hippo/report/ranking.hpp"
 #include "outcome.hpp"
@@ -96,7 +97,7 @@ private:
       result.study = now_.name;
     result.trial = x.trial;
     result.state = x.state;
-    result.step = x.steps;
+    result.step = x.delivered_steps;
     result.params = read_json(x.params);
     result.failure = x.failure;
     result.front = front_in_brief(now_);
@@ -142,12 +143,12 @@ expected<progress_view> view_of(client& service,
     if (!x.lost.empty())
       continue;
     trainer_progress y;
-    y.number = x.number;
+    y.number = x.trainer;
     y.busy = x.lease.has_value();
     if (x.lease) {
       y.lanes = x.lease->lanes;
-      y.stage = "step " + std::to_string(x.lease->at) + " of "
-                + std::to_string(x.lease->to);
+      y.stage = "step " + std::to_string(x.lease->step) + " of "
+                + std::to_string(x.lease->to_step);
       y.steps_per_second = x.lease->steps_per_second;
     }
     result.trainers.push_back(std::move(y));

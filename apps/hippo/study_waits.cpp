@@ -35,18 +35,19 @@ void study_waits::look(service& actors,
     if (x.ended || !status || has_ended(status->state))
       continue;
     if (status->state == study_phase::paused)
-      paused = "study " + status->name + " has paused: " + status->reason;
+      paused = "study " + status->view.name + " has paused: "
+               + status->view.reason;
     else
       any_goes_on = true;
     const auto plan = plans.find(x.workload_key);
     auto why = waiting_for(waiting_facts_of(
-      status->state, status->reason, status->caught_up, x.workload_key,
+      status->state, status->view.reason, status->caught_up, x.workload_key,
       *pool,
       journal ? *journal : journal_status{},
       plan == plans.end() ? nullptr : &plan->second));
     if (!why.empty())
       board.emplace(x.id, why);
-    waits[status->name] = std::move(why);
+    waits[status->view.name] = std::move(why);
   }
   board_.tell(board);
   paused_ = any_goes_on ? std::string{} : std::move(paused);
@@ -55,20 +56,8 @@ void study_waits::look(service& actors,
 }
 
 study_progress study_waits::progress_of(const study_status& study) const {
-  study_progress result;
-  auto& view = result.study;
-  view.name = study.name;
-  view.finished = study.finished;
-  view.trials = study.trials;
-  view.asked_steps = study.asked_steps;
-  view.metric = study.metric;
-  view.waiting = shown(study.name);
-  if (const auto& best = study.best) {
-    auto& trial = view.best.emplace();
-    trial.trial = best->trial;
-    trial.best = best_measurement{best->value, best->step};
-  }
-  result.front = study.front;
+  study_progress result{study.view, study.front};
+  result.study.waiting = shown(study.view.name);
   return result;
 }
 

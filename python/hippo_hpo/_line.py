@@ -45,6 +45,12 @@ TRAINS_IN_FLIGHT_MAX = 200
 # Studies of which a connection keeps what their calls go to.
 STUDIES_HELD_MAX = 64
 
+# The end of what a service of protocol 1 says to a newer client, and the side
+# that is to be upgraded then.
+OLDER_ADVICE = "use the same release of both"
+NEWER_ADVICE = ("upgrade the service to the client's release (stop it, install "
+                "that, and run hippo serve again)")
+
 # For how long an event loop is given to end.
 CLOSE_SECONDS_MAX = 5.0
 
@@ -464,6 +470,8 @@ class Line:
             return session
         stream.close()
         if not gone:
+            if text.endswith(OLDER_ADVICE):
+                text = text.removesuffix(OLDER_ADVICE) + NEWER_ADVICE
             raise from_text(text)
         if self._credentials is None:
             raise _Unwelcome(

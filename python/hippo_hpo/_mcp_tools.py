@@ -554,7 +554,7 @@ def _whole_study(x: StudyInfo) -> dict[str, Any]:
 
 def _trial(x: TrialInfo) -> dict[str, Any]:
     return {"trial": x.number, "state": x.state, "value": x.value,
-            "step": x.step, "steps": x.steps, "asked_steps": x.asked_steps,
+            "step": x.step, "delivered_steps": x.delivered_steps, "asked_steps": x.asked_steps,
             "shared_steps": x.shared_steps,
             **({"failure": x.failure} if x.failure else {}),
             "params": x.params}

@@ -132,14 +132,14 @@ def _schedules(go: Any, study: dict[str, Any], answers: dict[str, Any]
 
 def _timeline(go: Any, study: dict[str, Any], answers: dict[str, Any]) -> Any:
     rows = answers["timeline"]
-    names = {x["number"]: f"{x['number']} {x['name']}"
+    names = {x["trainer"]: f"{x['trainer']} {x['name']}"
              for x in answers["trainers"]}
     return go.Figure(
         go.Bar(base=rows["begin"], orientation="h",
                x=[b - a for a, b in zip(rows["begin"], rows["end"])],
                y=[names.get(x, str(x)) for x in rows["trainer"]],
                hovertext=[f"steps {a} to {b}" for a, b
-                          in zip(rows["from"], rows["to"])]),
+                          in zip(rows["from_step"], rows["to_step"])]),
         {"xaxis_title": "seconds from now"})
 
 

@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any
 
 from ._line import DEFAULT_ADDRESS, Line, Session
-from .records import (ServiceInfo, StudyInfo, TrainerInfo, params_of,
-                      study_info_of, trainer_info_of)
+from .records import (ServiceInfo, StudyInfo, TrainerInfo, plain, preview_of,
+                      study_info_of, timeline_of, trainer_info_of)
 from .study import Study
 from .study_text import StudySource, text_of
 
@@ -127,7 +127,8 @@ class Client:
         """What trainers did in the last hour: docs/http.md#columns."""
         async def ask(session: Session) -> dict[str, Any]:
             answer = await session.service.timeline()
-            return params_of(answer.json)
+            result: dict[str, Any] = plain(timeline_of(answer.timeline))
+            return result
         return self._line.call("timeline", ask)
 
     def preview(self, study: StudySource, name: str | None = None
@@ -149,7 +150,8 @@ class Client:
 
         async def preview(session: Session) -> dict[str, Any]:
             answer = await session.service.preview(text, name)
-            return params_of(answer.json)
+            result: dict[str, Any] = plain(preview_of(answer.preview))
+            return result
         return self._line.call(f"preview {name}", preview, patient=True)
 
 

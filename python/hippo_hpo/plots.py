@@ -97,14 +97,14 @@ class Figure:
         return draw(self.kind, self._study, self._answers)
 
 
-def figure_of(study: Study, kind: str, at: int = 0,
+def figure_of(study: Study, kind: str, step: int = 0,
               metric: str = "") -> Figure:
     """Asks a service for what a figure of a study shows.
 
     Args:
         kind: one of `KINDS`.
-        at: for ``"importance"``, the step at which trials are compared; 0: the
-            last one at which nine tenths of them were measured.
+        step: for ``"importance"``, the step at which trials are compared; 0:
+            the last one at which nine tenths of them were measured.
         metric: for ``"importance"``, the goal by which trials are the best;
             empty: the study's first one.
 
@@ -119,11 +119,11 @@ def figure_of(study: Study, kind: str, at: int = 0,
     answers: dict[str, Any] = {}
     for what in KINDS[kind][0]:
         if what == "importance":
-            answers[what] = study.importance(at, metric)
+            answers[what] = study.importance(step, metric)
         elif what == "timeline":
             answers[what] = _timeline(study, known.workload)
             answers["trainers"] = [
-                {"number": x.number, "name": x.name}
+                {"trainer": x.number, "name": x.name}
                 for x in study._client.trainers()]
         else:
             answers[what] = study._columns(what)

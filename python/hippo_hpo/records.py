@@ -3,49 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
-
-
-@dataclass(frozen=True)
-class FrontPoint:
-    """A measurement that no other one of its study dominates.
-
-    Attributes:
-        trial: number of its trial.
-        step: its step.
-        values: all metrics of the measurement, by name.
-    """
-
-    trial: int
-    step: int
-    values: dict[str, float]
-
-
-@dataclass(frozen=True)
-class Front:
-    """The Pareto front of a study of several metrics, at the time of the
-    request.
-
-    Attributes:
-        goals: ``"maximize"`` or ``"minimize"`` for each metric, in the order
-            of the study file.
-        constraints: such as ``"ms <= 5"``; all points satisfy them.
-        points: by trial and step.
-        hypervolume: the volume that the points dominate up to `reference`; None
-            before the first result. It never falls.
-        reference: for each metric the worst of the trials' first measurements;
-            None before the first result.
-    """
-
-    goals: dict[str, str]
-    constraints: tuple[str, ...]
-    points: tuple[FrontPoint, ...]
-    hypervolume: float | None
-    reference: dict[str, float] | None
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, NamedTuple
 
 
 class HasEnded:
@@ -76,7 +37,7 @@ class TrialInfo:
             of a failed trial, whose measurements are among the events.
         step: the step of that value.
         asked_steps: the step to which it is to be trained.
-        steps: the step to which it has been trained.
+        delivered_steps: the step to which it has been trained.
         shared_steps: of these, the steps that another trial had been given
             before.
         failure: the reason of its failure. Empty if there is none.
@@ -96,12 +57,18 @@ class TrialInfo:
     value: float | None = None
     step: int | None = None
     asked_steps: int = 0
-    steps: int = 0
+    delivered_steps: int = 0
     shared_steps: int = 0
     failure: str = ""
     chosen: str = ""
     predicted: float | None = None
     untrained: int | None = None
+
+    @property
+    def steps(self) -> int:
+        """The former name of `delivered_steps`."""
+        renamed("steps", "delivered_steps")
+        return self.delivered_steps
 
 
 def trial_info_of(message: Any) -> TrialInfo:
@@ -112,12 +79,69 @@ def trial_info_of(message: Any) -> TrialInfo:
         value=given(message.best, lambda x: x.value),
         step=given(message.best, lambda x: x.step),
         asked_steps=message.askedSteps,
-        steps=message.steps,
+        delivered_steps=message.deliveredSteps,
         shared_steps=message.sharedSteps,
         failure=message.failure,
         chosen=message.chosen,
         predicted=given(message.predicted),
         untrained=given(message.untrained))
+
+
+@dataclass(frozen=True)
+class FrontPoint:
+    """A measurement that no other one of its study dominates.
+
+    Attributes:
+        trial: the number of its trial.
+        step: its step.
+        values: all metrics of the measurement, by name.
+    """
+
+    trial: int = 0
+    step: int = 0
+    values: dict[str, float] = field(default_factory=dict)
+
+
+def front_point_of(message: Any) -> FrontPoint:
+    return FrontPoint(
+        trial=message.trial,
+        step=message.step,
+        values={x.name: x.value for x in message.values})
+
+
+@dataclass(frozen=True)
+class Front:
+    """The Pareto front of a study of several metrics or constraints, at the
+    time of the request.
+
+    Attributes:
+        goals: each metric of the objective and its direction, in the order of
+            the study file.
+        constraints: the constraints, such as "ms <= 5"; all points satisfy
+            them.
+        points: the measurements of the front, by trial and step.
+        hypervolume: the volume that the points dominate up to `reference`;
+            none before the first result. It never falls. None if there is
+            none.
+        reference: for each metric the worst of the trials' first measurements;
+            none before the first result. None if there is none.
+    """
+
+    goals: dict[str, str] = field(default_factory=dict)
+    constraints: tuple[str, ...] = ()
+    points: tuple[FrontPoint, ...] = ()
+    hypervolume: float | None = None
+    reference: dict[str, float] | None = None
+
+
+def front_of(message: Any) -> Front:
+    return Front(
+        goals={x.metric: "maximize" if x.maximize else "minimize"
+           for x in message.goals},
+        constraints=tuple(str(x) for x in message.constraints),
+        points=tuple(front_point_of(x) for x in message.points),
+        hypervolume=given(message.hypervolume),
+        reference={x.name: x.value for x in message.reference} or None)
 
 
 @dataclass(frozen=True)
@@ -175,7 +199,7 @@ class StudyInfo(HasEnded):
         waiting: the reason why nothing of it can be trained now, and the
             remedy. Empty if there is none.
         front: its goals and its Pareto front, if it has several metrics or
-            constraints.
+            constraints. None if there is none.
     """
 
     id: int = 0
@@ -255,19 +279,19 @@ def study_info_of(message: Any) -> StudyInfo:
         deadline_seconds_left=given(message.deadlineSecondsLeft),
         needed=message.needed,
         waiting=message.waiting,
-        front=front_of(message.front))
+        front=given(message.front, front_of_several))
 
 
 @dataclass(frozen=True)
 class LeaseInfo:
-    """The present work of a trainer. Of several lanes `what`, `at` and `to`
-    are those of the lane that is behind the others.
+    """The present work of a trainer. Of several lanes `values`, `step` and
+    `to_step` are those of the lane that is behind the others.
 
     Attributes:
-        what: the values in training of the hyper-parameters in which trials
+        values: the values in training of the hyper-parameters in which trials
             differ.
-        at: the present step.
-        to: the last step of the lease.
+        step: the present step.
+        to_step: the last step of the lease.
         steps_per_second: the speed of all its lanes together; 0 before its
             first report.
         lanes: the number of lanes in training; 0 if it is unknown.
@@ -275,20 +299,38 @@ class LeaseInfo:
         study_ids: their numbers. New in 0.2.
     """
 
-    what: str = ""
-    at: int = 0
-    to: int = 0
+    values: str = ""
+    step: int = 0
+    to_step: int = 0
     steps_per_second: float = 0
     lanes: int = 0
     studies: tuple[str, ...] = ()
     study_ids: tuple[int, ...] = ()
 
+    @property
+    def what(self) -> str:
+        """The former name of `values`."""
+        renamed("what", "values")
+        return self.values
+
+    @property
+    def at(self) -> int:
+        """The former name of `step`."""
+        renamed("at", "step")
+        return self.step
+
+    @property
+    def to(self) -> int:
+        """The former name of `to_step`."""
+        renamed("to", "to_step")
+        return self.to_step
+
 
 def lease_info_of(message: Any) -> LeaseInfo:
     return LeaseInfo(
-        what=message.what,
-        at=message.at,
-        to=message.to,
+        values=message.values,
+        step=message.step,
+        to_step=message.toStep,
         steps_per_second=message.stepsPerSecond,
         lanes=message.lanes,
         studies=tuple(str(x) for x in message.studies),
@@ -323,7 +365,7 @@ class TrainerInfo:
             is unknown, or none. In seconds.
         failures: the number of times that training has failed on it, for any
             reason but divergence.
-        failed: the message of the last failure. Empty if there is none.
+        failure: the message of the last failure. Empty if there is none.
         held_up: the reason why it gets no work though it is not sick, such as
             "does not return since 40 s". Empty if there is none.
     """
@@ -344,13 +386,19 @@ class TrainerInfo:
     idle_cost: float = 0
     notice_seconds: float = 0
     failures: int = 0
-    failed: str = ""
+    failure: str = ""
     held_up: str = ""
+
+    @property
+    def failed(self) -> str:
+        """The former name of `failure`."""
+        renamed("failed", "failure")
+        return self.failure
 
 
 def trainer_info_of(message: Any) -> TrainerInfo:
     return TrainerInfo(
-        number=message.number,
+        number=message.trainer,
         name=message.name,
         device=message.device,
         lost=message.lost,
@@ -366,39 +414,418 @@ def trainer_info_of(message: Any) -> TrainerInfo:
         idle_cost=message.idleCost,
         notice_seconds=message.noticeSeconds,
         failures=message.failures,
-        failed=message.failed,
+        failure=message.failure,
         held_up=message.heldUp)
 
 
-# -- views ends --
+class Command(NamedTuple):
+    """A command for a study.
+
+    Attributes:
+        verb: the command: ask, train, tell, close, pause, resume, stop,
+            cancel, weight, widen or retry.
+        text: its argument.
+    """
+
+    verb: str = ""
+    text: str = ""
+
+
+def command_of(message: Any) -> Command:
+    return Command(
+        verb=message.verb,
+        text=message.text)
 
 
 @dataclass(frozen=True)
 class Event:
-    """An event of a study. Exactly one of `metrics`, `failure`, `command` and
-    `chosen` is not None.
+    """An event of a study: a measurement, a failure, a command, or a choice of
+    its sampler.
 
     Attributes:
-        id: increases, with gaps.
-        time: when it was stored, in seconds since 1970.
-        trial: number of its trial.
+        id: its number; grows, with gaps.
+        time: the time at which it was stored. In seconds since 1970.
+        trial: the number of its trial.
         step: its step.
         metrics: the metrics of a measurement, by name; a value may be NaN.
-        failure: the reason of a trial's failure.
-        command: a command for the study: a verb such as ``"pause"``, and its
-            argument.
-        chosen: how a sampler that learns chose the trial's values:
-            ``"startup"``, ``"model"`` or ``"cross of A, B, C"``.
+            None if there is none.
+        failure: the reason of a trial's failure. None if there is none.
+        command: A command for the study, and its argument. None if there is
+            none.
+        chosen: the way in which a sampler that learns chose the trial's
+            values: as of a trial. None if there is none.
     """
 
-    id: int
-    time: float
-    trial: int
-    step: int
-    metrics: dict[str, float] | None
-    failure: str | None
-    command: tuple[str, str] | None
+    id: int = 0
+    time: float = 0
+    trial: int = 0
+    step: int = 0
+    metrics: dict[str, float] | None = None
+    failure: str | None = None
+    command: Command | None = None
     chosen: str | None = None
+
+    @property
+    def failed(self) -> str | None:
+        """The former name of `failure`."""
+        renamed("failed", "failure")
+        return self.failure
+
+
+def event_of(message: Any) -> Event:
+    return Event(
+        id=message.id,
+        time=message.time,
+        trial=message.trial,
+        step=message.step,
+        metrics={x.name: x.value
+           for x in message.measured}
+           if message.which() == "measured" else None,
+        failure=message.failure if message.which() == "failure" else None,
+        command=command_of(message.command)
+           if message.which() == "command" else None,
+        chosen=message.chosen if message.which() == "chosen" else None)
+
+
+@dataclass(frozen=True)
+class ParameterImportance:
+    """The importance of a hyper-parameter.
+
+    Attributes:
+        parameter: its name, or that of a part of its schedule such as
+            `lr.cosine.horizon`.
+        importance: the distance of its values in the best tenth of the trials
+            from those in all.
+        share: the same as a share of the sum.
+        trials: the number of trials that have it.
+    """
+
+    parameter: str = ""
+    importance: float = 0
+    share: float = 0
+    trials: int = 0
+
+
+def parameter_importance_of(message: Any) -> ParameterImportance:
+    return ParameterImportance(
+        parameter=message.parameter,
+        importance=message.importance,
+        share=message.share,
+        trials=message.trials)
+
+
+@dataclass(frozen=True)
+class Importance:
+    """The importance of a study's hyper-parameters.
+
+    Attributes:
+        study: the name of the study.
+        metric: the metric by which trials are the best.
+        direction: its direction: "maximize" or "minimize".
+        step: the step at which trials are compared.
+        trials: the number of trials measured there.
+        best: the number of the best of them.
+        importance: each hyper-parameter, the most important one first.
+        constant: the hyper-parameters that do not vary.
+        left_out: those with too many different words for a statement.
+    """
+
+    study: str = ""
+    metric: str = ""
+    direction: str = "minimize"
+    step: int = 0
+    trials: int = 0
+    best: int = 0
+    importance: tuple[ParameterImportance, ...] = ()
+    constant: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def importance_of(message: Any) -> Importance:
+    return Importance(
+        study=message.study,
+        metric=message.metric,
+        direction="maximize" if message.maximize else "minimize",
+        step=message.step,
+        trials=message.trials,
+        best=message.best,
+        importance=tuple(parameter_importance_of(x)
+           for x in message.importance),
+        constant=tuple(str(x) for x in message.constant),
+        left_out=tuple(str(x) for x in message.leftOut))
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The work of trainers in the last hour, by columns: a row for each lease.
+
+    Attributes:
+        trainer: the trainer's number.
+        begin: its begin, relative to now: below 0. In seconds.
+        end: its end, likewise. In seconds.
+        from_step: the step from which it was trained.
+        to_step: the step to which it was trained.
+        train: the part of its time in which steps were trained. In seconds.
+        node: its stage of the tree.
+        workload: the workload key.
+    """
+
+    trainer: tuple[int, ...] = ()
+    begin: tuple[float, ...] = ()
+    end: tuple[float, ...] = ()
+    from_step: tuple[int, ...] = ()
+    to_step: tuple[int, ...] = ()
+    train: tuple[float, ...] = ()
+    node: tuple[int, ...] = ()
+    workload: tuple[str, ...] = ()
+
+    @property
+    def to(self) -> tuple[int, ...]:
+        """The former name of `to_step`."""
+        renamed("to", "to_step")
+        return self.to_step
+
+
+def timeline_of(message: Any) -> Timeline:
+    return Timeline(
+        trainer=tuple(int(x) for x in message.trainer),
+        begin=tuple(float(x) for x in message.begin),
+        end=tuple(float(x) for x in message.end),
+        from_step=tuple(int(x) for x in message.fromStep),
+        to_step=tuple(int(x) for x in message.toStep),
+        train=tuple(float(x) for x in message.train),
+        node=tuple(int(x) for x in message.node),
+        workload=tuple(str(x) for x in message.workload))
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """The steps that a set of trials would train.
+
+    Attributes:
+        asked_steps: the steps that the trials ask for.
+        delivered_steps: of these, the steps that the trials would get.
+        unique_steps: the delivered steps after merging.
+        merge_rate: p: delivered over unique steps.
+        k_wise_merge_rate: q; 1 for a study by itself.
+        known_steps: of the unique steps, those that are trained already, where
+            that is known. None if there is none.
+        new_steps: the others of them. None if there is none.
+    """
+
+    asked_steps: int = 0
+    delivered_steps: int = 0
+    unique_steps: int = 0
+    merge_rate: float = 1
+    k_wise_merge_rate: float = 1
+    known_steps: int | None = None
+    new_steps: int | None = None
+
+
+def step_figures_of(message: Any) -> StepFigures:
+    return StepFigures(
+        asked_steps=message.askedSteps,
+        delivered_steps=message.deliveredSteps,
+        unique_steps=message.uniqueSteps,
+        merge_rate=message.mergeRate,
+        k_wise_merge_rate=message.kWiseMergeRate,
+        known_steps=given(message.knownSteps),
+        new_steps=given(message.newSteps))
+
+
+@dataclass(frozen=True)
+class StudyPreview:
+    """The training of one study by itself.
+
+    Attributes:
+        name: its name.
+        trials: the number of its trials.
+        asked_steps: the steps that the trials ask for.
+        delivered_steps: of these, the steps that the trials would get.
+        unique_steps: the delivered steps after merging.
+        merge_rate: p: delivered over unique steps.
+        k_wise_merge_rate: q; 1 for a study by itself.
+        known_steps: of the unique steps, those that are trained already, where
+            that is known. None if there is none.
+        new_steps: the others of them. None if there is none.
+        estimate: the likely steps, for algorithms that stop early. None if
+            there is none.
+    """
+
+    name: str = ""
+    trials: int = 0
+    asked_steps: int = 0
+    delivered_steps: int = 0
+    unique_steps: int = 0
+    merge_rate: float = 1
+    k_wise_merge_rate: float = 1
+    known_steps: int | None = None
+    new_steps: int | None = None
+    estimate: StepFigures | None = None
+
+
+def study_preview_of(message: Any) -> StudyPreview:
+    return StudyPreview(
+        name=message.name,
+        trials=message.trials,
+        asked_steps=message.full.askedSteps,
+        delivered_steps=message.full.deliveredSteps,
+        unique_steps=message.full.uniqueSteps,
+        merge_rate=message.full.mergeRate,
+        k_wise_merge_rate=message.full.kWiseMergeRate,
+        known_steps=given(message.full.knownSteps),
+        new_steps=given(message.full.newSteps),
+        estimate=given(message.estimate, step_figures_of))
+
+
+@dataclass(frozen=True)
+class TimeFigures:
+    """The mean duration of simulated runs, in virtual time.
+
+    Attributes:
+        wall_seconds: the wall time. In seconds.
+        device_seconds: the device time. In seconds.
+        lower_bound_seconds: A lower bound of the wall time. In seconds. None
+            if there is none.
+        wall_low: the least wall time of a run. In seconds.
+        wall_high: the greatest. In seconds.
+    """
+
+    wall_seconds: float = 0
+    device_seconds: float = 0
+    lower_bound_seconds: float | None = None
+    wall_low: float = 0
+    wall_high: float = 0
+
+
+def time_figures_of(message: Any) -> TimeFigures:
+    return TimeFigures(
+        wall_seconds=message.wallSeconds,
+        device_seconds=message.deviceSeconds,
+        lower_bound_seconds=message.lowerBoundSeconds or None,
+        wall_low=message.wallLow,
+        wall_high=message.wallHigh)
+
+
+@dataclass(frozen=True)
+class TimePreview:
+    """The duration of studies together on equal trainers.
+
+    Attributes:
+        trainers: the number of trainers.
+        simulations: the number of simulated runs.
+        merged: the times with merging.
+        alone: the times without.
+    """
+
+    trainers: int = 1
+    simulations: int = 1
+    merged: TimeFigures = TimeFigures()
+    alone: TimeFigures = TimeFigures()
+
+
+def time_preview_of(message: Any) -> TimePreview:
+    return TimePreview(
+        trainers=message.trainers,
+        simulations=message.simulations,
+        merged=time_figures_of(message.merged),
+        alone=time_figures_of(message.alone))
+
+
+@dataclass(frozen=True)
+class PlannedTree:
+    """The stages that studies would make, each trial trained to its end, by
+    columns; parents come first.
+
+    Attributes:
+        all_nodes: the number of all stages, of which the first are here.
+        id: the stage's number, from 1.
+        parent: that of the stage before it; 0: none.
+        begin: the step at which it begins.
+        end: the step at which it ends.
+        known_to: the step up to which it is trained already.
+        others: the number of trials of other studies that pass it.
+        trials: the number of the studies' own trials that pass it.
+        label: the values that change in it.
+    """
+
+    all_nodes: int = 0
+    id: tuple[int, ...] = ()
+    parent: tuple[int, ...] = ()
+    begin: tuple[int, ...] = ()
+    end: tuple[int, ...] = ()
+    known_to: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+    trials: tuple[int, ...] = ()
+    label: tuple[str, ...] = ()
+
+
+def planned_tree_of(message: Any) -> PlannedTree:
+    return PlannedTree(
+        all_nodes=message.allNodes,
+        id=tuple(int(x) for x in message.id),
+        parent=tuple(int(x) for x in message.parent),
+        begin=tuple(int(x) for x in message.begin),
+        end=tuple(int(x) for x in message.end),
+        known_to=tuple(int(x) for x in message.knownTo),
+        others=tuple(int(x) for x in message.others),
+        trials=tuple(int(x) for x in message.trials),
+        label=tuple(str(x) for x in message.label))
+
+
+@dataclass(frozen=True)
+class Preview:
+    """The training of studies, before anything is spent.
+
+    Attributes:
+        trials: the number of trials.
+        asked_steps: the steps that the trials ask for.
+        delivered_steps: of these, the steps that the trials would get.
+        unique_steps: the delivered steps after merging.
+        merge_rate: p: delivered over unique steps.
+        k_wise_merge_rate: q; 1 for a study by itself.
+        known_steps: of the unique steps, those that are trained already, where
+            that is known. None if there is none.
+        new_steps: the others of them. None if there is none.
+        estimate: the likely steps, if any study has an estimate; the others
+            count in full. None if there is none.
+        studies: each study by itself.
+        times: simulated times, where they were asked for. None if there is
+            none.
+        tree: the stages, where they were asked for. None if there is none.
+    """
+
+    trials: int = 0
+    asked_steps: int = 0
+    delivered_steps: int = 0
+    unique_steps: int = 0
+    merge_rate: float = 1
+    k_wise_merge_rate: float = 1
+    known_steps: int | None = None
+    new_steps: int | None = None
+    estimate: StepFigures | None = None
+    studies: tuple[StudyPreview, ...] = ()
+    times: TimePreview | None = None
+    tree: PlannedTree | None = None
+
+
+def preview_of(message: Any) -> Preview:
+    return Preview(
+        trials=message.trials,
+        asked_steps=message.full.askedSteps,
+        delivered_steps=message.full.deliveredSteps,
+        unique_steps=message.full.uniqueSteps,
+        merge_rate=message.full.mergeRate,
+        k_wise_merge_rate=message.full.kWiseMergeRate,
+        known_steps=given(message.full.knownSteps),
+        new_steps=given(message.full.newSteps),
+        estimate=given(message.estimate, step_figures_of),
+        studies=tuple(study_preview_of(x) for x in message.studies),
+        times=given(message.times, time_preview_of),
+        tree=given(message.tree, planned_tree_of))
+
+
+# -- views ends --
 
 
 @dataclass(frozen=True)
@@ -457,42 +884,27 @@ def given(union: Any, read: Callable[[Any], Any] = lambda x: x) -> Any:
     return read(union.value) if union.which() == "value" else None
 
 
-def renamed(former: str, name: str) -> None:
-    """Warns of a field's former name."""
+def renamed(former: str, name: str, depth: int = 3) -> None:
+    """Warns of a former name of a field or an argument; who used it is `depth`
+    calls away."""
     warnings.warn(f"'{former}' is '{name}' now", DeprecationWarning,
-                  stacklevel=3)
+                  stacklevel=depth)
 
 
-def front_of(text: str) -> Front | None:
-    """Reads what is told of a front; None if it is of one metric."""
-    told = params_of(text)
-    if len(told.get("goals", [])) < 2:
-        return None
-
-    def numbers(x: dict[str, float | None]) -> dict[str, float]:
-        return {name: math.nan if value is None else value
-                for name, value in x.items()}
-
-    reference = told["reference"]
-    return Front(
-        goals={x["metric"]: x["direction"] for x in told["goals"]},
-        constraints=tuple(told["constraints"]),
-        points=tuple(FrontPoint(x["trial"], x["step"], numbers(x["values"]))
-                     for x in told["points"]),
-        hypervolume=told["hypervolume"],
-        reference=None if reference is None else numbers(reference))
+def front_of_several(message: Any) -> Front | None:
+    """Reads a front; None if it is of one metric."""
+    return front_of(message) if len(message.goals) > 1 else None
 
 
-def event_of(message: Any) -> Event:
-    kind = str(message.which())
-    return Event(
-        id=message.id, time=message.time, trial=message.trial,
-        step=message.step,
-        metrics=metrics_of(message.measured) if kind == "measured" else None,
-        failure=message.failed if kind == "failed" else None,
-        command=((message.command.verb, message.command.text)
-                 if kind == "command" else None),
-        chosen=message.chosen if kind == "chosen" else None)
+def plain(record: Any) -> Any:
+    """Returns a record as JSON has it: dicts and lists. What is missing is left
+    out."""
+    if isinstance(record, (list, tuple)):
+        return [plain(x) for x in record]
+    if not is_dataclass(record):
+        return record
+    values = ((x.name, getattr(record, x.name)) for x in fields(record))
+    return {name: plain(x) for name, x in values if x is not None}
 
 
 def service_info_of(message: Any) -> ServiceInfo:

@@ -16,7 +16,8 @@ from .notebook import LiveCard, card_of
 from .plots import Figure, figure_of
 from .progress import Progress, shown
 from .records import (LENGTH, Event, Front, StudyInfo, TrialInfo, event_of,
-                      metrics_of, params_of, study_info_of, trial_info_of)
+                      importance_of, metrics_of, params_of, plain, renamed,
+                      study_info_of, trial_info_of)
 from .study_file import StudyFile
 from .study_text import json_of
 
@@ -149,7 +150,7 @@ class Study:
     def _columns(self, what: str, after: int = 0) -> dict[str, Any]:
         """What the page shows of it: docs/http.md#columns."""
         return self._call(f"{what} of",
-                          lambda x: x.columns(what=what, after=after),
+                          lambda x: x.columns(kind=what, after=after),
                           lambda x: params_of(x.json))
 
     @property
@@ -267,10 +268,12 @@ class Study:
             row = {"number": x.number, "value": x.value, "step": x.step,
                    "state": x.state}
             row.update((f"params_{name}", y) for name, y in x.params.items())
-            row.update(asked_steps=x.asked_steps, steps=x.steps,
+            row.update(asked_steps=x.asked_steps,
+                       delivered_steps=x.delivered_steps,
                        shared_steps=x.shared_steps, failure=x.failure,
                        chosen=x.chosen, predicted=x.predicted,
-                       untrained=x.untrained)
+                       untrained=x.untrained,
+                       steps=x.delivered_steps)  # its former name
             rows.append(row)
         return pandas.DataFrame(rows)
 
@@ -371,17 +374,19 @@ class Study:
         return self._call("export", lambda x: x.export(after=after),
                           lambda x: (str(x.json), str(x.next)))
 
-    def importance(self, at: int = 0, metric: str = "") -> dict[str, Any]:
+    def importance(self, step: int = 0, metric: str = "", *,
+                   at: int | None = None) -> dict[str, Any]:
         """Returns the importance of each hyper-parameter, by conditional
         PED-ANOVA (arXiv 2304.10255, 2601.20800): how much its values in the
         best tenth of the trials differ from those in all trials. It does not
         give the effect of a single value.
 
         Args:
-            at: step at which the trials are compared; 0: the last one at which
-                nine tenths of them were measured.
+            step: step at which the trials are compared; 0: the last one at
+                which nine tenths of them were measured.
             metric: the metric that decides which trials are the best; empty:
                 the first one of the objective.
+            at: the former name of `step`.
 
         Returns:
             The answer of ``/api/studies/STUDY/importance``: docs/http.md.
@@ -392,9 +397,12 @@ class Study:
             InvalidArgument: fewer than 10 trials were measured at that step,
                 or `metric` is not part of the objective.
         """
+        if at is not None:
+            renamed("at", "step")
+            step = at
         return self._call("importance of",
-                          lambda x: x.importance(step=at, metric=metric),
-                          lambda x: params_of(x.json))
+                          lambda x: x.importance(step=step, metric=metric),
+                          lambda x: plain(importance_of(x.importance)))
 
     # -- figures, drawn by the page's own code; a notebook shows what they
     # return
@@ -412,9 +420,13 @@ class Study:
         hyper-parameters."""
         return figure_of(self, "parallel")
 
-    def plot_importance(self, at: int = 0, metric: str = "") -> Figure:
+    def plot_importance(self, step: int = 0, metric: str = "", *,
+                        at: int | None = None) -> Figure:
         """The importance of each hyper-parameter. Raises as `importance`."""
-        return figure_of(self, "importance", at, metric)
+        if at is not None:
+            renamed("at", "step")
+            step = at
+        return figure_of(self, "importance", step, metric)
 
     def plot_tree(self) -> Figure:
         """The stage tree: each stage, and the number of trials that share
@@ -536,28 +548,34 @@ class Study:
             lambda x: (int(x.trial), params_of(x.params)), repeatable=False)
         return Trial(self, number, values)
 
-    def train_async(self, trial: Trial | int, until: int
+    def train_async(self, trial: Trial | int, step: int = -1, *,
+                    until: int | None = None
                     ) -> concurrent.futures.Future[dict[str, float]]:
         """Trains a trial, as `Trial.train`, and returns at once.
+
+        Args:
+            trial: a trial or its number.
+            step: as of `Trial.train`.
+            until: the former name of `step`.
 
         Returns:
             A future of the metrics. Cancelling it ends the wait, not the
             training. Its callbacks must not call the service.
         """
-        number = _number(trial)
-        if until < 0:
-            raise InvalidArgument(f"until step {until}: 0 or more is asked for")
+        number, step = _number(trial), _step_of(step, until)
+        if step < 0:
+            raise InvalidArgument(f"step {step}: 0 or more is asked for")
 
         async def train(session: Session) -> dict[str, float]:
             study = await session.study(self.id)
-            answer = await study.train(trial=number, untilStep=until)
-            progress = answer.progress
-            if progress.step >= until:
-                return metrics_of(progress.metrics)
+            answer = await study.train(trial=number, step=step)
+            trained = answer.trained
+            if trained.step >= step:
+                return metrics_of(trained.metrics)
             raise TrialFailed(
-                progress.failure or f"trial {number} ended at step "
-                f"{progress.step}, before step {until}: it is "
-                f"{progress.state}", number, progress.state, progress.step)
+                trained.failure or f"trial {number} ended at step "
+                f"{trained.step}, before step {step}: it is "
+                f"{trained.state}", number, trained.state, trained.step)
         return self._client._line.train(
             f"train trial {number} of study {self.id}", train)
 
@@ -572,7 +590,7 @@ class Study:
             The metrics of each trial, in the order of `trains`; for a failed
             trial the exception, which is not raised.
         """
-        futures = [self.train_async(trial, until) for trial, until in trains]
+        futures = [self.train_async(trial, step) for trial, step in trains]
         try:
             results: list[dict[str, float] | TrialFailed] = []
             for future in futures:
@@ -605,7 +623,7 @@ class Study:
                                   f"{', '.join(_TOLD_STATES)} is asked for")
         outcome: dict[str, Any] = {"state": state, "step": step or 0}
         if value is not None:
-            outcome["value"] = {"measured": float(value)}
+            outcome["value"] = {"value": float(value)}
         number = _number(trial)
         self._call(f"tell of trial {number} of",
                    lambda x: x.tell(trial=number, outcome=outcome), _nothing,
@@ -627,7 +645,7 @@ class Study:
                 return str(answer.text), int(answer.nextStep)
             part, first = self._call(
                 f"output of trial {number} of",
-                lambda x: x.output(trial=number, firstStep=step), take)
+                lambda x: x.output(trial=number, fromStep=step), take)
             text += part
             if first == step:
                 return text
@@ -656,14 +674,16 @@ class Trial:
     def __repr__(self) -> str:
         return f"<hippo.Trial {self.number} of study {self.study.id}>"
 
-    def train(self, until: int) -> dict[str, float]:
+    def train(self, step: int = -1, *, until: int | None = None
+              ) -> dict[str, float]:
         """Trains the trial up to a step, and waits for it. Steps that were
         already trained, for any trial, are not trained again. The call may be
         repeated.
 
         Args:
-            until: a step with a measurement; see `objective.every` and the
+            step: a step with a measurement; see `objective.every` and the
                 rungs of the study.
+            until: the former name of `step`.
 
         Returns:
             The metrics at that step, by name; a value may be NaN.
@@ -672,16 +692,25 @@ class Trial:
             TrialFailed: the trial ended before; the text is the trainer's.
             InvalidArgument: it cannot be trained to that step.
         """
-        return self.study._client._line._result(self.train_async(until))
+        return self.study._client._line._result(
+            self.train_async(_step_of(step, until)))
 
-    def train_async(self, until: int
+    def train_async(self, step: int = -1, *, until: int | None = None
                     ) -> concurrent.futures.Future[dict[str, float]]:
         """Starts the training of the trial; see `Study.train_async`."""
-        return self.study.train_async(self, until)
+        return self.study.train_async(self, _step_of(step, until))
 
 
 def _number(trial: Trial | TrialInfo | int) -> int:
     return trial.number if isinstance(trial, (Trial, TrialInfo)) else trial
+
+
+def _step_of(step: int, until: int | None) -> int:
+    """Takes the former name of `step`, too."""
+    if until is None:
+        return step
+    renamed("until", "step", 4)
+    return until
 
 
 def _nothing(answer: object) -> None:

@@ -40,7 +40,7 @@ MNIST = {"name": "mnist", "state": "RUNNING", "metric": "val_accuracy",
 
 TRIAL = {"trial": 3, "state": "PAUSED",
          "params": json.dumps({"lr": {"step": [1, 2]}, "momentum": 0.9}),
-         "askedSteps": 9, "steps": 3, "sharedSteps": 2,
+         "askedSteps": 9, "deliveredSteps": 3, "sharedSteps": 2,
          "best": {"value": {"step": 3, "value": 0.75}},
          "chosen": "model", "predicted": {"value": 0.5},
          "untrained": {"value": 4}}
@@ -193,6 +193,17 @@ class Connecting(Case):
                          str(failed.exception))
         self.assertEqual("incompatible_version", failed.exception.code)
 
+    def test_says_that_an_older_service_is_to_be_upgraded(self):
+        # As one of protocol 1 says it.
+        fake = self.start("--refuse", "incompatible_version: this service "
+                          "speaks version 1 and the client version 2: use the "
+                          "same release of both", studies=[])
+        with self.assertRaisesRegex(
+                hippo.IncompatibleVersion,
+                "client version 2: upgrade the service to the client's release "
+                r"\(stop it, install that, and run hippo serve again\)$"):
+            self.connect(fake)
+
     def test_notices_who_does_not_speak_as_a_service(self):
         with socket.create_server(("127.0.0.1", 0)) as other:
             def hang_up():
@@ -306,8 +317,8 @@ class Reading(Case):
         best = hippo.TrialInfo(
             number=3, state="PAUSED",
             params={"lr": {"step": [1, 2]}, "momentum": 0.9}, value=0.75,
-            step=3, asked_steps=9, steps=3, shared_steps=2, failure="",
-            chosen="model", predicted=0.5, untrained=4)
+            step=3, asked_steps=9, delivered_steps=3, shared_steps=2,
+            failure="", chosen="model", predicted=0.5, untrained=4)
         self.assertEqual(hippo.StudyInfo(
             id=1, name="mnist", state="RUNNING", reason="",
             metric="val_accuracy", direction="maximize", weight=2.0,
@@ -345,17 +356,22 @@ class Reading(Case):
                          str(failed.exception))
 
     def test_tells_of_the_front(self):
-        front = {"goals": [{"metric": "acc", "direction": "maximize"},
-                           {"metric": "ms", "direction": "minimize"}],
+        def metrics(**values):
+            return [{"name": x, "value": y} for x, y in values.items()]
+
+        front = {"goals": [{"metric": "acc", "maximize": True},
+                           {"metric": "ms", "maximize": False}],
                  "constraints": ["ms <= 5"],
-                 "points": [{"trial": 1, "step": 2,
-                             "values": {"acc": 0.5, "ms": 3, "x": None}},
-                            {"trial": 1, "step": 3,
-                             "values": {"acc": 0.4, "ms": 2, "x": 1}}],
-                 "hypervolume": 0.25, "reference": {"acc": 0, "ms": 4}}
+                 "points": [{"trial": 1, "step": 2, "values": metrics(
+                                 acc=0.5, ms=3, x=math.nan)},
+                            {"trial": 1, "step": 3, "values": metrics(
+                                acc=0.4, ms=2, x=1)}],
+                 "hypervolume": {"value": 0.25},
+                 "reference": metrics(acc=0, ms=4)}
+        one = {"goals": front["goals"][:1], "constraints": ["ms <= 5"]}
         client = self.connect(self.start(studies=[
             study([{**TRIAL, "trial": 0}, {**TRIAL, "trial": 1}],
-                  front=json.dumps(front)), study()]))
+                  front={"value": front}), study(front={"value": one})]))
         found = client.study(1)
         self.assertEqual({"acc": "maximize", "ms": "minimize"},
                          found.front.goals)
@@ -424,39 +440,39 @@ class Reading(Case):
         table = found.trials_dataframe()
         self.assertIsInstance(table, pandas.DataFrame)
         self.assertEqual(["number", "value", "step", "state", "params_lr",
-                          "asked_steps", "steps", "shared_steps", "failure",
-                          "chosen", "predicted", "untrained",
-                          "params_momentum"], list(table.columns))
+                          "asked_steps", "delivered_steps", "shared_steps",
+                          "failure", "chosen", "predicted", "untrained",
+                          "steps", "params_momentum"], list(table.columns))
         self.assertEqual([0.5, {"step": [1, 2]}], list(table.params_lr))
         self.assertEqual(0.75, table.value[1])
         self.assertTrue(math.isnan(table.value[0]))
 
     def test_tells_of_trainers(self):
         fake = self.start(studies=[], trainers=[
-            {"number": 0, "name": "gpu1 7", "device": "cuda H100",
+            {"trainer": 0, "name": "gpu1 7", "device": "cuda H100",
              "memoryBytes": 85899345920, "driver": "13.0",
              "computeCapability": "9.0",
-             "lease": {"value": {"what": "lr 0.1", "at": 3, "to": 9,
-                                   "stepsPerSecond": 2.5, "lanes": 4}}},
-            {"number": 1, "name": "gpu2 8", "device": "cpu", "lost": "killed",
-             "noticeSeconds": 90, "failures": 2, "failed": "no room",
+             "lease": {"value": {"values": "lr 0.1", "step": 3, "toStep": 9,
+                                 "stepsPerSecond": 2.5, "lanes": 4}}},
+            {"trainer": 1, "name": "gpu2 8", "device": "cpu", "lost": "killed",
+             "noticeSeconds": 90, "failures": 2, "failure": "no room",
              "lease": {"none": None}}])
         busy, lost = self.connect(fake).trainers()
         self.assertEqual(hippo.TrainerInfo(
             number=0, name="gpu1 7", device="cuda H100", lost="",
-            lease=hippo.LeaseInfo(what="lr 0.1", at=3, to=9,
+            lease=hippo.LeaseInfo(values="lr 0.1", step=3, to_step=9,
                                   steps_per_second=2.5, lanes=4),
             memory_bytes=85899345920, driver="13.0",
             compute_capability="9.0"), busy)
         self.assertEqual(("killed", None), (lost.lost, lost.lease))
         self.assertEqual((90, 2, "no room"), (
-            lost.notice_seconds, lost.failures, lost.failed))
+            lost.notice_seconds, lost.failures, lost.failure))
 
     def test_yields_events(self):
         fake = self.start(studies=[study(events=[
             {"id": 2, "time": 1.5, "trial": 1, "step": 3,
              "measured": [{"name": "a", "value": 1.0}]},
-            {"id": 5, "trial": 1, "step": 4, "failed": "why"},
+            {"id": 5, "trial": 1, "step": 4, "failure": "why"},
             {"id": 6, "command": {"verb": "pause", "text": "by ada"}},
             {"id": 7, "trial": 2, "chosen": "startup"}])])
         found = self.connect(fake).study(1)
@@ -470,15 +486,18 @@ class Reading(Case):
 
     def test_yields_events_page_by_page(self):
         fake = self.start(studies=[study(
-            events=[{"id": i, "failed": "why"} for i in range(1, 2002)])])
+            events=[{"id": i, "failure": "why"} for i in range(1, 2002)])])
         found = self.connect(fake).study(1)
         self.assertEqual(list(range(1, 2002)),
                          [x.id for x in found.events()])
 
     def test_previews(self):
         client = self.connect(self.start(studies=[]))
-        self.assertEqual({"name": "mine", "new_steps": 12},
-                         client.preview("study: mine\n", "mine"))
+        self.assertEqual(
+            {"trials": 4, "asked_steps": 9, "delivered_steps": 0,
+             "unique_steps": 0, "merge_rate": 1.5, "k_wise_merge_rate": 1,
+             "new_steps": 12, "studies": []},
+            client.preview("study: mine\n", "mine"))
 
 
 class Submitting(Case):
@@ -635,9 +654,13 @@ class Training(Case):
         metrics = trial.train(4)
         self.assertEqual(2.0, metrics["val_accuracy"])
         self.assertTrue(math.isnan(metrics["loss"]))
+        with self.assertWarnsRegex(DeprecationWarning,
+                                   "'until' is 'step' now") as warned:
+            self.assertEqual(2.0, trial.train(until=4)["val_accuracy"])
+        self.assertEqual(__file__, warned.filename)
         self.study.tell(trial, 0.7, step=4)
         self.assertEqual({"state": "COMPLETE", "step": 4,
-                          "value": {"measured": 0.7}}, self.told())
+                          "value": {"value": 0.7}}, self.told())
         self.study.tell(0, state="PRUNED")
         self.assertEqual({"state": "PRUNED", "step": 0,
                           "value": {"none": None}}, self.told())

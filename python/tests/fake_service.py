@@ -139,10 +139,10 @@ class Study(schema.Study.Server):
         await self.model.called("ask", params)
         return len(self.x["trials"]) - 1, json.dumps(values)
 
-    async def train(self, trial, untilStep, _context):
+    async def train(self, trial, step, _context):
         self.model.training += 1
         try:
-            await self.model.called("train", trial, untilStep,
+            await self.model.called("train", trial, step,
                                     self.model.training)
         finally:
             self.model.training -= 1
@@ -154,9 +154,9 @@ class Study(schema.Study.Server):
                     "failure": "the loss is nan\n  at step 1"}
         if lr > 1:
             return {"state": "CANCELLED", "step": 2}
-        return {"state": "PAUSED", "step": untilStep, "metrics": [
+        return {"state": "PAUSED", "step": step, "metrics": [
             {"name": "loss", "value": float("nan")},
-            {"name": "val_accuracy", "value": lr * untilStep}]}
+            {"name": "val_accuracy", "value": lr * step}]}
 
     async def tell(self, trial, outcome, _context):
         await self.model.called("tell", trial, json.dumps(outcome.to_dict()))
@@ -196,7 +196,9 @@ class Service(schema.Service.Server):
         return self.model.content.get("trainers", [])
 
     async def preview(self, text, name, _context):
-        return json.dumps({"name": name, "new_steps": len(text)})
+        return {"trials": len(name), "full": {
+            "askedSteps": 9, "mergeRate": 1.5,
+            "newSteps": {"value": len(text)}}}
 
 
 class Entrance(schema.Entrance.Server):

@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "actors/run_sql.hpp"
+#include "hippo/model/view/view_json.hpp"
+#include "hippo/model/view/view_wire.hpp"
 #include "hippo/net/wire/codec.hpp"
 #include "log_format.hpp"
 
@@ -75,7 +77,7 @@ public:
   train(schema::Study::Client study, std::uint64_t trial, step_t to) {
     auto request = study.trainRequest();
     request.setTrial(trial);
-    request.setUntilStep(to);
+    request.setStep(to);
     return request.send().wait(scope);
   }
 
@@ -234,8 +236,7 @@ TEST_F(GatewayTest, TheSameStudyOnceMoreIsShared) {
   EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
   auto preview = me.service.previewRequest();
   preview.setText(grid_text);
-  const auto shown
-    = json::parse(preview.send().wait(scope).getJson().cStr());
+  const auto shown = to_json(decode(preview.send().wait(scope).getPreview()));
   EXPECT_EQ(shown.at("unique_steps"), 10);
   EXPECT_EQ(shown.at("known_steps"), 10);
   EXPECT_EQ(shown.at("new_steps"), 0);
@@ -258,19 +259,19 @@ TEST_F(GatewayTest, ClientsDriveStudiesThatShare) {
   auto mine = submit(me, client_text);
   const auto trial = ask(mine, R"({"lr": 0.3})");
   auto at_2 = train(mine, trial, 2);
-  EXPECT_EQ(kj::str(at_2.getProgress().getState()), "PAUSED"_kj);
-  EXPECT_EQ(at_2.getProgress().getStep(), 2u);
-  ASSERT_EQ(at_2.getProgress().getMetrics().size(), 2u);
-  EXPECT_DOUBLE_EQ(at_2.getProgress().getMetrics()[1].getValue(), 0.6);
-  EXPECT_EQ(train(mine, trial, 3).getProgress().getStep(), 3u);
+  EXPECT_EQ(kj::str(at_2.getTrained().getState()), "PAUSED"_kj);
+  EXPECT_EQ(at_2.getTrained().getStep(), 2u);
+  ASSERT_EQ(at_2.getTrained().getMetrics().size(), 2u);
+  EXPECT_DOUBLE_EQ(at_2.getTrained().getMetrics()[1].getValue(), 0.6);
+  EXPECT_EQ(train(mine, trial, 3).getTrained().getStep(), 3u);
   EXPECT_EQ(gate.passed(), 3);
   // Once more: it is known, however far the trial is by now.
-  EXPECT_EQ(train(mine, trial, 2).getProgress().getStep(), 2u);
+  EXPECT_EQ(train(mine, trial, 2).getTrained().getStep(), 2u);
   EXPECT_EQ(gate.passed(), 3);
 
   auto other = submit(me, client_text);
   const auto twin = ask(other, "{lr: 0.3}");
-  EXPECT_EQ(train(other, twin, 3).getProgress().getStep(), 3u);
+  EXPECT_EQ(train(other, twin, 3).getTrained().getStep(), 3u);
   EXPECT_EQ(gate.passed(), 3);
   EXPECT_EQ(describe(other).getInfo().getSharedSteps(), 3u);
   EXPECT_EQ(describe(mine).getInfo().getSharedSteps(), 0u);
@@ -284,7 +285,7 @@ TEST_F(GatewayTest, ClientsDriveStudiesThatShare) {
   auto valued = mine.tellRequest();
   valued.setTrial(trial);
   valued.initOutcome().setState("COMPLETE");
-  valued.getOutcome().initValue().setMeasured(7);
+  valued.getOutcome().getValue().setValue(7);
   valued.send().wait(scope);
   mine.closeRequest().send().wait(scope);
   EXPECT_EQ(wait(mine), "COMPLETE");
@@ -292,9 +293,9 @@ TEST_F(GatewayTest, ClientsDriveStudiesThatShare) {
               .getValue().getValue(), 7);
   // What is known stays known when the study is over.
   auto late = train(mine, trial, 3);
-  EXPECT_EQ(kj::str(late.getProgress().getState()), "COMPLETE"_kj);
-  EXPECT_EQ(late.getProgress().getStep(), 3u);
-  ASSERT_EQ(late.getProgress().getMetrics().size(), 2u);
+  EXPECT_EQ(kj::str(late.getTrained().getState()), "COMPLETE"_kj);
+  EXPECT_EQ(late.getTrained().getStep(), 3u);
+  ASSERT_EQ(late.getTrained().getMetrics().size(), 2u);
 }
 
 TEST_F(GatewayTest, EventsAreWaitedFor) {
@@ -339,8 +340,8 @@ TEST_F(GatewayTest, EventsAreTheSameAfterARestart) {
   auto request = me.service.studyRequest();
   request.setIdOrName("mine");
   auto study = request.send().wait(scope).getStudy();
-  EXPECT_EQ(train(study, 0, 2).getProgress().getStep(), 2u);
-  EXPECT_EQ(train(study, 0, 4).getProgress().getStep(), 4u);
+  EXPECT_EQ(train(study, 0, 2).getTrained().getStep(), 2u);
+  EXPECT_EQ(train(study, 0, 4).getTrained().getStep(), 4u);
   EXPECT_EQ(gate.passed(), 4);
   study.closeRequest().send().wait(scope);
   EXPECT_EQ(wait(study), "COMPLETE");
@@ -499,7 +500,21 @@ TEST_F(GatewayTest, ErrorsComeVerbatim) {
             "invalid_argument: study mine has no trial 3");
   auto greeting = me.entrance.greetRequest();
   greeting.setProtocol(99);
-  EXPECT_EQ(failure_of(greeting).substr(0, 22), "incompatible_version: ");
+  EXPECT_NE(failure_of(greeting).find(
+              "and the client version 99: upgrade the service to the client's "
+              "release (stop it, install that, and run hippo serve again)"),
+            std::string::npos)
+    << failure_of(greeting);
+  greeting.setProtocol(1);
+  const auto why = failure_of(greeting);
+  EXPECT_EQ(why.substr(0, 22), "incompatible_version: ");
+  EXPECT_NE(why.find("this service speaks version 2 "), std::string::npos)
+    << why;
+  EXPECT_NE(why.find("and the client version 1: upgrade the client to the "
+                     "service's release (pip install --upgrade hippo-hpo, or "
+                     "the program hippo)"),
+            std::string::npos)
+    << why;
 }
 
 TEST_F(GatewayTest, TooMuchIsRefused) {
@@ -689,7 +704,7 @@ TEST_F(GatewayTest, AClientThatDiesWhileItWaitsIsForgotten) {
     auto theirs = request.send().wait(scope).getStudy();
     auto training = theirs.trainRequest();
     training.setTrial(trial);
-    training.setUntilStep(1);
+    training.setStep(1);
     auto answer = training.send();
     auto waiting = theirs.waitRequest();
     waiting.setWaitMillis(60'000);
@@ -698,7 +713,7 @@ TEST_F(GatewayTest, AClientThatDiesWhileItWaitsIsForgotten) {
   }
   gate.open(true);
   // The trial went on, and another client may come in.
-  EXPECT_EQ(train(study, trial, 1).getProgress().getStep(), 1u);
+  EXPECT_EQ(train(study, trial, 1).getTrained().getStep(), 1u);
   EXPECT_EQ(gate.passed(), 1);
   for (;;) {
     auto next = connect();
@@ -967,7 +982,7 @@ TEST_F(HttpTest, AStudyByColumns) {
   const auto table = body_of(get("/api/studies/1/table"), 200);
   EXPECT_EQ(table.at("trial"), (json{0, 1, 2}));
   EXPECT_EQ(table.at("state"), (json{"COMPLETE", "COMPLETE", "COMPLETE"}));
-  EXPECT_EQ(table.at("steps"), (json{4, 4, 4}));
+  EXPECT_EQ(table.at("delivered_steps"), (json{4, 4, 4}));
   EXPECT_EQ(table.at("params").at("lr"),
             (json{0.1, 0.2, "multistep(0.1,[2],0.5)"}));
   EXPECT_EQ(table.at("failures"), json::object());
@@ -1165,7 +1180,8 @@ TEST_F(HttpTest, WhatIsBeyondTheEndIsNoBeginning) {
                   .at("trial"),
                 json::array());
     EXPECT_EQ(
-      body_of(get("/api/studies/1/output?trial=0&from=" + far), 200).at("text"),
+      body_of(get("/api/studies/1/output?trial=0&from_step=" + far), 200)
+        .at("text"),
       "");
     EXPECT_EQ(body_of(get("/api/studies/1/events?trial=" + far), 200)
                 .at("events"),

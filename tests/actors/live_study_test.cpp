@@ -23,10 +23,11 @@ struct LiveStudyTest : ::testing::Test {
     stored.row.state = study_phase::running;
     stored.view.workload = key;
     auto& study = now.studies[study_id{1}];
-    study.id = study_id{1};
-    study.workload_key = key;
+    study.view.id = 1;
+    study.view.workload = key;
+    study.view.weight = 1;
+    study.view.deadline_seconds_left = 100;
     study.waiting_steps = 1000;
-    study.deadline_left = 100;
     merger_status plan;
     plan.step_seconds = 1;
     plan.figures.asked_steps = plan.figures.unique_steps = 1000;
@@ -52,9 +53,9 @@ struct LiveStudyTest : ::testing::Test {
   void add_rival(std::uint64_t steps, double weight) {
     auto& study = now.studies[study_id{now.studies.size() + 1}];
     study = now.studies[study_id{1}];
-    study.id = study_id{now.studies.size()};
+    study.view.id = now.studies.size();
     study.waiting_steps = steps;
-    study.weight = weight;
+    study.view.weight = weight;
   }
 
   /// Says what machines cost, of which each has two trainers.
@@ -110,7 +111,7 @@ TEST_F(LiveStudyTest, OthersHaveTheirSharesAsLongAsTheyHaveWork) {
   now.studies[study_id{2}].waiting_steps = 400; // it is through before
   EXPECT_DOUBLE_EQ(*seen().seconds_left, 140);
   now.studies[study_id{2}].waiting_steps = 5000;
-  now.studies[study_id{2}].weight = 3;
+  now.studies[study_id{2}].view.weight = 3;
   EXPECT_EQ(seen().seconds_left, 400);
   add_rival(1000, 1);
   EXPECT_EQ(seen().seconds_left, 500);
@@ -133,13 +134,13 @@ TEST_F(LiveStudyTest, SharesAreThoseOfAFluidModel) {
     while (!left.empty()) { // until the next one has all that it wants
       double weights = 0, next = 1e300;
       for (const auto& kvp : left)
-        weights += now.studies[kvp.first].weight;
+        weights += now.studies[kvp.first].view.weight;
       const auto rate = static_cast<double>(now.pool.trainers.size()) / weights;
       for (const auto& [id, work] : left)
-        next = std::min(next, work / (rate * now.studies[id].weight));
+        next = std::min(next, work / (rate * now.studies[id].view.weight));
       at += next;
       for (auto i = left.begin(); i != left.end();) {
-        i->second -= next * rate * now.studies[i->first].weight;
+        i->second -= next * rate * now.studies[i->first].view.weight;
         if (i->second < 1e-6)
           ends[i->first] = at;
         i = i->second < 1e-6 ? left.erase(i) : std::next(i);

@@ -180,7 +180,7 @@ TEST_F(PageTest, ATableHasARowForEachTrial) {
   const auto x = columns("/api/studies/grid/table");
   EXPECT_EQ(x.at("trial"), (json{0, 1, 2}));
   EXPECT_EQ(x.at("state"), (json{"COMPLETE", "COMPLETE", "COMPLETE"}));
-  EXPECT_EQ(x.at("steps"), (json{4, 4, 4}));
+  EXPECT_EQ(x.at("delivered_steps"), (json{4, 4, 4}));
   EXPECT_EQ(x.at("asked_steps"), (json{4, 4, 4}));
   EXPECT_EQ(x.at("params").at("lr").at(1), 0.2);
   EXPECT_TRUE(x.at("params").at("lr").at(2).is_string()); // a schedule
@@ -330,7 +330,9 @@ TEST_F(PageTest, StagesKeepWhoTrainedThemAndWhen) {
   std::set<std::uint64_t> nodes;
   for (std::size_t i = 0; i < x.at("node").size(); ++i) {
     nodes.insert(x.at("node")[i].get<std::uint64_t>());
-    EXPECT_LE(x.at("from")[i], x.at("to")[i]);
+    EXPECT_LE(x.at("from_step")[i], x.at("to_step")[i]);
+    EXPECT_EQ(x.at("from"), x.at("from_step")); // their former names
+    EXPECT_EQ(x.at("to"), x.at("to_step"));
     EXPECT_GT(x.at("begin")[i], 1.6e9);
     EXPECT_LE(x.at("begin")[i], x.at("end")[i]);
     EXPECT_TRUE(std::ranges::any_of(names, [&](const json& y) {
@@ -340,7 +342,7 @@ TEST_F(PageTest, StagesKeepWhoTrainedThemAndWhen) {
   EXPECT_EQ(nodes, ids.get<std::set<std::uint64_t>>());
   for (const auto& y : names) {
     EXPECT_EQ(y.at("failures"), 0);
-    EXPECT_TRUE(y.at("failed").is_null());
+    EXPECT_TRUE(y.at("failure").is_null());
   }
 }
 
@@ -452,12 +454,14 @@ TEST_F(PageTest, ImportanceComparesTrialsAtAStep) {
   ASSERT_EQ(x.at("importance").size(), 1u);
   EXPECT_EQ(x.at("importance")[0].at("parameter"), "lr");
   EXPECT_EQ(x.at("importance")[0].at("share"), 1.0);
+  EXPECT_EQ(columns("/api/studies/1/importance?step=1").at("step"), 1);
+  // Its former name is taken, too.
   EXPECT_EQ(columns("/api/studies/1/importance?at=1").at("step"), 1);
-  const auto nobody = get("/api/studies/1/importance?at=3");
+  const auto nobody = get("/api/studies/1/importance?step=3");
   EXPECT_EQ(status_of(nobody), 400);
   EXPECT_NE(nobody.find("has 0 results at step 3"), std::string::npos)
     << nobody;
-  EXPECT_EQ(status_of(get("/api/studies/1/importance?at=x")), 400);
+  EXPECT_EQ(status_of(get("/api/studies/1/importance?step=x")), 400);
   EXPECT_EQ(status_of(get("/api/studies/1/importance?step=1")), 400);
   EXPECT_EQ(columns("/api/studies/1/importance?metric=sum"), x);
   const auto other = get("/api/studies/1/importance?metric=loss");

@@ -598,8 +598,8 @@ TEST_F(ServiceTest, AClientDecidesAndStillShares) {
     auto pending = self->request(studies[0], caf::infinite, train_atom::value,
                                  trial, to);
     run_all();
-    trained_answer result;
-    pending.receive([&](trained_answer& x) { result = std::move(x); },
+    trained_trial result;
+    pending.receive([&](trained_trial& x) { result = std::move(x); },
                     [&](caf::error& e) { ADD_FAILURE() << sys.render(e); });
     return result;
   };
@@ -634,7 +634,7 @@ TEST_F(ServiceTest, WhoWaitsForAStudyThatGoesAwayIsTold) {
   caf::anon_send_exit(studies[0], caf::exit_reason::user_shutdown);
   run();
   ASSERT_TRUE(self->has_next_message());
-  pending.receive([](trained_answer&) { ADD_FAILURE() << "it was trained"; },
+  pending.receive([](trained_trial&) { ADD_FAILURE() << "it was trained"; },
                   [](caf::error&) {});
 }
 

@@ -458,7 +458,7 @@ TEST(StoredService, CommandsLastAndAreHeardAgain) {
     = *x.ask<study_actor>(x.boss, find_atom::value, study_id{1});
   auto status = *x.ask<study_status>(study, status_atom::value);
   EXPECT_EQ(status.state, study_phase::paused);
-  EXPECT_EQ(status.weight, 3.0);
+  EXPECT_EQ(status.view.weight, 3.0);
   x.run_all();
   EXPECT_EQ(x.trained(), 0u);
   ASSERT_TRUE(x.ask<command_answer>(

@@ -70,17 +70,17 @@ class Fake(Asking):
     def test_ls(self):
         self.assertEqual(
             self.ask("ls").out,
-            "id  name      state     done  trials  best  steps  asked  shared"
-            "       saved\n"
-            " 1  mnist     COMPLETE     3       3  0.72      6      6       2"
-            "  1 min 15 s\n"
-            " 2  slow-one  RUNNING      0       3     -      0      6       2"
-            "  1 min 15 s\n")
+            "id  name      state     finished  trials  best  steps  shared"
+            "  saved_seconds\n"
+            " 1  mnist     COMPLETE         3       3  0.72      6       2"
+            "     1 min 15 s\n"
+            " 2  slow-one  RUNNING          0       3     -      0       2"
+            "     1 min 15 s\n")
         # COLUMNS is heeded: what can be spared is left out, names are not.
         self.assertEqual(
             self.ask("ls", env={"COLUMNS": "70"}).out.splitlines()[0].split(),
-            ["id", "name", "state", "done", "trials", "best", "steps",
-             "shared", "saved"])
+            ["id", "name", "state", "finished", "trials", "best", "steps",
+             "saved_seconds"])
         self.assertRegex(self.ask("ls", env={"COLUMNS": "20"}).out,
                          r"^id  name      state\n 1  mnist     COMPLETE\n"
                          r" 2  slow-one  RUNNING\n$")
@@ -94,7 +94,7 @@ class Fake(Asking):
             "mnist           2  lr=0.3 batch_size=64\n")
         rows = list(csv.DictReader(io.StringIO(
             self.ask("ls", "-f", "csv").out)))
-        self.assertEqual([x["saved"] for x in rows], ["75", "75"])
+        self.assertEqual([x["saved_seconds"] for x in rows], ["75", "75"])
         self.assertIn("name: mnist", self.ask("ls", "-f", "yaml").out)
 
     def test_unknown_column(self):
@@ -109,7 +109,7 @@ class Fake(Asking):
         self.assertIn("best_params  lr=0.3 batch_size=64\n", text)
         shown = self.json("show", "1")
         self.assertEqual(shown["best_params"], {"lr": 0.3, "batch_size": 64})
-        self.assertEqual(shown["saved"], 75)
+        self.assertEqual(shown["saved_seconds"], 75)
         self.assertEqual(self.ask("show", "1", "--text").out,
                          "study: mnist\n")
 
@@ -221,10 +221,15 @@ class Fake(Asking):
 
     def test_top(self):
         self.assertEqual(
-            self.ask("top", "--columns", "number,name,state,what,step,to").out,
-            "number  name       state  what                   step  to\n"
-            "     1  alpha/100  busy   lr 0.1, batch_size 64     3  12\n"
-            "     2  alpha/101  idle   -                         -   -\n")
+            self.ask("top", "--columns",
+                     "trainer,name,state,values,step,to_step").out,
+            "trainer  name       state  values                 step  to_step\n"
+            "      1  alpha/100  busy   lr 0.1, batch_size 64     3       12\n"
+            "      2  alpha/101  idle   -                         -        -\n")
+        # Former names are columns, too.
+        self.assertEqual(
+            self.ask("top", "--columns", "number,what,to").out,
+            self.ask("top", "--columns", "trainer,values,to_step").out)
         self.assertEqual([x["state"] for x in self.json("top", "--all")],
                          ["busy", "idle", "gone"])
         self.assertEqual(
@@ -390,7 +395,7 @@ class Service(Asking):
         name = done.out.strip()
         self.assertIn(f"study {name} (with-sha): COMPLETE", done.err)
         shown = self.json("show", name)
-        self.assertEqual((shown["done"], shown["trials"]), (12, 12))
+        self.assertEqual((shown["finished"], shown["trials"]), (12, 12))
         self.assertGreater(shown["shared"], 0)
         trials = self.json("trials", name, "--sort", "best:desc")
         self.assertEqual(len(trials), 12)

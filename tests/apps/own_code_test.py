@@ -863,9 +863,9 @@ class Service(Serving):
         self.submit(x)
         self.await_end(state="FAILED")
         trainer, = json.loads(self.hippo(
-            "top", "--columns", "failures,failed", "-f", "json").out)
+            "top", "--columns", "failures,failure", "-f", "json").out)
         self.assertGreater(trainer["failures"], 0)
-        self.assertIn("No such file", trainer["failed"])
+        self.assertIn("No such file", trainer["failure"])
         service.kill()
         service.wait()
         service = self.serve(ports=ports)

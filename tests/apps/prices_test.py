@@ -75,9 +75,9 @@ class Prices(Case):
         top = programs.wait_for("all trainers", lambda: (
             lambda x: len(x) == 4 and x)(self.json("top", "--columns",
                                                    "machine,price,unpriced,"
-                                                   "notice")))
+                                                   "notice_seconds")))
         known = {x["machine"]: x for x in top if x["machine"]}
-        self.assertEqual({x: (y["price"], y["notice"])
+        self.assertEqual({x: (y["price"], y["notice_seconds"])
                           for x, y in known.items()},
                          {"dear": (36_000, 0), "cheap": (3600, 90)})
         why = sorted(x["unpriced"] for x in top if not x["machine"])

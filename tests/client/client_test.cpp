@@ -97,6 +97,19 @@ TEST_F(ClientTest, SaysThatTheServiceRefusesIt) {
   EXPECT_EQ(x.failure().message, "this service speaks version 9");
 }
 
+TEST_F(ClientTest, SaysThatAnOlderServiceIsToBeUpgraded) {
+  model.failures["greet"]
+    = "incompatible_version: this service speaks version 1 and the client "
+      "version 2: use the same release of both"; // as one of version 1 says it
+  const auto x = client::connect(service->address());
+  ASSERT_FALSE(x);
+  EXPECT_EQ(x.failure().code, errc::incompatible_version);
+  EXPECT_EQ(x.failure().message,
+            "this service speaks version 1 and the client version 2: upgrade "
+            "the service to the client's release (stop it, install that, and "
+            "run hippo serve again)");
+}
+
 TEST_F(ClientTest, GivesErrorsVerbatim) {
   auto x = connected();
   const auto study = x.study("mnits");
@@ -192,9 +205,9 @@ TEST_F(ClientTest, ReadsTrialsPageByPage) {
 /// Returns the ids of the events that a study tells of.
 std::vector<std::uint64_t>
 follow(study_handle& study,
-       const std::function<void(const study_event&)>& also = {}) {
+       const std::function<void(const event_view&)>& also = {}) {
   std::vector<std::uint64_t> ids;
-  const auto why = study.follow(0, [&](const study_event& x) {
+  const auto why = study.follow(0, [&](const event_view& x) {
     ids.push_back(x.id);
     if (also)
       also(x);
@@ -209,13 +222,14 @@ const std::vector<std::uint64_t> all_ids{10, 20, 30, 40, 50, 60};
 TEST_F(ClientTest, FollowsEvents) {
   auto x = connected();
   auto study = submitted(x, grid);
-  EXPECT_EQ(follow(study, [](const study_event& y) {
-              EXPECT_EQ(y.what, study_event::what_happened::measured);
-              EXPECT_EQ(y.metrics.count("val_accuracy"), 1u);
+  EXPECT_EQ(follow(study, [](const event_view& y) {
+              ASSERT_TRUE(y.measured);
+              EXPECT_EQ(y.measured->count("val_accuracy"), 1u);
+              EXPECT_FALSE(y.failure || y.command || y.chosen);
             }),
             all_ids);
   std::vector<std::uint64_t> some;
-  EXPECT_FALSE(study.follow(20, [&](const study_event& y) {
+  EXPECT_FALSE(study.follow(20, [&](const event_view& y) {
     some.push_back(y.id);
     return y.id < 40;
   }));
@@ -227,7 +241,7 @@ TEST_F(ClientTest, FollowsEventsThroughRestarts) {
   auto study = submitted(x, grid);
   cut("events", 2);
   EXPECT_EQ(follow(study,
-                   [&](const study_event& y) {
+                   [&](const event_view& y) {
                      if (y.id == 40)
                        restart();
                    }),

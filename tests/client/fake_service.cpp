@@ -37,31 +37,6 @@ std::string name_in(const std::string& text) {
   return text.substr(from, text.find_first_of("\n,}", from) - from);
 }
 
-void fill(const study_event& x, schema::Event::Builder out) {
-  using what_happened = study_event::what_happened;
-  out.setId(x.id);
-  out.setTime(x.time);
-  out.setTrial(x.trial);
-  out.setStep(x.step);
-  if (x.what == what_happened::failed) {
-    out.setFailed(x.text);
-  } else if (x.what == what_happened::chosen) {
-    out.setChosen(x.text);
-  } else if (x.what == what_happened::command) {
-    auto command = out.initCommand();
-    command.setVerb(x.verb);
-    command.setText(x.text);
-  } else {
-    auto list =
-      out.initMeasured(static_cast<unsigned>(x.metrics.size()));
-    unsigned i = 0;
-    for (const auto& [name, value] : x.metrics) {
-      list[i].setName(name);
-      list[i++].setValue(value);
-    }
-  }
-}
-
 /// Lets methods see the model, and its connections be cut.
 struct fake_context {
   fake_model& model;
@@ -136,7 +111,7 @@ public:
       auto& here = study();
       if (here.events.empty() || here.events.back().id <= after)
         x_.model.go_on(here);
-      std::vector<study_event> page;
+      std::vector<event_view> page;
       for (const auto& y : here.events)
         // Little at a time, so that there is more than one page.
         if (y.id > after && page.size() < std::min(most, 3U))
@@ -144,7 +119,7 @@ public:
       auto results = call.getResults();
       auto out = results.initEvents(static_cast<unsigned>(page.size()));
       for (unsigned i = 0; i < page.size(); ++i)
-        fill(page[i], out[i]);
+        fill(out[i], page[i]);
       const auto next = page.empty() ? after : page.back().id;
       results.setNext(next);
       results.setEnded(has_ended(here.info)
@@ -207,12 +182,16 @@ public:
     x_.run("importance", [&] {
       if (call.getParams().getStep() > 3)
         refuse("invalid_argument: nothing was measured at that step");
-      call.getResults().setJson(
-        R"({"study":"mnist","metric":"val_accuracy","direction":"maximize",)"
-        R"("step":3,"trials":20,"best":2,"importance":[)"
-        R"({"parameter":"lr","importance":0.3,"share":0.75,"trials":20},)"
-        R"({"parameter":"momentum","importance":0.1,"share":0.25,)"
-        R"("trials":12}],"constant":["batch_size"]})");
+      importance_view x;
+      x.study = "mnist";
+      x.metric = "val_accuracy";
+      x.direction = direction::maximize;
+      x.step = 3;
+      x.trials = 20;
+      x.best = 2;
+      x.importance = {{"lr", 0.3, 0.75, 20}, {"momentum", 0.1, 0.25, 12}};
+      x.constant = {"batch_size"};
+      fill(call.getResults().initImportance(), x);
     });
     return kj::READY_NOW;
   }
@@ -236,7 +215,7 @@ public:
 
   kj::Promise<void> train(TrainContext call) override {
     const auto trial = call.getParams().getTrial();
-    const auto until = call.getParams().getUntilStep();
+    const auto until = call.getParams().getStep();
     x_.run("train", [&] {
       if (trial >= study().trials.size())
         refuse("invalid_argument: there is no trial "
@@ -248,13 +227,10 @@ public:
   kj::Promise<void> tell(TellContext call) override {
     x_.run("tell", [&] {
       auto& trial = study().trials.at(call.getParams().getTrial());
-      const auto outcome = call.getParams().getOutcome();
-      trial.state = std::string{outcome.getState()} == "PRUNED"
-                      ? trial_state::pruned
-                      : trial_state::complete;
-      if (outcome.getValue().isMeasured())
-        trial.best = best_measurement{outcome.getValue().getMeasured(),
-                                outcome.getStep()};
+      const auto outcome = decode(call.getParams().getOutcome());
+      trial.state = outcome.state;
+      if (outcome.value)
+        trial.best = best_measurement{*outcome.value, outcome.step};
       ++study().info.finished;
     });
     return kj::READY_NOW;
@@ -278,13 +254,10 @@ private:
     {
       const std::lock_guard lock{x_.model.mutex};
       if (x_.model.trains) {
-        study().trials[trial].steps = until;
-        auto out = call.getResults().initProgress();
-        out.setState("PAUSED");
-        out.setStep(until);
-        auto list = out.initMetrics(1);
-        list[0].setName("val_accuracy");
-        list[0].setValue(value_of(trial, until));
+        study().trials[trial].delivered_steps = until;
+        fill(call.getResults().initTrained(),
+             trained_trial{trial, trial_state::paused, until,
+                           {{"val_accuracy", value_of(trial, until)}}, ""});
         return kj::READY_NOW;
       }
     }
@@ -357,10 +330,10 @@ public:
   kj::Promise<void> preview(PreviewContext call) override {
     x_.run("preview", [&] {
       name_in(call.getParams().getText());
-      call.getResults().setJson(
-        R"({"trials": 3, "asked_steps": 30, "unique_steps": 20,
-            "delivered_steps": 30, "merge_rate": 1.5, "k_wise_merge_rate": 1,
-            "known_steps": 5, "new_steps": 15})");
+      preview_view x;
+      x.trials = 3;
+      x.full = {30, 30, 20, 1.5, 1, 5, 15};
+      fill(call.getResults().initPreview(), x);
     });
     return kj::READY_NOW;
   }
@@ -452,15 +425,15 @@ void fake_model::go_on(fake_study& study) {
     return;
   auto& trial = study.trials[study.info.finished];
   for (step_t step = 1; step <= 2; ++step) {
-    study_event y;
+    event_view y;
     y.id = 10 * (study.events.size() + 1); // ids grow, with gaps
     y.time = 1.7e9;
     y.trial = trial.trial;
     y.step = step;
-    y.metrics["val_accuracy"] = value_of(trial.trial, step);
+    y.measured = metrics{{"val_accuracy", value_of(trial.trial, step)}};
     study.events.push_back(std::move(y));
   }
-  trial.steps = 2;
+  trial.delivered_steps = 2;
   study.info.delivered_steps += 2;
   trial.shared_steps = 1;
   trial.state = trial_state::complete;

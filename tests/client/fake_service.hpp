@@ -17,7 +17,7 @@ struct fake_study {
   study_view info;
   std::string text;
   std::vector<trial_view> trials;
-  std::vector<study_event> events;
+  std::vector<event_view> events;
 };
 
 /// What fake services serve; outlives each of them, as a state folder does.

@@ -141,28 +141,29 @@ TEST(Preview, ItsTreeHasEachStepOnce) {
   const auto study = accepted(late, "grid");
   const auto found = preview({study}, workloads(), nullptr, 1000);
   ASSERT_TRUE(found) << found.failure().message;
-  const auto& stages = found->stages;
-  EXPECT_EQ(found->all_stages, stages.size());
+  const auto& tree = found->tree.value();
+  const auto all = tree.id.size();
+  EXPECT_EQ(tree.all_nodes, all);
   std::uint64_t steps = 0, trials = 0;
-  for (const auto& x : stages) {
-    EXPECT_LT(x.begin, x.end);
-    EXPECT_EQ(x.known_to, x.begin);
-    steps += x.end - x.begin;
-    if (x.parent == 0) {
-      EXPECT_EQ(x.begin, 0u);
-      trials += x.trials;
+  for (std::size_t i = 0; i < all; ++i) {
+    EXPECT_LT(tree.begin[i], tree.end[i]);
+    EXPECT_EQ(tree.known_to[i], tree.begin[i]);
+    steps += tree.end[i] - tree.begin[i];
+    if (tree.parent[i] == 0) {
+      EXPECT_EQ(tree.begin[i], 0u);
+      trials += tree.trials[i];
       continue;
     }
-    ASSERT_LT(x.parent, x.id);
-    EXPECT_EQ(stages[x.parent - 1].end, x.begin);
+    ASSERT_LT(tree.parent[i], tree.id[i]);
+    EXPECT_EQ(tree.end[tree.parent[i] - 1], tree.begin[i]);
   }
   EXPECT_EQ(steps, found->full.unique_steps);
   EXPECT_EQ(trials, found->trials);
-  EXPECT_EQ(stages[0].label, "x=1;y=1");
-  EXPECT_TRUE(preview({study}, workloads())->stages.empty());
-  const auto few = preview({study}, workloads(), nullptr, 3);
-  EXPECT_EQ(few->stages.size(), 3u);
-  EXPECT_EQ(few->all_stages, stages.size());
+  EXPECT_EQ(tree.label[0], "x=1;y=1");
+  EXPECT_FALSE(preview({study}, workloads())->tree);
+  const auto few = preview({study}, workloads(), nullptr, 3)->tree.value();
+  EXPECT_EQ(few.id.size(), 3u);
+  EXPECT_EQ(few.all_nodes, all);
 }
 
 // The trials of others are drawn, and nothing else changes by them.
@@ -191,10 +192,12 @@ TEST(Preview, ItsTreeHasTheTrialsOfOthersToo) {
   // Steps by how many of it and of others pass them: a step each, from values.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> steps;
   std::uint64_t mine = 0;
-  for (const auto& x : found->stages) {
-    steps[{x.trials, x.others}] += x.end - x.begin;
-    mine += x.trials > 0 ? x.end - x.begin : 0;
-    EXPECT_LE(x.begin, x.known_to);
+  const auto& tree = found->tree.value();
+  for (std::size_t i = 0; i < tree.id.size(); ++i) {
+    const auto length = tree.end[i] - tree.begin[i];
+    steps[{tree.trials[i], tree.others[i]}] += length;
+    mine += tree.trials[i] > 0 ? length : 0;
+    EXPECT_LE(tree.begin[i], tree.known_to[i]);
   }
   EXPECT_EQ(mine, alone->full.unique_steps);
   EXPECT_EQ((steps[{3, 3}]), 3u); // all begin so, two others end there
@@ -202,11 +205,12 @@ TEST(Preview, ItsTreeHasTheTrialsOfOthersToo) {
   EXPECT_EQ((steps[{0, 1}]), 4u);
   EXPECT_EQ((steps[{0, 5}]), 12u);
   // Of too many stages those that the study passes come first.
-  const auto few = preview({study}, workloads(), &known, 4, &others);
-  ASSERT_EQ(few->stages.size(), 4u);
-  for (const auto& x : few->stages)
-    EXPECT_GT(x.trials, 0u);
-  EXPECT_EQ(few->all_stages, found->all_stages);
+  const auto few
+    = preview({study}, workloads(), &known, 4, &others)->tree.value();
+  ASSERT_EQ(few.trials.size(), 4u);
+  for (const auto trials : few.trials)
+    EXPECT_GT(trials, 0u);
+  EXPECT_EQ(few.all_nodes, tree.all_nodes);
 }
 
 // Trials that median stopping ends on their way were asked for to the end.

@@ -27,7 +27,6 @@ TEST(FrontText, IsReadAsItWasWritten) {
   EXPECT_EQ(read->wanted, wanted);
   EXPECT_EQ(to_json(read->wanted, read->front).dump(), text);
   EXPECT_EQ(read->front.hypervolume, 0.75);
-  EXPECT_TRUE(has_several_metrics(text));
 }
 
 TEST(FrontText, NothingYetIsNull) {
@@ -35,8 +34,6 @@ TEST(FrontText, NothingYetIsNull) {
   const auto x = to_json(one, {});
   EXPECT_TRUE(x.at("hypervolume").is_null());
   EXPECT_TRUE(x.at("reference").is_null());
-  EXPECT_FALSE(has_several_metrics(x.dump()));
-  EXPECT_FALSE(has_several_metrics(""));
 }
 
 TEST(FrontText, WhatIsNoneIsRefused) {

@@ -13,16 +13,16 @@ namespace {
 
 using nlohmann::json;
 
-preview_record sample() {
-  preview_record x;
-  x.studies = {{"grid", 8, {96, 96, 60, 1.6, 1}, std::nullopt},
+preview_view sample() {
+  preview_view x;
+  x.studies = {{"grid", 8, {96, 96, 60, 1.6, 1, {}, {}}, std::nullopt},
                {"halving",
                 40,
-                {480, 480, 210, 480.0 / 210, 1},
-                step_figures{150, 120, 70, 120.0 / 70, 1}}};
+                {480, 480, 210, 480.0 / 210, 1, {}, {}},
+                step_figures{150, 120, 70, 120.0 / 70, 1, {}, {}}}};
   x.trials = 48;
-  x.full = {576, 576, 230, 576.0 / 230, 270.0 / 230};
-  x.estimate = step_figures{246, 216, 120, 1.8, 130.0 / 120};
+  x.full = {576, 576, 230, 576.0 / 230, 270.0 / 230, {}, {}};
+  x.estimate = step_figures{246, 216, 120, 1.8, 130.0 / 120, {}, {}};
   return x;
 }
 
@@ -57,7 +57,7 @@ TEST(PreviewJson, HasTimesIfTheyWereSimulated) {
   auto sampled = sample();
   EXPECT_FALSE(json::parse(preview_json(sampled)).contains("times"));
   sampled.times = time_preview{40, 5, {100, 3000, 90, 95, 110},
-                               {400, 15000, 0, 400, 400}};
+                               {400, 15000, {}, 400, 400}};
   const auto x = json::parse(preview_json(sampled))["times"];
   EXPECT_EQ(x, json::parse(R"({"trainers": 40, "simulations": 5,
     "merged": {"wall_seconds": 100.0, "device_seconds": 3000.0,
@@ -77,7 +77,7 @@ TEST(PreviewJson, AnEmptyPreviewIsWhole) {
 TEST(PreviewText, TimesSayWhatMergingSaves) {
   auto x = sample();
   x.times = time_preview{4, 5, {100, 3000, 90, 95, 110},
-                         {400, 15000, 0, 400, 400}};
+                         {400, 15000, {}, 400, 400}};
   auto text = preview_text(x);
   EXPECT_NE(text.find("\nmerging on                 1 min 40 s"
                       "     1 min 30 s           50 min\n"),

@@ -17,6 +17,7 @@ _parser = capnp.SchemaParser()
 SERVICE = _parser.load(
     os.path.join(os.environ["HIPPO_SCHEMAS"], "service.capnp"),
     imports=[os.path.dirname(os.path.dirname(capnp.__file__))])
+PROTOCOL = SERVICE.serviceProtocolVersion
 
 # What is asserted of an answer beside a flood, in seconds. The machine of a
 # test does more than one thing at a time: what was measured is printed.
@@ -106,7 +107,7 @@ class Clients(RudeCase):
         name = self.study_waiting()
 
         def ask(entrance):
-            study = entrance.greet(1, "w").service.study(name).study
+            study = entrance.greet(PROTOCOL, "w").service.study(name).study
             return [study.events(1 << 40, 0, 60000) for _ in range(200)]
         self.connect(self.rpc, record(ask), 9)
         self.assert_nobody_pays("waiting")
@@ -115,7 +116,7 @@ class Clients(RudeCase):
         name = self.study_waiting()
 
         def ask(entrance):
-            study = entrance.greet(1, "w").service.study(name).study
+            study = entrance.greet(PROTOCOL, "w").service.study(name).study
             return [study.describe() for _ in range(120)]
         before = self.memory()
         self.connect(self.rpc, record(ask), 12)
@@ -124,7 +125,7 @@ class Clients(RudeCase):
 
     def test_flooding(self):
         def ask(entrance):
-            service = entrance.greet(1, "w").service
+            service = entrance.greet(PROTOCOL, "w").service
             return [service.list() for _ in range(5000)]
         self.connect(self.rpc, record(ask, 2), 5)
         self.assert_nobody_pays("flooding")
@@ -148,7 +149,7 @@ class Clients(RudeCase):
 
     def test_greeted(self):
         """Who has said who he is, and then nothing for long."""
-        self.connect(self.rpc, record(lambda x: [x.greet(1, "w")]), 256)
+        self.connect(self.rpc, record(lambda x: [x.greet(PROTOCOL, "w")]), 256)
         time.sleep(12)
         self.assert_nobody_pays("greeted")
 

@@ -23,6 +23,7 @@ _parser = capnp.SchemaParser()
 SERVICE = _parser.load(
     os.path.join(os.environ["HIPPO_SCHEMAS"], "service.capnp"),
     imports=[os.path.dirname(os.path.dirname(capnp.__file__))])
+PROTOCOL = SERVICE.serviceProtocolVersion
 
 TRAINING = """#!/bin/sh
 mkdir -p "$HIPPO_X" 2>/dev/null
@@ -158,7 +159,7 @@ class Previews(ThinkingCase):
                 "127.0.0.1", self.rpc)
             client = capnp.TwoPartyClient(stream)
             entrance = client.bootstrap().cast_as(SERVICE.Entrance)
-            service = (await entrance.greet(1, "rude")).service
+            service = (await entrance.greet(PROTOCOL, "rude")).service
             refused = []
 
             async def one():

@@ -12,7 +12,7 @@
 #include "hippo/net/wire/codec.hpp"
 #include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
-#include "hippo/store/timings_json.hpp"
+#include "hippo/store/timing_views.hpp"
 #include "store/folder_fixture.hpp"
 
 namespace hippo {
@@ -710,12 +710,16 @@ TEST_F(StateFolderTest, OfATimeTheLastThatIsKnownIsKept) {
   EXPECT_EQ(all[0].timings, *of_one);
   EXPECT_EQ(all[1].timings, std::vector{fast});
   // And so they are told to clients.
-  const auto told = timings_from_json(timings_json(all));
-  ASSERT_TRUE(told);
-  ASSERT_EQ(told->size(), 2u);
+  std::vector<workload_timings_view> views;
+  for (const auto& x : all)
+    views.push_back(view_of(x));
+  views[1].timings.push_back(views[1].timings[0]);
+  views[1].timings[1].what = "something new"; // of another release
+  const auto told = timings_of(views);
+  ASSERT_EQ(told.size(), 2u);
   for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ((*told)[i].workload_key, all[i].workload_key);
-    EXPECT_EQ((*told)[i].timings, all[i].timings);
+    EXPECT_EQ(told[i].workload_key, all[i].workload_key);
+    EXPECT_EQ(told[i].timings, all[i].timings);
   }
 }
 

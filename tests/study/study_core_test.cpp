@@ -201,7 +201,7 @@ public:
     if (!has_ended(core_->stored().state)) {
       EXPECT_EQ(again.stored().weight, core_->stored().weight);
     }
-    EXPECT_EQ(again.status(now_).finished, core_->status(now_).finished);
+    EXPECT_EQ(again.status(now_).view, core_->status(now_).view);
   }
 
   std::deque<study_effect::commit> journal_;
@@ -363,7 +363,7 @@ TEST(StudyCore, WhoeverTrainsATrialIsAnsweredWhenItIsThere) {
   for (const auto token : {first, second}) {
     const auto told = x.answer(token);
     ASSERT_TRUE(told);
-    EXPECT_EQ(std::get<trained_answer>(told->what).step, 12u);
+    EXPECT_EQ(std::get<trained_trial>(told->what).step, 12u);
   }
   // Those that it has passed are no other ones.
   for (const step_t to : {0, 13})
@@ -616,7 +616,7 @@ TEST(StudyCore, ADeadlineEndsItAlsoWhileItIsPaused) {
   x.commit_all();
   EXPECT_FALSE(x.end_);
   EXPECT_EQ(*x.wake_, x.now_ + 1s);
-  EXPECT_EQ(x.core().status(x.now_).deadline_left, 1);
+  EXPECT_EQ(x.core().status(x.now_).view.deadline_seconds_left, 1);
   x.pass(1s);
   x.tell(study_core_event::time_passed{});
   x.commit_all();

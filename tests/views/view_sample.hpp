@@ -116,12 +116,13 @@ inline std::vector<journal_record> view_sample(const std::string& key) {
 inline live_view live_sample(const std::string& key) {
   live_view result;
   auto& study = result.studies[study_id{1}];
-  study.id = study_id{1};
-  study.name = "running";
-  study.workload_key = key;
-  study.active_seconds = 13.5;
+  study.view.id = 1;
+  study.view.name = "running";
+  study.view.workload = key;
+  study.view.weight = 1;
+  study.view.active_seconds = 13.5;
+  study.view.deadline_seconds_left = 100;
   study.waiting_steps = 1000;
-  study.deadline_left = 100;
   merger_status plan;
   plan.step_seconds = 1;
   plan.figures.asked_steps = plan.figures.unique_steps = 1000;

@@ -1,10 +1,13 @@
 // Studies, trials and trainers as HTTP, the C++ client and the command line
-// show them, beside what release 0.1 showed of the same state: golden/, which
-// programs of that release have written.
+// show them, beside golden/: JSON that programs of release 0.1 have written of
+// the same state, and messages and listings of protocol 2, which this test
+// writes itself if HIPPO_WRITE_GOLDEN is set.
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -20,6 +23,7 @@
 #include "hippo/model/view/view_json.hpp"
 #include "hippo/model/view/view_wire.hpp"
 #include "hippo/search/accepted_study.hpp"
+#include "service.capnp.h"
 #include "store/folder_fixture.hpp"
 #include "views/view_sample.hpp"
 
@@ -36,6 +40,13 @@ std::string golden(const std::string& name) {
   return text.str();
 }
 
+/// Returns what is golden; first writes it if that is wanted.
+std::string golden(const std::string& name, const std::string& now) {
+  if (std::getenv("HIPPO_WRITE_GOLDEN") != nullptr)
+    std::ofstream{VIEWS_GOLDEN "/" + name, std::ios::binary} << now;
+  return golden(name);
+}
+
 json golden_json(const std::string& name) {
   return json::parse(golden(name));
 }
@@ -47,6 +58,16 @@ auto decoded(const std::string& bytes) {
   std::memcpy(words.begin(), bytes.data(), bytes.size());
   capnp::FlatArrayMessageReader message{words};
   return decode(message.getRoot<Schema>());
+}
+
+/// Encodes a view.
+template <class Schema, class View>
+std::string encoded(const View& x) {
+  capnp::MallocMessageBuilder message;
+  fill(message.initRoot<Schema>(), x);
+  const auto words = capnp::messageToFlatArray(message);
+  const auto bytes = words.asBytes();
+  return {reinterpret_cast<const char*>(bytes.begin()), bytes.size()};
 }
 
 /// Sends a view, and returns what arrives.
@@ -69,7 +90,9 @@ bool is_same(const json& before, const json& now) {
   if (!before.is_string() || now.is_string())
     return before == now;
   const auto text = before.get<std::string>();
-  return text.empty() ? now.is_null() : json::parse(text) == now;
+  return text.empty() ? now.is_null()
+                      : nlohmann::json::parse(text)
+                          == nlohmann::json::parse(now.dump()); // in any order
 }
 
 struct ViewsTest : folder_test {
@@ -109,15 +132,33 @@ nlohmann::json unordered(const json& x) {
   return nlohmann::json::parse(x.dump());
 }
 
+/// The names of fields since release 0.1, and those of before.
+const std::map<std::string, std::string> former_names{
+  {"delivered_steps", "steps"}, {"values", "what"}, {"step", "at"},
+  {"to_step", "to"}, {"trainer", "number"}, {"failure", "failed"}};
+
+/// Returns JSON in which fields have their former names alone, where they have
+/// one, having seen that both have one value.
+json with_former_names(const json& x) {
+  if (!x.is_object())
+    return x;
+  auto result = x;
+  for (const auto& [now, before] : former_names)
+    if (x.contains(now) && x.contains(before)) {
+      EXPECT_EQ(x.at(now), x.at(before)) << now;
+      if (x.at(now) == x.at(before))
+        result.erase(now);
+    }
+  for (auto& [name, value] : result.items())
+    value = with_former_names(value);
+  return result;
+}
+
 /// Expects that the same fields have the same values.
 void expect_fields(const json& expected, const json& shown) {
   ASSERT_EQ(shown.size(), expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    EXPECT_EQ(shown[i].size(), expected[i].size()) << shown[i];
-    for (const auto& [name, value] : expected[i].items())
-      EXPECT_EQ(unordered(shown[i].at(name)), unordered(value))
-        << name << " of " << shown[i];
-  }
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(unordered(with_former_names(shown[i])), unordered(expected[i]));
 }
 
 TEST_F(ViewsTest, HttpShowsTheFieldsOfBefore) {
@@ -139,29 +180,53 @@ TEST_F(ViewsTest, ClientsGetAllFields) {
     EXPECT_EQ(sent<schema::TrainerView>(x), x) << to_json(x);
 }
 
-TEST_F(ViewsTest, MessagesAreThoseOfBefore) {
-  for (std::size_t i = 0; i < studies.size(); ++i) {
-    auto before = decoded<schema::StudyView>(
-      golden("study-" + std::to_string(i) + ".bin"));
-    EXPECT_TRUE(before.trials_by_state.empty());
-    EXPECT_FALSE(before.improved);
-    EXPECT_EQ(before.step_seconds, 0);
-    before.trials_by_state = studies[i].trials_by_state;
-    before.improved = studies[i].improved;
-    before.step_seconds = studies[i].step_seconds;
-    EXPECT_EQ(before, studies[i]) << to_json(before);
-  }
-  for (std::size_t i = 0; i < trials.size(); ++i)
-    EXPECT_EQ(decoded<schema::TrialView>(
-                golden("trial-" + std::to_string(i) + ".bin")),
-              trials[i]);
-  for (std::size_t i = 0; i < trainers.size(); ++i) {
-    auto before = decoded<schema::TrainerView>(
-      golden("trainer-" + std::to_string(i) + ".bin"));
-    if (before.lease)
-      before.lease->study_ids = trainers[i].lease->study_ids;
-    EXPECT_EQ(before, trainers[i]) << to_json(before);
-  }
+/// Expects that views are read from messages that were written before.
+template <class Schema, class View>
+void expect_messages(const std::string& name, const std::vector<View>& views) {
+  for (std::size_t i = 0; i < views.size(); ++i)
+    EXPECT_EQ(decoded<Schema>(golden(name + "-" + std::to_string(i) + ".bin",
+                                     encoded<Schema>(views[i]))),
+              views[i])
+      << to_json(views[i]);
+}
+
+TEST_F(ViewsTest, MessagesOfProtocol2AreRead) {
+  ASSERT_EQ(std::uint32_t{schema::SERVICE_PROTOCOL_VERSION}, 2u);
+  expect_messages<schema::StudyView>("study", studies);
+  expect_messages<schema::TrialView>("trial", trials);
+  expect_messages<schema::TrainerView>("trainer", trainers);
+}
+
+/// Events of all kinds.
+std::vector<event_view> event_sample() {
+  std::vector<event_view> result(4);
+  for (std::size_t i = 0; i < result.size(); ++i)
+    result[i] = {10 * i + 1, 1.7e9, i, 3, {}, {}, {}, {}};
+  result[0].measured = metrics{{"acc", 0.5}, {"loss", 0.25}};
+  result[1].failure = "loss is nan";
+  result[2].command = command_view{"weight", "2"};
+  result[3].chosen = "startup";
+  return result;
+}
+
+TEST_F(ViewsTest, EventsHaveTheFieldsOfTheirKind) {
+  const auto events = event_sample();
+  for (const auto& x : events)
+    EXPECT_EQ(sent<schema::EventView>(x), x) << to_json(x);
+  expect_messages<schema::EventView>("event", events);
+  const auto shown = to_json(events);
+  const auto head = [](int id, int trial) {
+    return json{{"id", id}, {"time", 1.7e9}, {"trial", trial}, {"step", 3}};
+  };
+  auto measured = head(1, 0), failed = head(11, 1), command = head(21, 2),
+       chosen = head(31, 3);
+  measured["measured"] = {{"acc", 0.5}, {"loss", 0.25}};
+  failed["failure"] = "loss is nan";
+  failed["failed"] = failed["failure"];
+  command["command"] = "weight";
+  command["text"] = "2";
+  chosen["chosen"] = "startup";
+  EXPECT_EQ(shown, (json{measured, failed, command, chosen}));
 }
 
 TEST_F(ViewsTest, TheClientShowsTheFieldsOfBefore) {
@@ -213,14 +278,18 @@ std::string columns_of(const listing& x) {
 
 void expect_listing(const std::string& name, const listing& x) {
   SCOPED_TRACE(name);
-  EXPECT_EQ(columns_of(x), golden(name + "-columns.txt"));
+  const auto expect_golden = [](const std::string& file,
+                                const std::string& now) {
+    EXPECT_EQ(now, golden(file, now));
+  };
+  expect_golden(name + "-columns.txt", columns_of(x));
   listing_view how;
   how.width = 120;
-  EXPECT_EQ(*render(x, how), golden(name + ".txt"));
+  expect_golden(name + ".txt", *render(x, how));
   how.format = listing_format::json;
   for (const auto& y : x.columns)
     how.columns.push_back(y.name);
-  EXPECT_EQ(*render(x, how), golden(name + ".json"));
+  expect_golden(name + ".json", *render(x, how));
 }
 
 TEST_F(ViewsTest, ListingsAreThoseOfBefore) {
@@ -231,6 +300,30 @@ TEST_F(ViewsTest, ListingsAreThoseOfBefore) {
   expect_listing("top", list_trainers(trainers, false));
   expect_listing("top-all", list_trainers(trainers, true));
   expect_listing("top-plain", list_trainers({trainers[1]}, true));
+}
+
+TEST_F(ViewsTest, ColumnsHaveTheirFormerNamesToo) {
+  const auto expect_same = [](const listing& x, const std::string& now,
+                              const std::string& before) {
+    listing_view how;
+    how.format = listing_format::json;
+    how.columns = {now};
+    auto old = how;
+    old.columns = {before};
+    old.sort = before;
+    EXPECT_EQ(*render(x, old), *render(x, how)) << before;
+  };
+  const auto of_studies = list_studies({studies[0]});
+  expect_same(of_studies, "finished", "done");
+  expect_same(of_studies, "seconds_left", "left");
+  expect_same(of_studies, "deadline_seconds_left", "deadline");
+  expect_same(of_studies, "saved_seconds", "saved");
+  const auto of_trainers = list_trainers({trainers[0]}, true);
+  expect_same(of_trainers, "trainer", "number");
+  expect_same(of_trainers, "values", "what");
+  expect_same(of_trainers, "to_step", "to");
+  expect_same(of_trainers, "notice_seconds", "notice");
+  expect_same(of_trainers, "failure", "failed");
 }
 
 } // namespace

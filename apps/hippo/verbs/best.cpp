@@ -7,6 +7,8 @@
 
 #include "client_listings.hpp"
 #include "hippo/base/number.hpp"
+#include "hippo/model/front_text.hpp"
+#include "hippo/model/view/view_json.hpp"
 #include "hippo/report/ranking.hpp"
 #include "outcome.hpp"
 #include "stored_weights.hpp"
@@ -76,24 +78,25 @@ expected<std::vector<trial_best>> best_of_lengths(study_handle& study,
 /// Prints the front of a study of several metrics, the best of the first one
 /// first.
 int print_front(const best_arguments& x, study_handle& study,
-                const study_view& known, told_front told) {
+                const study_view& known) {
   if (!x.weights.empty())
     return refuse({errc::invalid_argument,
                    "--export: study '" + known.name
                      + "' has several metrics, and so no best trial: choose one"
                        " of its front, then `hippo export "
                      + known.name + " TRIAL --weights FILE`"});
-  if (told.front.points.empty())
+  auto front = *known.front;
+  if (front.points.empty())
     return fail({errc::invalid_argument,
                  "study '" + known.name + "' has no result yet"
-                   + (told.wanted.constraints.empty()
+                   + (front.constraints.empty()
                         ? ""
                         : " that keeps its constraints")},
                 exit_failed); // it may come yet
-  const auto& goals = told.wanted.metrics;
-  auto& points = told.front.points;
+  const auto& goals = front.goals;
+  auto& points = front.points;
   std::stable_sort(points.begin(), points.end(),
-                   [&](const front_entry& a, const front_entry& b) {
+                   [&](const front_point_view& a, const front_point_view& b) {
                      return better(a.values.at(goals[0].metric),
                                    b.values.at(goals[0].metric),
                                    goals[0].direction);
@@ -101,17 +104,22 @@ int print_front(const best_arguments& x, study_handle& study,
   const auto trials = study.trials();
   if (!trials)
     return refuse(trials.failure());
-  for (auto& point : points)
-    if (point.trial < trials->size())
-      point.params = read_json((*trials)[point.trial].params);
+  const auto params = [&](const front_point_view& point) {
+    return point.trial < trials->size()
+             ? read_json((*trials)[point.trial].params)
+             : nlohmann::ordered_json();
+  };
   if (x.format == "json") {
     nlohmann::ordered_json shown{{"study", known.name}};
-    shown.update(to_json(told.wanted, told.front));
+    shown.update(to_json(front));
+    for (std::size_t i = 0; i < points.size(); ++i)
+      if (points[i].trial < trials->size())
+        shown["points"][i]["params"] = params(points[i]);
     std::cout << shown.dump(2) << '\n';
     return exit_done;
   }
   std::cout << "study " << known.name << ": "
-            << brief_text({points.size(), told.front.hypervolume}) << '\n';
+            << brief_text({points.size(), front.hypervolume}) << '\n';
   listing shown{{{"trial", cell_look::number}}, {}};
   for (const auto& goal : goals)
     shown.columns.push_back({goal.metric, cell_look::number});
@@ -122,7 +130,7 @@ int print_front(const best_arguments& x, study_handle& study,
     for (const auto& goal : goals)
       row.emplace_back(point.values.at(goal.metric));
     row.emplace_back(point.step);
-    row.push_back(point.params);
+    row.push_back(params(point));
     shown.rows.push_back(std::move(row));
   }
   const auto text = render(shown, {});
@@ -136,8 +144,8 @@ int best(const best_arguments& x, study_handle& study) {
   const auto known = study.describe();
   if (!known)
     return refuse(known.failure());
-  if (auto front = front_of(known->view); front && front->has_several())
-    return print_front(x, study, known->view, std::move(*front));
+  if (has_several_metrics(known->view))
+    return print_front(x, study, known->view);
   const auto trial = study.best();
   if (!trial)
     return fail(trial.failure(), exit_failed); // it may come yet

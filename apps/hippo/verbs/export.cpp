@@ -47,7 +47,7 @@ int export_weights_of(const export_arguments& x, study_handle& study) {
                  "study " + x.of.study + " has no trial "
                    + std::to_string(*x.trial)},
                 exit_bad_input);
-  const auto step = x.step.value_or(trials->front().steps);
+  const auto step = x.step.value_or(trials->front().delivered_steps);
   if (const auto why
       = export_weights(study, {*x.trial, step, x.weights}, x.how))
     return refuse(*why);
@@ -74,7 +74,7 @@ expected<std::string> export_csv(study_handle& study) {
     trial.id = x.trial;
     trial.state = x.state;
     trial.params = read_json(x.params);
-    trial.steps = x.steps;
+    trial.steps = x.delivered_steps;
     trial.shared_steps = x.shared_steps;
     if (x.best)
       trial.results = {{x.best->step, {{out.metric, x.best->value}}}};

@@ -19,35 +19,32 @@ struct importance_arguments {
 };
 
 /// A row for each hyper-parameter that varies, the greatest share first.
-listing list_importance(const nlohmann::ordered_json& x) {
+listing list_importance(const importance_view& x) {
   listing result{{{"parameter"},
                   {"share", cell_look::number},
                   {"importance", cell_look::number, false},
                   {"trials", cell_look::number}},
                  {}};
-  for (const auto& y : x.at("importance"))
-    result.rows.push_back({y.at("parameter"), y.at("share"),
-                           y.at("importance"), y.at("trials")});
+  for (const auto& y : x.importance)
+    result.rows.push_back({y.parameter, y.share, y.importance, y.trials});
   return result;
 }
 
 /// Says what the figures answer.
-std::string question(const nlohmann::ordered_json& x) {
-  return "what the best " + x.at("best").dump() + " of the "
-         + x.at("trials").dump() + " trials with "
-         + x.at("metric").get<std::string>() + " at step "
-         + x.at("step").dump() + " have in common:\n";
+std::string question(const importance_view& x) {
+  return "what the best " + std::to_string(x.best) + " of the "
+         + std::to_string(x.trials) + " trials with " + x.metric + " at step "
+         + std::to_string(x.step) + " have in common:\n";
 }
 
 int importance(importance_arguments& x) {
   return with_study(x.of, [&](client&, study_handle& study) {
-    const auto text = study.importance(x.at, x.metric);
-    if (!text)
-      return refuse(text.failure());
-    const auto found = read_json(*text);
+    const auto found = study.importance(x.at, x.metric);
+    if (!found)
+      return refuse(found.failure());
     if (x.listing.format == "table")
-      std::cerr << question(found);
-    return x.listing.print(list_importance(found));
+      std::cerr << question(*found);
+    return x.listing.print(list_importance(*found));
   });
 }
 

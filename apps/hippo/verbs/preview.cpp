@@ -13,7 +13,8 @@
 #include "hippo/base/span_text.hpp"
 #include "hippo/forecast/preview/fleet_choice.hpp"
 #include "hippo/forecast/preview/preview.hpp"
-#include "hippo/store/timings_json.hpp"
+#include "hippo/model/view/view_json.hpp"
+#include "hippo/store/timing_views.hpp"
 #include "outcome.hpp"
 #include "simulation.hpp"
 #include "studies.hpp"
@@ -37,6 +38,7 @@ expected<time_preview> preview_times(simulation x) {
   for (const bool merge : {true, false}) {
     x.merge = merge;
     auto& figures = merge ? result.merged : result.alone;
+    double bound = 0; // 0: not known
     for (x.seed = 0; x.seed < fleet_seeds; ++x.seed) {
       const auto record = simulate(x);
       if (!record)
@@ -46,9 +48,10 @@ expected<time_preview> preview_times(simulation x) {
       figures.wall_high = std::max(figures.wall_high, wall);
       figures.wall_seconds += wall / fleet_seeds;
       figures.device_seconds += record->device_seconds / fleet_seeds;
-      figures.lower_bound_seconds
-        += record->lower_bound_seconds / fleet_seeds;
+      bound += record->lower_bound_seconds / fleet_seeds;
     }
+    if (bound > 0)
+      figures.lower_bound_seconds = bound;
   }
   return result;
 }
@@ -87,16 +90,14 @@ int preview_by_service(client& service,
                    {"new", cell_look::number}};
   auto all = json::array();
   for (const auto& source : sources) {
-    const auto text = service.preview(source.text, source.name);
-    if (!text)
-      return refuse(text.failure());
-    auto x = read_json(*text);
-    std::vector<json> row{source.name};
-    for (const auto* name : {"trials", "asked_steps", "unique_steps",
-                             "known_steps", "new_steps"})
-      row.push_back(x.is_object() ? x.value(name, json()) : json());
-    shown.rows.push_back(std::move(row));
-    all.push_back(std::move(x));
+    const auto found = service.preview(source.text, source.name);
+    if (!found)
+      return refuse(found.failure());
+    const auto& x = found->full;
+    shown.rows.push_back({source.name, found->trials, x.asked_steps,
+                          x.unique_steps, x.known_steps.value_or(0),
+                          x.new_steps.value_or(x.unique_steps)});
+    all.push_back(to_json(*found));
   }
   if (as_json) {
     std::cout << to_pretty_json(all);
@@ -173,13 +174,10 @@ int preview_machines_of_service(preview_arguments& x) {
   service_address where;
   where.text = x.server;
   return with_service(where, [&](client& service) {
-    const auto text = service.timings();
-    if (!text)
-      return refuse(text.failure());
-    auto measured = timings_from_json(*text);
+    const auto measured = service.timings();
     if (!measured)
       return refuse(measured.failure());
-    x.fleet.measured = std::move(*measured);
+    x.fleet.measured = timings_of(*measured);
     auto sources = read_or_ask(x.input.studies.files, service);
     return preview_machines(x, sources);
   });

@@ -340,7 +340,7 @@ progress_view local_service::view(double elapsed_seconds,
     work.longest_to_come = status->to_come.longest;
     if (status->seconds_max)
       work.seconds_max
-        = std::max(0.0, *status->seconds_max - status->active_seconds);
+        = std::max(0.0, *status->seconds_max - status->view.active_seconds);
   }
   for (const auto& [number, x] : trainers)
     result.trainers.push_back(x);

@@ -34,7 +34,7 @@ std::string held_up_lines(const std::vector<trainer_view>& trainers) {
   std::string result;
   for (const auto& x : trainers)
     if (!x.held_up.empty())
-      result += "trainer " + std::to_string(x.number) + " (" + x.name + ") "
+      result += "trainer " + std::to_string(x.trainer) + " (" + x.name + ") "
                 + x.held_up + '\n';
   return result;
 }

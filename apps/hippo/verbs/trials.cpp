@@ -21,14 +21,13 @@ int trials(trials_arguments& x) {
     const auto all = study.trials();
     if (!all)
       return refuse(all.failure());
-    const auto front = front_of(known->view);
-    if (!front || !front->has_several())
+    if (!has_several_metrics(known->view))
       return x.listing.print(list_trials(*all));
     const auto measured = study.columns("front");
     if (!measured)
       return refuse(measured.failure());
-    return x.listing.print(
-      list_trials(*all, read_json(*measured), front->wanted));
+    return x.listing.print(list_trials(*all, read_json(*measured),
+                                       known->view.front->goals));
   });
 }
 

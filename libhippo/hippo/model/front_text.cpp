@@ -93,13 +93,6 @@ expected<told_front> front_from_json(const std::string& text) {
   }
 }
 
-bool has_several_metrics(const std::string& text) {
-  if (text.empty())
-    return false;
-  const auto told = front_from_json(text);
-  return told && told->has_several();
-}
-
 std::string brief_text(const front_so_far& front) {
   return "front of " + std::to_string(front.points)
          + (front.hypervolume

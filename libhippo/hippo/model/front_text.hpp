@@ -10,7 +10,7 @@
 namespace hippo {
 
 /// What a study wants and how good it is, in the form in which it is stored and
-/// told everywhere:
+/// reported; `front_view` of schemas/model.capnp has the same in JSON:
 ///
 ///     {"goals": [{"metric": "acc", "direction": "maximize"}, ...],
 ///      "constraints": ["ms <= 5"],
@@ -25,13 +25,8 @@ nlohmann::ordered_json to_json(const goals& wanted, const front_record& record);
 struct told_front {
   goals wanted;
   front_record front;
-
-  [[nodiscard]] bool has_several() const { return wanted.metrics.size() > 1; }
 };
 expected<told_front> front_from_json(const std::string& text);
-
-/// Whether what was told of a study, which may be empty, is of several metrics.
-bool has_several_metrics(const std::string& text);
 
 /// Says it in a few words: `front of 5, hypervolume 0.4213`.
 std::string brief_text(const front_so_far& front);

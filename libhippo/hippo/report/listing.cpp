@@ -55,6 +55,9 @@ expected<std::size_t> find_column(const listing& x, const std::string& name) {
       return i;
     names.push_back(x.columns[i].name);
   }
+  for (std::size_t i = 0; i < x.columns.size(); ++i)
+    if (!name.empty() && x.columns[i].former == name)
+      return i;
   std::string known;
   for (const auto& y : names)
     known += (known.empty() ? "" : ", ") + y;

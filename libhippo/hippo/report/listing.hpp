@@ -29,6 +29,7 @@ struct listing_column {
   bool whole = false; ///< it is never cut
   /// It is in JSON, YAML and CSV also where tables do not show it.
   bool in_data = false;
+  std::string former{}; ///< its name of before, for one release more
 };
 
 /// What a verb lists: a row for each thing, a value for each column, null where

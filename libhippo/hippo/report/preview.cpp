@@ -2,69 +2,15 @@
 
 #include <algorithm>
 
-#include <nlohmann/json.hpp>
-
+#include "hippo/model/view/view_json.hpp"
 #include "hippo/report/text.hpp"
 
 namespace hippo {
 
 namespace {
 
-using json = nlohmann::ordered_json;
-
 constexpr std::size_t name_columns = 22;
 constexpr std::size_t number_columns = 12;
-
-void add(json& to, const step_figures& x) {
-  to["asked_steps"] = x.asked_steps;
-  to["delivered_steps"] = x.delivered_steps;
-  to["unique_steps"] = x.unique_steps;
-  to["merge_rate"] = x.merge_rate;
-  to["k_wise_merge_rate"] = x.k_wise_merge_rate;
-  if (!x.known_steps)
-    return;
-  to["known_steps"] = *x.known_steps;
-  to["new_steps"] = x.unique_steps - *x.known_steps;
-}
-
-void add(json& to, std::uint64_t trials, const step_figures& full,
-         const std::optional<step_figures>& estimate) {
-  to["trials"] = trials;
-  add(to, full);
-  if (estimate)
-    add(to["estimate"], *estimate);
-}
-
-json to_json(const time_figures& x) {
-  return {{"wall_seconds", x.wall_seconds},
-          {"device_seconds", x.device_seconds},
-          {"lower_bound_seconds", x.lower_bound_seconds > 0
-                                    ? json(x.lower_bound_seconds)
-                                    : json(nullptr)},
-          {"wall_low", x.wall_low},
-          {"wall_high", x.wall_high}};
-}
-
-/// A list of one member of each stage.
-template <class T>
-json column(const std::vector<planned_stage>& stages, T planned_stage::* f) {
-  auto result = json::array();
-  for (const auto& x : stages)
-    result.push_back(x.*f);
-  return result;
-}
-
-json to_json(const std::vector<planned_stage>& x, std::uint64_t all) {
-  return {{"all_nodes", all},
-          {"id", column(x, &planned_stage::id)},
-          {"parent", column(x, &planned_stage::parent)},
-          {"begin", column(x, &planned_stage::begin)},
-          {"end", column(x, &planned_stage::end)},
-          {"known_to", column(x, &planned_stage::known_to)},
-          {"others", column(x, &planned_stage::others)},
-          {"trials", column(x, &planned_stage::trials)},
-          {"label", column(x, &planned_stage::label)}};
-}
 
 std::string row(const std::string& name, std::uint64_t trials,
                 const step_figures& x) {
@@ -83,7 +29,7 @@ void add_line(std::string& to, const std::string& line) {
   to += text_line{}.add(line).str(printed_columns_max, false);
 }
 
-void add_table(std::string& to, const char* heading, const preview_record& x,
+void add_table(std::string& to, const char* heading, const preview_view& x,
                bool estimated) {
   const auto figures = [estimated](const auto& entry) {
     return estimated && entry.estimate ? *entry.estimate : entry.full;
@@ -108,7 +54,7 @@ void add_table(std::string& to, const time_preview& x) {
   };
   const auto times = [&](const char* name, const time_figures& y) {
     row(name, duration_text(y.wall_seconds), duration_text(y.device_seconds),
-        y.lower_bound_seconds > 0 ? duration_text(y.lower_bound_seconds) : "-");
+        y.lower_bound_seconds ? duration_text(*y.lower_bound_seconds) : "-");
   };
   const auto saved = [](double merged, double alone) {
     return percent(alone - merged, alone);
@@ -131,35 +77,22 @@ void add_table(std::string& to, const time_preview& x) {
 
 } // namespace
 
-std::string preview_json(const preview_record& record) {
-  json result = json::object();
-  add(result, record.trials, record.full, record.estimate);
-  result["studies"] = json::array();
-  for (const auto& study : record.studies) {
-    json entry{{"name", study.name}};
-    add(entry, study.trials, study.full, study.estimate);
-    result["studies"].push_back(std::move(entry));
-  }
-  if (record.times)
-    result["times"] = {{"trainers", record.times->trainers},
-                       {"simulations", record.times->simulations},
-                       {"merged", to_json(record.times->merged)},
-                       {"alone", to_json(record.times->alone)}};
-  if (!record.stages.empty())
-    result["tree"] = to_json(record.stages, record.all_stages);
-  return result.dump(2, ' ', false, json::error_handler_t::replace) + '\n';
+std::string preview_json(const preview_view& preview) {
+  return to_json(preview).dump(2, ' ', false,
+                               nlohmann::ordered_json::error_handler_t::replace)
+         + '\n';
 }
 
-std::string preview_text(const preview_record& record) {
+std::string preview_text(const preview_view& preview) {
   std::string result;
-  add_table(result, "trained in full", record, false);
-  if (record.estimate) {
+  add_table(result, "trained in full", preview, false);
+  if (preview.estimate) {
     result += '\n';
-    add_table(result, "early stops (estimate)", record, true);
+    add_table(result, "early stops (estimate)", preview, true);
   }
-  if (record.times) {
+  if (preview.times) {
     result += '\n';
-    add_table(result, *record.times);
+    add_table(result, *preview.times);
   }
   return result;
 }

@@ -98,13 +98,19 @@ likely_trials(const accepted_study& study,
 struct merged_work {
   std::vector<step_figures> studies;
   step_figures all;
-  std::vector<planned_stage> stages; ///< if they are wanted
-  std::uint64_t all_stages = 0;
+  planned_tree tree; ///< if it is wanted
 };
 
 void set_rate(step_figures& x) {
   x.merge_rate
     = rates_of(x.delivered_steps, x.unique_steps, x.unique_steps).merge_rate;
+}
+
+/// Says how many steps are new, if it is known how many are not.
+step_figures with_new_steps(step_figures x) {
+  if (x.known_steps)
+    x.new_steps = x.unique_steps - *x.known_steps;
+  return x;
 }
 
 void restore(search_plan& plan, const stored_plan& known) {
@@ -144,13 +150,14 @@ study_no add_others(search_plan& plan, const std::vector<stored_end>& ends) {
 void add_stages(const search_plan& plan, std::optional<study_no> others,
                 std::size_t most, merged_work& to) {
   const auto all = overview(plan);
-  const auto first = to.all_stages;
-  to.all_stages += all.size();
+  auto& tree = to.tree;
+  const auto first = tree.all_nodes;
+  tree.all_nodes += all.size();
   const auto of_others = [&](const overview_stage& x) {
     return others && x.studies.back() == *others ? x.trials_of.back() : 0;
   };
   std::vector<bool> shown(all.size());
-  auto room_left = most - std::min(most, to.stages.size());
+  auto room_left = most - std::min(most, tree.id.size());
   for (const bool is_new : {true, false})
     for (const auto& x : all)
       if (room_left > 0 && (x.trials > of_others(x)) == is_new) {
@@ -179,12 +186,15 @@ void add_stages(const search_plan& plan, std::optional<study_no> others,
     configuration before;
     if (x.parent != 0)
       before = plan.config_of(all[x.parent - 1].node);
-    to.stages.push_back(
-      {first + x.id, x.parent == 0 ? 0 : first + x.parent, x.begin, x.end,
-       std::clamp(known[x.node], x.begin, x.end), x.trials - of_others(x),
-       stage_label(plan.config_of(x.node), x.parent == 0 ? nullptr : &before,
-                   varied),
-       of_others(x)});
+    tree.id.push_back(first + x.id);
+    tree.parent.push_back(x.parent == 0 ? 0 : first + x.parent);
+    tree.begin.push_back(x.begin);
+    tree.end.push_back(x.end);
+    tree.known_to.push_back(std::clamp(known[x.node], x.begin, x.end));
+    tree.others.push_back(of_others(x));
+    tree.trials.push_back(x.trials - of_others(x));
+    tree.label.push_back(stage_label(
+      plan.config_of(x.node), x.parent == 0 ? nullptr : &before, varied));
   }
 }
 
@@ -304,7 +314,7 @@ private:
 
 } // namespace
 
-expected<preview_record> preview(const std::vector<accepted_study>& studies,
+expected<preview_view> preview(const std::vector<accepted_study>& studies,
                        const std::vector<workload_descriptor>& workloads,
                        const std::map<std::string, stored_plan>* known,
                        std::size_t stages_max,
@@ -361,14 +371,14 @@ expected<preview_record> preview(const std::vector<accepted_study>& studies,
   }
   if (stops())
     return none();
-  preview_record result;
-  result.full = whole.all;
-  result.stages = std::move(whole.stages);
-  result.all_stages = whole.all_stages;
+  preview_view result;
+  result.full = with_new_steps(whole.all);
+  if (!whole.tree.id.empty())
+    result.tree = std::move(whole.tree);
   merged_work estimate;
   if (stops_early) {
     estimate = likely.get();
-    result.estimate = estimate.all;
+    result.estimate = with_new_steps(estimate.all);
   }
   for (std::size_t i = 0; i < studies.size(); ++i) {
     study_preview y;

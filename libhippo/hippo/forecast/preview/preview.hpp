@@ -31,7 +31,7 @@ inline constexpr std::uint64_t preview_events_max = 2'000'000;
 /// @returns `errc::resource_exhausted` if that takes more than
 ///          `preview_events_max`, `errc::cancelled` if it was told to stop
 /// @complexity O(trials * segments + size of `known`)
-expected<preview_record>
+expected<preview_view>
 preview(const std::vector<accepted_study>& studies,
         const std::vector<workload_descriptor>& workloads,
         const std::map<std::string, stored_plan>* known = nullptr,

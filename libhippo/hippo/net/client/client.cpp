@@ -198,22 +198,23 @@ expected<std::vector<trainer_view>> client::trainers() {
     });
 }
 
-expected<std::string> client::preview(const std::string& text,
-                                      const std::string& name) {
-  return impl_->call<std::string>(repeating::yes, [&](session& x) {
+expected<preview_view> client::preview(const std::string& text,
+                                       const std::string& name) {
+  return impl_->call<preview_view>(repeating::yes, [&](session& x) {
     auto request = x.service().previewRequest();
     request.setText(text);
     request.setName(name);
     return request.send().then(
-      [](auto&& answer) -> std::string { return answer.getJson(); });
+      [](auto&& answer) { return decode(answer.getPreview()); });
   });
 }
 
-expected<std::string> client::timings() {
-  return impl_->call<std::string>(repeating::yes, [](session& x) {
-    return x.service().timingsRequest().send().then(
-      [](auto&& answer) -> std::string { return answer.getJson(); });
-  });
+expected<std::vector<workload_timings_view>> client::timings() {
+  return impl_->call<std::vector<workload_timings_view>>(
+    repeating::yes, [](session& x) {
+      return x.service().timingsRequest().send().then(
+        [](auto&& answer) { return decode_all(answer.getTimings()); });
+    });
 }
 
 expected<log_part> client::logs(std::uint64_t after) {
@@ -278,9 +279,9 @@ expected<trial_view> study_handle::best() {
 
 std::optional<error>
 study_handle::follow(std::uint64_t after,
-                     const std::function<bool(const study_event&)>& hear) {
+                     const std::function<bool(const event_view&)>& hear) {
   struct page {
-    std::vector<study_event> events;
+    std::vector<event_view> events;
     std::uint64_t next = 0;
     bool ended = false;
   };
@@ -393,21 +394,25 @@ expected<std::string> study_handle::export_json() {
   return result;
 }
 
-expected<std::string> study_handle::importance(step_t step,
-                                               const std::string& metric) {
-  return impl_->call<std::string>(repeating::yes, [&, this](session& x) {
+expected<importance_view> study_handle::importance(step_t step,
+                                                   const std::string& metric) {
+  return impl_->call<importance_view>(repeating::yes, [&, this](session& x) {
     auto request = x.study(id_).importanceRequest();
     request.setStep(step);
     request.setMetric(metric);
     return request.send().then(
-      [](auto&& answer) -> std::string { return answer.getJson(); });
+      [](auto&& answer) { return decode(answer.getImportance()); });
   });
 }
 
-expected<std::string> study_handle::columns(const std::string& what) {
+expected<std::string> study_handle::columns(const std::string& kind) {
+  const auto found = std::ranges::find(column_kinds, kind);
+  if (found == column_kinds.end())
+    return error{errc::invalid_argument, "there are no columns '" + kind + "'"};
   return impl_->call<std::string>(repeating::yes, [&](session& x) {
     auto request = x.study(id_).columnsRequest();
-    request.setWhat(what);
+    request.setKind(
+      static_cast<schema::ColumnKind>(found - column_kinds.begin()));
     return request.send().then(
       [](auto&& answer) -> std::string { return answer.getJson(); });
   });
@@ -430,10 +435,9 @@ auto training(std::uint64_t study, std::uint64_t trial, step_t until) {
   return [study, trial, until](session& x) {
     auto request = x.study(study).trainRequest();
     request.setTrial(trial);
-    request.setUntilStep(until);
-    return request.send().then([trial](auto&& answer) {
-      return decode(trial, answer.getProgress());
-    });
+    request.setStep(until);
+    return request.send().then(
+      [](auto&& answer) { return decode(answer.getTrained()); });
   };
 }
 
@@ -476,7 +480,7 @@ std::optional<error> study_handle::tell(std::uint64_t trial,
   return impl_->call<void>(repeating::no, [&](session& x) {
     auto request = x.study(id_).tellRequest();
     request.setTrial(trial);
-    encode(outcome, request.initOutcome());
+    fill(request.initOutcome(), outcome);
     return request.send().ignoreResult();
   });
 }
@@ -491,7 +495,7 @@ expected<output_part> study_handle::output(std::uint64_t trial, step_t first) {
   return impl_->call<output_part>(repeating::yes, [=, this](session& x) {
     auto request = x.study(id_).outputRequest();
     request.setTrial(trial);
-    request.setFirstStep(first);
+    request.setFromStep(first);
     return request.send().then([](auto&& answer) {
       return output_part{answer.getText(), answer.getNextStep(),
                          answer.getEnded()};

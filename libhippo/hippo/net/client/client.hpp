@@ -39,23 +39,6 @@ struct service_summary {
 /// Whether a study will never do anything again.
 bool has_ended(const study_view& view) noexcept;
 
-/// What a study has heard: a measurement, a failure, or a wish of a client; or
-/// what its sampler has chosen.
-struct study_event {
-  enum class what_happened : std::uint8_t { measured, failed, command, chosen };
-
-  std::uint64_t id = 0; ///< grows, with gaps
-  double time = 0;      ///< when it was stored, in seconds since 1970
-  std::uint64_t trial = 0;
-  step_t step = 0;
-  what_happened what = what_happened::measured;
-  hippo::metrics metrics; ///< if `measured`; may hold NaN
-  std::string verb;       ///< if `command`: ask, train, tell, pause, ...
-  /// If `failed` why, if `command` its arguments, if `chosen` as of
-  /// `trial_view`.
-  std::string text;
-};
-
 /// A study file that a service has taken.
 struct submitted_study {
   std::uint64_t id = 0;
@@ -73,22 +56,6 @@ struct study_description {
 struct asked_trial {
   std::uint64_t trial = 0;
   std::string params; ///< a JSON object
-};
-
-/// How training a trial to a step went.
-struct trained_trial {
-  std::uint64_t trial = 0;
-  trial_state state = trial_state::pending;
-  step_t step = 0;        ///< less than was asked for if the trial has ended
-  hippo::metrics metrics; ///< measured there
-  std::string failure;    ///< why it failed; empty if it did not
-};
-
-/// How a trial ends.
-struct trial_outcome {
-  trial_state state = trial_state::complete; ///< or pruned or failed
-  std::optional<double> value; ///< measured by the client itself
-  step_t step = 0;             ///< at which; 0: the study's last
 };
 
 /// A part of a service's log.
@@ -156,13 +123,12 @@ public:
   expected<std::vector<trainer_view>> trainers();
 
   /// Says what a study would train, given all that is trained already.
-  /// @returns JSON with `known_steps` and `new_steps`, or errors as of `submit`
-  expected<std::string> preview(const std::string& text,
-                                const std::string& name);
+  /// @returns it with `known_steps` and `new_steps`, or errors as of `submit`
+  expected<preview_view> preview(const std::string& text,
+                                 const std::string& name);
 
-  /// Returns how long things were measured to take, of all workloads: JSON, as
-  /// `timings_from_json` reads it.
-  expected<std::string> timings();
+  /// Returns how long things were measured to take, of all workloads.
+  expected<std::vector<workload_timings_view>> timings();
 
   /// Returns what the service has logged from byte `after` on.
   expected<log_part> logs(std::uint64_t after);
@@ -194,7 +160,7 @@ public:
   /// returns false. A lost connection loses and repeats nothing.
   /// @param after id of the last event that is known; 0: begin with the first
   std::optional<error> follow(std::uint64_t after,
-                              const std::function<bool(const study_event&)>&
+                              const std::function<bool(const event_view&)>&
                                 hear);
 
   /// Waits until the study has ended.
@@ -224,16 +190,16 @@ public:
   expected<std::string> export_json();
 
   /// Returns what the best tenth of the trials have in common, by
-  /// hyper-parameter, as JSON: see docs/http.md.
+  /// hyper-parameter: see docs/http.md.
   /// @param step those measured there; 0: at the last one at which nine tenths
   ///             of the trials were
   /// @param metric of the study's goals that is looked at; empty: the first
-  expected<std::string> importance(step_t step = 0,
-                                   const std::string& metric = {});
+  expected<importance_view> importance(step_t step = 0,
+                                       const std::string& metric = {});
 
   /// Returns what the page shows of the study, by columns, as JSON.
-  /// @param what `table`, `curves`, `tree`, `front`, ...: see docs/http.md
-  expected<std::string> columns(const std::string& what);
+  /// @param kind one of `column_kinds`: see docs/http.md
+  expected<std::string> columns(const std::string& kind);
 
   // -- for studies with `algorithm: client`
 

@@ -81,6 +81,23 @@ error error_of(const kj::Exception& why) {
   return {errc::io_failed, std::string{text}};
 }
 
+namespace {
+
+/// Says which side is to be upgraded, which a service of protocol 1 does not:
+/// the service.
+kj::Exception with_advice(kj::Exception&& why) {
+  constexpr std::string_view advice = "use the same release of both";
+  auto [code, sentence] = error_of(why);
+  if (code != errc::incompatible_version || !sentence.ends_with(advice))
+    return kj::mv(why);
+  sentence.replace(sentence.size() - advice.size(), advice.size(),
+                   "upgrade the service to the client's release (stop it, "
+                   "install that, and run hippo serve again)");
+  return exception_of(code, sentence);
+}
+
+} // namespace
+
 session::session(kj::Own<kj::AsyncIoStream> stream, std::uint64_t number)
   : stream_(kj::mv(stream)),
     network_(*stream_, capnp::rpc::twoparty::Side::CLIENT,
@@ -100,11 +117,15 @@ kj::Promise<void> session::greet(const std::string& client) {
     = rpc_.bootstrap(service).castAs<schema::Entrance>().greetRequest();
   request.setProtocol(schema::SERVICE_PROTOCOL_VERSION);
   request.setClient(client);
-  return request.send().then([this](auto&& answer) {
-    service_ = answer.getService();
-    const auto info = answer.getInfo();
-    info_ = {info.getVersion(), info.getState()};
-  });
+  return request.send().then(
+    [this](auto&& answer) {
+      service_ = answer.getService();
+      const auto info = answer.getInfo();
+      info_ = {info.getVersion(), info.getState()};
+    },
+    [](kj::Exception&& why) {
+      kj::throwFatalException(with_advice(kj::mv(why)));
+    });
 }
 
 schema::Service::Client& session::service() {

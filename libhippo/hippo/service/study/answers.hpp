@@ -10,33 +10,28 @@
 #include "hippo/base/types.hpp"
 #include "hippo/model/records.hpp"
 #include "hippo/model/run_record.hpp"
+#include "hippo/model/view/views.hpp"
 #include "hippo/search/algorithm/algorithm.hpp"
 
 namespace hippo {
 
 /// Where a study stands, cheap enough to ask for often.
 struct study_status {
-  study_id id{};
-  std::string name;
-  std::string workload_key;
-  study_phase state = study_phase::running;
-  std::string reason; ///< why it is in that state; empty: nothing is odd
+  /// The study as clients see it, as far as it is known to the study itself:
+  /// what is stored of it, and what its plan shows, is left out.
+  study_view view;
+  study_phase state = study_phase::running; ///< as in `view`
   /// The part of what it did in earlier runs that it has done again, 0 to 1.
   /// Below 1 little else is known of it.
   double caught_up = 1;
-  double weight = 1;
-  std::string metric;
-  std::uint64_t trials = 0;
-  std::uint64_t finished = 0; ///< neither pending, running nor paused
-  std::uint64_t asked_steps = 0;
   std::uint64_t memory_bytes = 0; ///< that its books take, about
-  double active_seconds = 0; ///< for how long it has been worked on
-  std::optional<double> seconds_max; ///< of these, what its budget allows
-  std::optional<double> deadline_left; ///< seconds; below 0: it is over
+  /// Of the time during which it was running, what its budget allows.
+  std::optional<double> seconds_max;
   std::uint64_t waiting_steps = 0; ///< asked for by its trials, and not there
   expected_work to_come; ///< beyond what its trials have been asked for
-  std::optional<best_record> best;
   std::optional<front_so_far> front; ///< set if it has several metrics
+
+  [[nodiscard]] study_id id() const noexcept { return study_id{view.id}; }
 };
 
 /// What came of a command.
@@ -44,14 +39,6 @@ struct command_answer {
   trial_no trial = 0;            ///< that was asked for
   nlohmann::ordered_json params; ///< its values
   std::uint64_t retried = 0;     ///< trials that are tried again
-};
-
-/// A trial is at rest where a client wanted it, or has ended before.
-struct trained_answer {
-  trial_state state = trial_state::paused;
-  step_t step = 0; ///< where it was asked for, else of the last result
-  metrics values;  ///< that was measured there
-  std::string failure;
 };
 
 /// A study has come to its end, and that is stored.

@@ -78,7 +78,7 @@ namespace hippo::study_effect {
 /// An answer to whoever gave a token: what came of it, or why nothing did.
 struct answer {
   study_token to{};
-  std::variant<command_answer, trained_answer, error> what;
+  std::variant<command_answer, trained_trial, error> what;
 };
 
 /// The records are to be stored, and then the study receives the news. Once

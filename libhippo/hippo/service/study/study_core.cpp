@@ -633,7 +633,7 @@ void study_core::finish_for(std::string why) {
 
 /// Answers once all is stored.
 void study_core::answer(
-  study_token to, std::variant<command_answer, trained_answer, error> what) {
+  study_token to, std::variant<command_answer, trained_trial, error> what) {
   outbox_.answer({to, std::move(what)});
 }
 
@@ -658,25 +658,21 @@ std::uint64_t study_core::memory_bytes() const {
 }
 
 study_status study_core::status(moment now) const {
-  const auto& stored = options_.stored;
-  study_status result;
-  result.id = stored.id;
-  result.name = stored.name;
-  result.workload_key = key_of(options_.spec.workload);
-  result.state = stored.state;
-  result.reason = stored.reason;
-  result.weight = stored.weight;
-  result.metric = options_.spec.objective.metric;
-  result.trials = tuner_->trials();
-  result.finished = trials_.finished();
-  result.asked_steps = trials_.asked_steps();
+  auto result = status_of(options_.stored, options_.spec);
+  auto& view = result.view;
+  view.trials = tuner_->trials();
+  view.finished = trials_.finished();
+  view.asked_steps = trials_.asked_steps();
+  view.active_seconds = clock_.active_seconds(now);
+  view.deadline_seconds_left = clock_.deadline_left(now);
+  if (const auto best = shown_best(books())) {
+    auto& trial = view.best.emplace();
+    trial.trial = best->trial;
+    trial.best = best_measurement{best->value, best->step};
+  }
   result.memory_bytes = memory_bytes();
-  result.active_seconds = clock_.active_seconds(now);
-  result.seconds_max = options_.spec.budget.seconds;
-  result.deadline_left = clock_.deadline_left(now);
   result.waiting_steps = trials_.waiting_steps();
   result.to_come = has_ended() ? expected_work{} : tuner_->to_come();
-  result.best = shown_best(books());
   result.front = front_in_brief(books());
   return result;
 }

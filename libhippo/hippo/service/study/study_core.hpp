@@ -176,7 +176,7 @@ private:
   /// restored.
   void finish_for(std::string why);
   void answer(study_token to,
-              std::variant<command_answer, trained_answer, error> what);
+              std::variant<command_answer, trained_trial, error> what);
   void answer_waiters(trial_no no);
 
   // -- looking ----------------------------------------------------------------

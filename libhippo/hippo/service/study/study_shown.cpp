@@ -105,14 +105,31 @@ trial_event end_of_trial(const study_books& books, trial_no trial) {
   return result;
 }
 
-trained_answer answer_of(const study_books& books, trial_no trial, step_t to) {
+study_status status_of(const stored_study& stored, const study_spec& spec) {
+  study_status result;
+  auto& view = result.view;
+  view.id = number_of(stored.id);
+  view.name = stored.name;
+  view.state = to_string(stored.state);
+  view.reason = stored.reason;
+  view.metric = spec.objective.metric;
+  view.weight = stored.weight;
+  view.workload = key_of(spec.workload);
+  view.active_seconds = stored.active_seconds;
+  result.state = stored.state;
+  result.seconds_max = spec.budget.seconds;
+  return result;
+}
+
+trained_trial answer_of(const study_books& books, trial_no trial, step_t to) {
   const auto& x = books.trials[trial];
-  trained_answer result;
+  trained_trial result;
+  result.trial = trial;
   result.state = x.state;
   result.failure = x.failure;
   if (const auto found = books.trials.result_near(trial, to)) {
     result.step = found->step;
-    result.values = found->values;
+    result.metrics = found->values;
   }
   return result;
 }

@@ -27,11 +27,14 @@ std::optional<best_record> shown_best(const study_books& books);
 std::optional<front_record> shown_front(const study_books& books);
 std::optional<front_so_far> front_in_brief(const study_books& books);
 
+/// What a study's row and its specification say of where it stands.
+study_status status_of(const stored_study& stored, const study_spec& spec);
+
 /// The end of a trial that has ended, as observers are told.
 trial_event end_of_trial(const study_books& books, trial_no trial);
 
 /// The measurement of a trial at `to`, however far it is by now, or its last.
-trained_answer answer_of(const study_books& books, trial_no trial, step_t to);
+trained_trial answer_of(const study_books& books, trial_no trial, step_t to);
 
 /// A trial as it is stored.
 /// @param is_new whether its parameters are to be stored as well

@@ -48,11 +48,11 @@ void fields(F& inspector, command_answer& command_answer) {
   inspector("retried", command_answer.retried);
 }
 template <class F>
-void fields(F& inspector, trained_answer& trained_answer) {
-  inspector("state", trained_answer.state);
-  inspector("step", trained_answer.step);
-  inspector("values", trained_answer.values);
-  inspector("failure", trained_answer.failure);
+void fields(F& inspector, trained_trial& trained_trial) {
+  inspector("state", trained_trial.state);
+  inspector("step", trained_trial.step);
+  inspector("values", trained_trial.metrics);
+  inspector("failure", trained_trial.failure);
 }
 template <class F>
 void fields(F& inspector, study_end& end) {

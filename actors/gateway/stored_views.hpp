@@ -1,0 +1,19 @@
+#pragma once
+
+#include "hippo/model/front_text.hpp"
+#include "hippo/model/records.hpp"
+#include "hippo/model/view/views.hpp"
+#include "hippo/store/state_reader.hpp"
+
+namespace hippo {
+
+// Views of what is stored.
+
+/// A study as its row alone shows it.
+study_view view_of(const stored_study& row);
+
+trial_view view_of(const stored_trial& row);
+event_view view_of(const stored_event& event);
+front_view view_of(told_front told);
+
+} // namespace hippo
