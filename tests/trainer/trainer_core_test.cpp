@@ -275,7 +275,7 @@ TEST_F(TrainerCore, TheOldestOfTooManyReportsIsForgotten) {
 /// A model of what a trainer is to do, far simpler than it, and everything that
 /// a trainer deals with: one that finds a contract broken says so.
 struct history {
-  struct owner {
+  struct holder {
     lease work;
     std::uint64_t epoch = 0; ///< in which it has come
     bool has_started = false;
@@ -299,7 +299,7 @@ struct history {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> greetings_due;
   std::vector<std::uint64_t> beats_due; ///< registrations
   std::vector<bool> goodbyes;           ///< whether each is the last
-  std::map<owner_number, owner> owners;
+  std::map<owner_number, holder> owners;
   std::map<lease_id, owner_number> device;
   std::deque<std::pair<lease_id, step_t>> unacknowledged;
   std::uint64_t last_lease = 0;

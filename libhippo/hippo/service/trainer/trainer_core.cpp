@@ -296,9 +296,9 @@ void trainer_core::start_waiting() {
       start(std::move(x));
 }
 
-bool trainer_core::is_hindered(const task& task) const {
+bool trainer_core::is_hindered(const task& which) const {
   return std::ranges::any_of(
-    running_, [&](const auto& kvp) { return kvp.second.excludes(task); });
+    running_, [&](const auto& kvp) { return kvp.second.excludes(which); });
 }
 
 void trainer_core::start(task begun) {
@@ -311,13 +311,13 @@ void trainer_core::start(task begun) {
 }
 
 /// Hands a lease back that has not begun.
-void trainer_core::hand_back(const task& task) {
+void trainer_core::hand_back(const task& which) {
   lease_end end;
-  end.lease = task.work.number;
-  end.at = task.work.stages.front().begin;
+  end.lease = which.work.number;
+  end.at = which.work.stages.front().begin;
   end.failure = error{errc::cancelled, "it had not begun"};
-  effects_.emplace_back(trainer_effect::send_end{task.owner, std::move(end)});
-  effects_.emplace_back(trainer_effect::drop_owner{task.owner});
+  effects_.emplace_back(trainer_effect::send_end{which.owner, std::move(end)});
+  effects_.emplace_back(trainer_effect::drop_owner{which.owner});
 }
 
 void trainer_core::end(lease_end what) {

@@ -113,16 +113,16 @@ private:
   void beat();
   void send_heartbeat(lease_id lease, step_t at);
   [[nodiscard]] bool is_registered() const { return number_ != trainer_id{}; }
-  [[nodiscard]] bool is_current(const task& task) const {
-    return task.registration == registrations_;
+  [[nodiscard]] bool is_current(const task& which) const {
+    return which.registration == registrations_;
   }
 
   // -- leases -----------------------------------------------------------------
 
   void start_waiting();
-  [[nodiscard]] bool is_hindered(const task& task) const;
+  [[nodiscard]] bool is_hindered(const task& which) const;
   void start(task begun);
-  void hand_back(const task& task);
+  void hand_back(const task& which);
   void end(lease_end what);
   void wind_down();
 
