@@ -121,8 +121,4 @@ std::string lines_of_lease(std::string_view tail, std::string_view before) {
   return result;
 }
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
-
 } // namespace hippo

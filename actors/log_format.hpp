@@ -7,10 +7,16 @@
 
 #include <spdlog/spdlog.h>
 
+#include "hippo/base/log_level.hpp"
+
 namespace hippo {
 
-/// Returns the first line of a text: the log has one for each event.
-std::string first_line(const std::string& text);
+/// Returns a severity as the log has it.
+inline spdlog::level::level_enum severity_of(log_level level) {
+  return level == log_level::info      ? spdlog::level::info
+         : level == log_level::warning ? spdlog::level::warn
+                                       : spdlog::level::err;
+}
 
 /// Returns the lines of a trainer's log that explain why a lease failed: those
 /// written since it began, without those about leases, which say again what

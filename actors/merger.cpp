@@ -9,6 +9,7 @@
 #include "hippo/checkpoint/foreign_file.hpp"
 #include "hippo/model/checkpoint_path.hpp"
 #include "hippo/net/wire/codec.hpp"
+#include "log_format.hpp"
 #include "turn_watch.hpp"
 
 namespace hippo {
@@ -134,11 +135,7 @@ struct effect_performer {
   }
 
   void operator()(merge_effect::log_line& x) {
-    using level = merge_effect::log_line::level;
-    const auto severity = x.severity == level::info      ? spdlog::level::info
-                          : x.severity == level::warning ? spdlog::level::warn
-                                                         : spdlog::level::err;
-    spdlog::log(severity, "merger: {}", x.text);
+    spdlog::log(severity_of(x.severity), "merger: {}", x.text);
   }
 };
 

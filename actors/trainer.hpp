@@ -1,24 +1,17 @@
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "engine.hpp"
-#include "hippo/base/backoff.hpp"
-#include "hippo/net/wire/messages.hpp"
+#include "hippo/service/trace/core_trace.hpp"
+#include "hippo/service/trainer/trainer_core.hpp"
 #include "messages.hpp"
 
 namespace hippo {
-
-/// A trainer keeps so many reports that were not acknowledged; beyond that, it
-/// forgets the oldest, and what they say is trained again if need be.
-inline constexpr std::size_t unacknowledged_max = 10'000;
 
 /// What the trainer actor receives besides the protocol, all of it from its own
 /// process.
@@ -37,58 +30,47 @@ using training_actor = trainer_actor::extend<
   // Time for a heartbeat of that registration.
   caf::reacts_to<tick_atom, std::uint64_t>>;
 
-/// State of a trainer:
-///
-///     away --connect--> greeting --welcome--> idle <--ended-- training
-///      ^                   ^                    \----lease---->/ (each lane)
-///      |                   \---dropped by the pool------|
-///      \------------------- pool is gone ---------------/
-///
-/// It leaves when it is asked to, and when its device is stuck: then the process
-/// must start anew, and whoever runs this is told by the engine.
-///
-/// Whenever it loses its registration, the leases that run are asked to save
-/// after their present steps; reports that nobody has acknowledged are sent again
-/// after the next welcome. It quits when a pool refuses it, and when it has
-/// taken leave.
+/// State of a trainer: its decisions, and the actors that they are about.
 struct trainer_state {
   /// Prefix of this actor's lines in the log.
   static inline const char* name = "hippo.trainer";
 
   ~trainer_state();
 
-  std::shared_ptr<engine> device;
-  hello self_description;
-  std::function<std::string()> log_tail;
-  registrar_actor pool;     ///< null: away
-  trainer_id number{}; ///< given by the pool; 0: unregistered
-  std::uint64_t registrations = 0; ///< tried so far
-  bool greets = false;             ///< waits for the answer to the last one
-  std::uint64_t heartbeat_interval_ms = 0;
-  std::uint64_t heartbeats = 0;
-  backoff greeting{std::chrono::seconds(1), std::chrono::seconds(30)};
-  bool leaving = false;
-
-  /// A lease and who is notified of it.
-  struct task {
-    lease work;
-    lease_owner_actor owner;
-    std::uint64_t registration = 0; ///< under which it was leased
-    std::string log_before{};       ///< the last lines when it began
+  /// An owner of a lease.
+  struct owner {
+    lease_owner_actor handle;
+    /// The last lines of the log when the lease began, if it has and there is
+    /// a log.
+    std::optional<std::string> log_before{};
   };
-  std::map<lease_id, task> running; ///< by the number of the lease
-  /// Each starts when what is in its way has ended.
-  std::vector<task> waiting;
-  std::deque<resent> unacknowledged; ///< oldest first
+
+  std::shared_ptr<engine> device;
+  std::function<std::string()> log_tail;
+  std::optional<trainer_core> core; ///< set when the actor starts
+  core_trace trace;                 ///< of the core
+  registrar_actor pool;             ///< null: away
+  registrar_actor joining;          ///< the one that was reached last
+  std::map<owner_number, owner> owners;
+  owner_number last_owner = 0;
 };
 
 /// Registers with `pool`, or with the first one that it learns of if that is
-/// null, as `self_description` and serves its leases.
+/// null, as `self_description` and serves its leases, as `trainer_core`
+/// decides: decodes what comes, applies it and sends what follows.
 /// @param log_tail returns the last lines of the process's log, for leases that
 ///        fail
 training_actor::behavior_type
 trainer(training_actor::stateful_pointer<trainer_state> self,
         registrar_actor pool, hello self_description,
         std::shared_ptr<engine> device, std::function<std::string()> log_tail);
+
+/// Likewise.
+/// @param trace where its events are written
+training_actor::behavior_type
+traced_trainer(training_actor::stateful_pointer<trainer_state> self,
+               registrar_actor pool, hello self_description,
+               std::shared_ptr<engine> device,
+               std::function<std::string()> log_tail, core_trace trace);
 
 } // namespace hippo

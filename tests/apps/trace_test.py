@@ -25,11 +25,11 @@ class Trace(Serving):
         with open(self.trace, encoding="ascii") as file:
             return [json.loads(x) for x in file]
 
-    def replay(self, code=0):
+    def replay(self, code=0, trace=None):
         done = subprocess.run(
-            [SIMULATION, "--replay", self.trace], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            timeout=PATIENCE)
+            [SIMULATION, "--replay", trace or self.trace],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, code, done.stdout)
         return done.stdout
 
@@ -69,6 +69,17 @@ class Trace(Serving):
         send(service, signal.SIGTERM)
         self.finish(service, 0)
         self.assert_replays("pool", "merger", "study")
+
+    def test_trainers(self):
+        self.run_study(study(), "state", "--trainers", 2,
+                       env={"HIPPO_TRAINER_TRACE": self.trace})
+        folder, name = os.path.split(self.trace)
+        traces = [x for x in os.listdir(folder) if x.startswith(name + ".")]
+        self.assertEqual(len(traces), 2, "one for each process")
+        for trace in traces:
+            said = self.replay(trace=os.path.join(folder, trace))
+            self.assertRegex(said, r"lines, 1 cores, \d{2,} events with equal "
+                                   "effects, 0 left out")
 
     def test_a_file_that_cannot_be_written(self):
         self.write("s.yaml", study())

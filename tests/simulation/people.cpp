@@ -92,11 +92,13 @@ void world::add_trainer() {
   self.at_once = at_once;
   self.workloads["model"];
   self.workloads["command"];
-  x.handle = system_.spawn(trainer, registrar_actor{}, self,
-                           std::static_pointer_cast<engine>(x.device),
-                           [] { return std::string{"the last words"}; });
+  const auto name = "trainer " + std::to_string(x.number);
+  x.handle = system_.spawn(
+    traced_trainer, registrar_actor{}, self,
+    std::static_pointer_cast<engine>(x.device),
+    [] { return std::string{"the last words"}; }, core_trace{record_, name});
   note_outside(caf::actor_cast<caf::actor>(x.handle));
-  tell("trainer " + std::to_string(x.number) + " starts");
+  tell(name + " starts");
   connect(x);
 }
 

@@ -18,6 +18,7 @@
 #include "hippo/service/trace/replay.hpp"
 #include "hippo/service/trace/trace_lines.hpp"
 #include "hippo/service/trace/trace_log.hpp"
+#include "hippo/service/trainer/trainer_core.hpp"
 #include "space/fixtures.hpp"
 
 namespace hippo {
@@ -125,6 +126,64 @@ struct TraceTest : testing::Test {
     }
   }
 
+  /// Writes what happens to a trainer.
+  void run_trainer(unsigned seed) {
+    std::mt19937 random{seed};
+    const auto below = [&](std::uint64_t n) { return random() % n; };
+    hello self_description;
+    self_description.device = "gpu";
+    self_description.workloads["mlp"] = "1";
+    core_trace trace{log, "trainer 1"};
+    trace.begin(self_description, now);
+    trainer_core core{self_description, now};
+    std::uint64_t registration = 0, beats = 0;
+    const auto tell = [&](any_trainer_event x) {
+      for (const auto& y : trace.apply(core, std::move(x), now))
+        if (const auto* asked = std::get_if<trainer_effect::send_hello>(&y))
+          registration = asked->registration;
+        else if (const auto* due = std::get_if<trainer_effect::beat_after>(&y))
+          beats = due->registration;
+    };
+    tell(trainer_event::connected{});
+    for (owner_number i = 1; i <= 200; ++i) {
+      now += std::chrono::milliseconds{below(700)};
+      const lease_id lease{i - below(std::min<std::uint64_t>(i, 4))};
+      switch (below(6)) {
+        case 0:
+          tell(trainer_event::answered{registration,
+                                       {std::nullopt, trainer_id{i}, 1000}});
+          break;
+        case 1: {
+          hippo::lease work;
+          work.number = lease;
+          work.workload.name = "mlp";
+          work.lane = static_cast<std::uint32_t>(below(2));
+          work.stages = {{node_id{i}, 0, 9, {{"lr", form::constant(0.1)}}, 5}};
+          work.stops = {{.at = 9, .save = true}};
+          tell(trainer_event::leased{i, std::move(work)});
+          break;
+        }
+        case 2: {
+          stop_report report;
+          report.lease = lease;
+          report.at = below(9) + 1;
+          report.values["loss"] = 0.1 * static_cast<double>(i);
+          tell(trainer_event::reported{std::move(report)});
+          break;
+        }
+        case 3:
+          tell(trainer_event::ended{
+            {lease, 4, error{errc::training_failed, "h\xc3\xb6st\n\xff"}}});
+          break;
+        case 4:
+          tell(trainer_event::beat_due{beats});
+          break;
+        default:
+          tell(trainer_event::given_up{});
+      }
+    }
+  }
+
   /// Writes what happens to a client's study.
   /// @returns the events that were stored
   std::vector<stored_event> run_study(std::vector<stored_event> history) {
@@ -180,6 +239,7 @@ TEST(TraceText, EveryEventComesBack) {
   expect_all<any_pool_event>();
   expect_all<any_study_event>();
   expect_all<any_merge_event>();
+  expect_all<any_trainer_event>();
 }
 
 TEST(TraceText, NumbersComeBackBitForBit) {
@@ -274,6 +334,27 @@ TEST_F(TraceTest, APoolDoesTheSameAgain) {
   EXPECT_EQ(came->cores, 1u);
   EXPECT_EQ(came->events, 201u);
   EXPECT_EQ(came->lines, 202u);
+}
+
+TEST_F(TraceTest, ATrainerDoesTheSameAgain) {
+  run_trainer(1);
+  const auto came = replayed(text());
+  ASSERT_TRUE(came) << came.failure().message;
+  EXPECT_EQ(came->difference, "");
+  EXPECT_EQ(came->events, 201u);
+}
+
+TEST_F(TraceTest, AnotherAnswerToATrainerIsFound) {
+  run_trainer(2);
+  auto changed = text();
+  const auto answer = changed.find("\"event\":\"answered\"");
+  ASSERT_NE(answer, std::string::npos);
+  const std::string number = "\"trainer\":";
+  changed.insert(changed.find(number, answer) + number.size(), "9");
+  const auto came = replayed(changed);
+  ASSERT_TRUE(came) << came.failure().message;
+  EXPECT_NE(came->difference.find(", trainer 1, answered: "), std::string::npos)
+    << came->difference;
 }
 
 TEST_F(TraceTest, AStudyDoesTheSameAgainAlsoAfterARestart) {

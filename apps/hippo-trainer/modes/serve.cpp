@@ -12,6 +12,7 @@
 
 #include "checkpoint_route.hpp"
 #include "connector.hpp"
+#include "event_trace.hpp"
 #include "hippo/base/backoff.hpp"
 #include "hippo/base/devices.hpp"
 #include "hippo/base/endpoint.hpp"
@@ -82,6 +83,10 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
       return fail(loaded.failure(), exit_usage);
     keys = std::move(*loaded);
   }
+  std::shared_ptr<trace_log> trace;
+  if (auto why = open_trace(trace, trainer_trace_variable,
+                            '.' + std::to_string(::getpid())))
+    return fail(*why, exit_usage);
   on_device_lost(leave_lost_device);
   leave_signals signals;
   system_config cfg;
@@ -99,9 +104,10 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
       std::move(x.registry), x.info.kind,
       [route](const lease& y) { return route->store_of(y); },
       x.info.kept_bytes_max, limits, [&signals] { signals.tell_stuck(); });
-    trainers.push_back(system.spawn(trainer, registrar_actor{},
-                                    std::move(self_description),
-                                    std::move(engine), log_tail));
+    const auto number = std::to_string(trainers.size() + 1);
+    trainers.push_back(system.spawn(
+      traced_trainer, registrar_actor{}, std::move(self_description),
+      std::move(engine), log_tail, core_trace{trace, "trainer " + number}));
   }
   std::thread{[&] {
     leave_when_asked(signals, system, trainers, opts.grace_seconds,

@@ -9,6 +9,7 @@
 #include "hippo/base/name.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/base/utf8.hpp"
+#include "hippo/model/stop_points.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "hippo/train/stop_queue.hpp"
 
@@ -521,20 +522,6 @@ private:
 };
 
 } // namespace
-
-void merge_stop(std::vector<stop_point>& stops, std::size_t passed,
-                const stop_point& stop) {
-  auto i = std::lower_bound(stops.begin() + static_cast<std::ptrdiff_t>(passed),
-                            stops.end(), stop.at, before);
-  if (i->at == stop.at) {
-    i->evaluate = i->evaluate || stop.evaluate;
-    i->save = i->save || stop.save;
-  } else {
-    i = stops.insert(i, stop);
-  }
-  if (stop.last)
-    stops.erase(i + 1, stops.end());
-}
 
 lease_control::lease_control(std::vector<stop_point> stops)
   : stops_(std::move(stops)) {}

@@ -8,7 +8,7 @@
 #include "hippo/base/hash.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/forecast/simulate/draw.hpp"
-#include "hippo/train/run.hpp"
+#include "hippo/model/stop_points.hpp"
 
 namespace hippo {
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hippo/base/ids.hpp"
+#include "hippo/base/log_level.hpp"
 #include "hippo/net/wire/messages.hpp"
 #include "hippo/plan/schedule/placement.hpp"
 #include "hippo/service/merge/kept_code.hpp"
@@ -220,7 +221,7 @@ struct restore_code {
 
 /// A line for the log.
 struct log_line {
-  enum class level : std::uint8_t { info, warning, error };
+  using level = log_level;
   level severity = level::info;
   std::string text;
 };

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <utility>
 
+#include "hippo/base/first_line.hpp"
 #include "hippo/base/text.hpp"
 #include "hippo/model/checkpoint_path.hpp"
 
@@ -57,10 +58,6 @@ bool is_measuring(const running_lease& x) {
                            return y.at == at && y.evaluate;
                          })
              || std::find(added.begin(), added.end(), at) != added.end());
-}
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
 }
 
 /// Whether what a report says it left is named after the state it is of. Any

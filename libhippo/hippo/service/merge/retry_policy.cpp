@@ -4,6 +4,8 @@
 #include <cassert>
 #include <string>
 
+#include "hippo/base/first_line.hpp"
+
 namespace hippo {
 
 namespace {
@@ -14,10 +16,6 @@ node_id start_node(const lease& x, const search_plan& plan) {
   const auto& first = x.stages.front();
   const auto& node = plan.node(first.node);
   return first.begin > node.begin ? first.node : node.parent;
-}
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
 }
 
 /// What an operating system says at the end of a reason.

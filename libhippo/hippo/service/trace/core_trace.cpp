@@ -27,6 +27,9 @@ std::string text_of(const any_study_event& event) {
 std::string text_of(const any_merge_event& event) {
   return event_text(event);
 }
+std::string text_of(const any_trainer_event& event) {
+  return event_text(event);
+}
 
 std::string text_of(const std::vector<any_pool_effect>& xs) {
   return json_of(xs);
@@ -35,6 +38,9 @@ std::string text_of(const std::vector<any_study_effect>& xs) {
   return json_of(xs);
 }
 std::string text_of(const std::vector<any_merge_effect>& xs) {
+  return json_of(xs);
+}
+std::string text_of(const std::vector<any_trainer_effect>& xs) {
   return json_of(xs);
 }
 
@@ -71,6 +77,11 @@ void core_trace::begin(const merger_options& chosen, moment now) {
   if (const auto kept = std::exchange(begun.options.kept, nullptr))
     begun.has_plan = kept->plan.size() > search_plan{}.size();
   begin("merger", trace::json_of(begun), now);
+}
+
+void core_trace::begin(const hello& trainer, moment now) {
+  if (log_)
+    begin("trainer", trace::json_of(trainer), now);
 }
 
 void core_trace::begin(const char* kind, const std::string& options,

@@ -12,6 +12,7 @@
 #include "hippo/service/study/events.hpp"
 #include "hippo/service/study/options.hpp"
 #include "hippo/service/trace/trace_log.hpp"
+#include "hippo/service/trainer/events.hpp"
 
 namespace hippo {
 
@@ -21,11 +22,13 @@ namespace trace {
 std::string text_of(const any_pool_event& event);
 std::string text_of(const any_study_event& event);
 std::string text_of(const any_merge_event& event);
+std::string text_of(const any_trainer_event& event);
 
 /// Effects as JSON.
 std::string text_of(const std::vector<any_pool_effect>& xs);
 std::string text_of(const std::vector<any_study_effect>& xs);
 std::string text_of(const std::vector<any_merge_effect>& xs);
+std::string text_of(const std::vector<any_trainer_effect>& xs);
 
 } // namespace trace
 
@@ -44,6 +47,8 @@ public:
   void begin(const pool_options& options, moment now);
   void begin(const study_options& options, moment now);
   void begin(const merger_options& chosen, moment now);
+  /// @param trainer the description of itself
+  void begin(const hello& trainer, moment now);
 
   /// Tells the core what happens.
   /// @param event as the core takes it: a variant

@@ -13,6 +13,7 @@
 #include "hippo/service/study/study_core.hpp"
 #include "hippo/service/trace/core_trace.hpp"
 #include "hippo/service/trace/trace_lines.hpp"
+#include "hippo/service/trainer/trainer_core.hpp"
 
 namespace hippo {
 
@@ -105,6 +106,9 @@ std::unique_ptr<replayed_core> begin_core(const std::string& kind,
     return begin_study(options, now);
   if (kind == "merger")
     return begin_merger(options, now);
+  if (kind == "trainer")
+    return std::make_unique<core_of<trainer_core, any_trainer_event>>(
+      std::make_unique<trainer_core>(read<hello>(options), now));
   throw trace::malformed{"there is no core of kind '" + kind + "'"};
 }
 

@@ -9,6 +9,7 @@
 #include "hippo/service/trace/pool_fields.hpp"
 #include "hippo/service/trace/study_fields.hpp"
 #include "hippo/service/trace/trace_json.hpp"
+#include "hippo/service/trace/trainer_fields.hpp"
 
 // Events by their names.
 
@@ -42,6 +43,15 @@ struct names<any_merge_event> {
     "resent",      "lease_ended",    "malformed",     "granted",
     "lost",        "trainer_back",   "able_trainers", "heartbeat",
     "yield_asked", "demand_answered"};
+};
+
+template <>
+struct names<any_trainer_event> {
+  static constexpr std::array all{
+    "connected",    "disconnected", "answered",  "unanswered", "given_up",
+    "left",         "leased",       "malformed", "stop_asked", "cancel_asked",
+    "acked",        "reported",     "ended",     "stuck",      "leave_asked",
+    "greeting_due", "beat_due"};
 };
 
 /// The fields of an event in a line: `"event":"NAME","what":{...}`.
