@@ -662,7 +662,7 @@ class Trial:
         repeated.
 
         Args:
-            until: a step with a measurement; see `objective.every` and the
+            until: a step with a measurement; see `eval_every` and the
                 rungs of the study.
 
         Returns:

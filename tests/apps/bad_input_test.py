@@ -15,7 +15,7 @@ workload:
   name: fashion-mlp
   data: {train: 256, validation: 128}
 objective: {metric: val_accuracy}
-steps: {max: 3}
+max_steps: 3
 space:
   lr:
     choice:
@@ -91,8 +91,8 @@ class StudyFiles(Bad):
         self.check("{max: 3}", "{max: 3", ("7:6", ""), "not valid YAML")
 
     def test_unknown_key(self):
-        self.check("steps:", "stesp:", ("6:1", "stesp: "),
-                   "did you mean 'steps'?", "Allowed: study, ")
+        self.check("max_steps:", "max_stesp:", ("6:1", "max_stesp: "),
+                   "did you mean 'max_steps'?", "Allowed: study, ")
 
     def test_unknown_parameter(self):
         self.check("gamma", "gama", ("11:61", "space.lr.choice[1].multistep"),
@@ -103,7 +103,7 @@ class StudyFiles(Bad):
                    "batch_size")
 
     def test_wrong_type(self):
-        self.check("{max: 3}", "{max: three}", ("6:14", "steps.max: "),
+        self.check("max_steps: 3", "max_steps: three", ("6:12", "max_steps: "),
                    "whole number", "found 'three'")
 
     def test_word_for_a_map(self):

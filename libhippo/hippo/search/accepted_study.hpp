@@ -106,8 +106,8 @@ struct study_admission {
   std::vector<diagnostic> notes;    ///< what was decided for it, and why
 };
 
-/// Reads and checks the text of a study file, its algorithm included: the one
-/// door through which studies come in, whoever brings them.
+/// Reads and checks the text of a study file, its algorithm included: the only
+/// path by which studies are admitted.
 /// @param name stands for the file in messages
 /// A new one that names no algorithm, or `auto`, gets one (`choose_algorithm`).
 study_admission admit_study(const std::string& text, const std::string& name,

@@ -92,9 +92,7 @@ public:
   [[nodiscard]] duration overdue(duration now) const;
 
   /// Whether the lease was cancelled, or is to end after its present step.
-  [[nodiscard]] bool is_to_end() const {
-    return cancelled_ || winding_down_;
-  }
+  [[nodiscard]] bool is_to_end() const { return cancelled_ || ending_since_; }
 
 private:
   struct call {
@@ -115,7 +113,7 @@ private:
   std::array<duration, 5> longest_{};
   std::optional<call> call_;
   std::optional<duration> cancelled_;
-  std::optional<duration> winding_down_;
+  std::optional<duration> ending_since_;
 };
 
 /// A call watch for several threads, by the clock of this machine.

@@ -111,11 +111,11 @@ HIPPO_HOST_DEVICE inline void update_sgd(const hippo_cuda_rule& rule,
 }
 
 HIPPO_HOST_DEVICE inline void update_adamw(const hippo_cuda_rule& rule,
-                                           bool decays, float value,
+                                           bool decays, float gradient,
                                            float& weight, float& first,
                                            float& second) {
-  first = rule.beta1 * first + (1 - rule.beta1) * value;
-  second = rule.beta2 * second + (1 - rule.beta2) * value * value;
+  first = rule.beta1 * first + (1 - rule.beta1) * gradient;
+  second = rule.beta2 * second + (1 - rule.beta2) * gradient * gradient;
   const auto spread = std::sqrt(second) / rule.root + rule.epsilon;
   weight =
     weight * (decays ? rule.decay : 1) - rule.step_size * (first / spread);

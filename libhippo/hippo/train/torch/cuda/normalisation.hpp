@@ -206,18 +206,18 @@ HIPPO_HOST_DEVICE typename Layout::numbers norm_load(const void* from,
 
 template <class Layout>
 HIPPO_HOST_DEVICE void norm_store(void* to, std::int64_t offset,
-                                  const typename Layout::numbers& norm) {
+                                  const typename Layout::numbers& values) {
   auto* place = static_cast<typename Layout::number*>(to) + offset;
 #ifdef __CUDA_ARCH__
   // nvcc would store floats one by one.
-  if constexpr (sizeof norm == sizeof(uint4)) {
+  if constexpr (sizeof values == sizeof(uint4)) {
     uint4 bits;
-    memcpy(&bits, &norm, sizeof bits);
+    memcpy(&bits, &values, sizeof bits);
     __stwb(reinterpret_cast<uint4*>(place), bits);
     return;
   }
 #endif
-  *reinterpret_cast<typename Layout::numbers*>(place) = norm;
+  *reinterpret_cast<typename Layout::numbers*>(place) = values;
 }
 
 /// The values between which an activation changes nothing.
@@ -235,9 +235,9 @@ struct norm_limits {
   }
 
   /// Returns the part of a gradient `dy` that passes where the result was
-  /// `other`, which is anything if there is no activation.
-  [[nodiscard]] HIPPO_HOST_DEVICE float passed(float dy, float other) const {
-    return other <= low || other >= high ? 0.0F : dy;
+  /// `result`, which is anything if there is no activation.
+  [[nodiscard]] HIPPO_HOST_DEVICE float passed(float dy, float result) const {
+    return result <= low || result >= high ? 0.0F : dy;
   }
 };
 
@@ -419,7 +419,7 @@ norm_results(const Threads& threads, const hippo_cuda_norm& norm,
       b[i] = memory.b[first + i];
     }
     struct piece {
-      typename Layout::numbers norm, residual;
+      typename Layout::numbers x, residual;
     };
     mine.each(
       norm,
