@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-/// What a set of trials would train.
+/// The training that a set of trials needs.
 struct step_figures {
   std::uint64_t asked_steps = 0;
   std::uint64_t delivered_steps = 0; ///< of these, that the trials would get
@@ -20,7 +20,7 @@ struct step_figures {
   std::optional<std::uint64_t> known_steps{};
 };
 
-/// What one study would train by itself.
+/// The training that one study needs by itself.
 struct study_preview {
   std::string name;
   std::uint64_t trials = 0;
@@ -58,7 +58,7 @@ struct planned_stage {
   std::uint64_t others = 0; ///< trials of other studies that pass it
 };
 
-/// What `hippo preview` shows, before anything is spent.
+/// The figures that `hippo preview` shows, before anything is spent.
 struct preview_record {
   std::vector<study_preview> studies;
   std::uint64_t trials = 0;

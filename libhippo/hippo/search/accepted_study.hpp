@@ -57,7 +57,7 @@ public:
     return search_;
   }
 
-  /// What one of its trials takes.
+  /// The cost of one of its trials.
   [[nodiscard]] const trial_cost& cost() const noexcept { return cost_; }
 
   /// About how much it takes in memory before anything of it is trained, in
@@ -97,7 +97,7 @@ private:
   trial_cost cost_;
 };
 
-/// What came of asking for a study's admission: it is there unless there is an
+/// The result of a study's admission: it is there unless there is an
 /// error.
 struct study_admission {
   std::optional<accepted_study> study;

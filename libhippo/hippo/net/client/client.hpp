@@ -26,7 +26,7 @@ struct client_options {
   /// For how long a lost connection is made again before calls fail.
   std::chrono::milliseconds reconnect_for{60'000};
 
-  /// Who this is, for the service's log, at most 1024 bytes.
+  /// The name of this client in the service's log, at most 1024 bytes.
   std::string name = "C++ client";
 };
 
@@ -39,7 +39,7 @@ struct service_summary {
 /// Whether a study will never do anything again.
 bool has_ended(const study_view& view) noexcept;
 
-/// What a study has heard: a measurement, a failure, or a wish of a client; or
+/// An event of a study: a measurement, a failure, or a command of a client; or
 /// what its sampler has chosen.
 struct study_event {
   enum class what_happened : std::uint8_t { measured, failed, command, chosen };
@@ -104,7 +104,7 @@ struct output_part {
   bool ended = false; ///< whether the trial has ended
 };
 
-/// What it takes to have the state that a trial had at a step.
+/// The recipe for the state that a trial had at a step.
 struct weights_summary {
   std::string recipe; ///< an encoded lease, for `hippo-trainer --export`
   std::string code;   ///< what the study brings to be run; empty: nothing

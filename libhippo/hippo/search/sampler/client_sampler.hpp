@@ -24,7 +24,7 @@ public:
   }
 
   trial_parameters draw(trial_no trial) override;
-  /// What was given it does not keep.
+  /// It does not keep given values.
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;
   [[nodiscard]] std::optional<trial_choice>

@@ -39,7 +39,7 @@ struct study_status {
   std::optional<front_so_far> front; ///< set if it has several metrics
 };
 
-/// What came of a command.
+/// The result of a command.
 struct command_answer {
   trial_no trial = 0;            ///< that was asked for
   nlohmann::ordered_json params; ///< its values
