@@ -205,7 +205,8 @@ class Style:
             if hit and not (begun and line.lstrip().startswith("//")):
                 self.report("comments", name, number,
                             f"begins with '{hit[1]}': its subject is a noun")
-            begun = "//" in line and not line.rstrip().endswith(".")
+            begun = ((line.lstrip().startswith("//") or "///<" in line)
+                     and not line.rstrip().endswith("."))
 
     def given_up(self, name, lines):
         for number, line in enumerate(lines, 1):
