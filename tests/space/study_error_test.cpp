@@ -129,7 +129,7 @@ TEST(StudyError, EverythingMissing) {
                  "s.yaml:2:11: workload: 'name' is missing",
                  "s.yaml:3:12: objective: 'metric' is missing",
                  "s.yaml:4:12: max_steps: must be a whole number from 1 to "
-                 "1000000000, found a list",
+                 "1000000000, found an empty list",
                  "s.yaml:5:8: space: must be a map from hyper-parameters to "
                  "their values, found an empty map"});
 }

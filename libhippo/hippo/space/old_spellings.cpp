@@ -163,11 +163,12 @@ private:
     const auto* other = map.find(now);
     if (other == nullptr)
       return false;
+    const auto line = other->where.line; // it moves if the maps are one
     const auto old = take(old_map, before);
     notes_.error(old.where, old.value.path,
                  "is the old name of " + now + ", which line "
-                   + std::to_string(other->where.line) + " gives too: remove '"
-                   + before + "' here");
+                   + std::to_string(line) + " gives too: remove '" + before
+                   + "' here");
     return true;
   }
 
