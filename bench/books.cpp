@@ -39,11 +39,10 @@ std::string text_of(const std::string& algorithm, std::uint64_t trials,
                     const std::string& steps) {
   return "study: books-" + std::to_string(number)
          + "\nworkload: fashion-mlp\nobjective: "
-           "{metric: val_accuracy, every: "
-         + steps + "}\nsteps: {max: " + steps + "}\nseed: "
-         + std::to_string(number + 1) + "\nspace: " + space
-         + "\nalgorithm: " + algorithm + "\nbudget: {trials: "
-         + std::to_string(trials) + "}\n";
+           "{metric: val_accuracy}\neval_every: "
+         + steps + "\nmax_steps: " + steps + "\nseed: "
+         + std::to_string(number + 1) + "\nspace: " + space + "\nalgorithm: "
+         + algorithm + "\nbudget: {trials: " + std::to_string(trials) + "}\n";
 }
 
 /// A study, a merger, a store that commits at once and trainers that need no

@@ -44,7 +44,7 @@ int main(int argc, char** argv) {
 study: client
 workload: {name: fashion-mlp}
 objective: {metric: val_accuracy, direction: maximize}
-steps: {max: 1}
+max_steps: 1
 space: {lr: {log_uniform: [1e-6, 0.1]}, dropout: {uniform: [0, 0.5]}}
 algorithm: client
 budget: {trials: )" + std::to_string(trials)

@@ -82,10 +82,11 @@ study_spec study_of(const std::string& algorithm, std::uint64_t seed) {
   }
   const auto steps = std::to_string(last_step);
   const auto read = read_study(
-    "study: fronts\nworkload: function\nobjective: [{metric: f, every: " + steps
-      + "}, {metric: g}]\nsteps: {max: " + steps + "}\nspace:\n" + space
-      + "algorithm: " + algorithm + "\nbudget: {trials: 100000}\nseed: "
-      + std::to_string(seed) + "\n",
+    "study: fronts\nworkload: function\nobjective: [{metric: f}, {metric: g}]\n"
+    "eval_every: "
+      + steps + "\nmax_steps: " + steps + "\nspace:\n" + space
+      + "algorithm: " + algorithm
+      + "\nbudget: {trials: 100000}\nseed: " + std::to_string(seed) + "\n",
     "fronts.yaml", {workload});
   if (!read.study)
     fail(to_text(read.errors.front()));

@@ -81,7 +81,7 @@ const std::string study_text = R"(
 study: suggest
 workload: {name: fashion-cnn}
 objective: {metric: val_accuracy, direction: maximize}
-steps: {max: 9}
+max_steps: 9
 space:
   lr:
     choice:

@@ -74,7 +74,7 @@ def study_of(x):
     return (f"study: measured\n"
             f"workload: {{name: {x.workload}{options}, data: {{{data}}}}}\n"
             f"objective: {{metric: {x.metric}}}\n"
-            f"steps: {{max: 4}}\n"
+            f"max_steps: 4\n"
             f"space: {{batch_size: {{choice: {list(x.batches)}}}}}\n"
             f"algorithm: grid\n")
 

@@ -86,8 +86,9 @@ struct measurement {
 const std::string head_of_study = R"(
 study: schedules
 workload: {name: resnet56-cifar10, seed: 1}
-objective: {metric: val_accuracy, direction: maximize, every: 15}
-steps: {max: 120}
+objective: {metric: val_accuracy, direction: maximize}
+eval_every: 15
+max_steps: 120
 space:
   lr:
     choice:
@@ -233,8 +234,8 @@ public:
 
   [[nodiscard]] static std::string study() {
     std::string result = "study: quadratic\nworkload: quadratic\n"
-                         "objective: {metric: loss, every: 20}\n"
-                         "steps: {max: 120}\nspace:\n  lr:\n    piecewise:\n";
+                         "objective: {metric: loss}\neval_every: 20\n"
+                         "max_steps: 120\nspace:\n  lr:\n    piecewise:\n";
     for (std::size_t i = 0; i < pieces; ++i)
       result += "      - [" + std::to_string(i * epochs / pieces)
                 + ", {log_uniform: [0.01, 2]}]\n";

@@ -95,11 +95,11 @@ study_spec study_of(const test_function& f, const std::string& algorithm,
                              : ": {choice: [0, 1]}\n");
   }
   const auto read = read_study(
-    "study: search\nworkload: function\nobjective: {metric: value, every: "
-      + std::to_string(every) + "}\nsteps: {max: " + std::to_string(test_steps)
-      + "}\nspace:\n" + space + "algorithm: " + algorithm
-      + "\nbudget: {trials: " + trials + "}\nseed: " + std::to_string(seed)
-      + "\n",
+    "study: search\nworkload: function\nobjective: {metric: value}\n"
+    "eval_every: "
+      + std::to_string(every) + "\nmax_steps: " + std::to_string(test_steps)
+      + "\nspace:\n" + space + "algorithm: " + algorithm + "\nbudget: {trials: "
+      + trials + "}\nseed: " + std::to_string(seed) + "\n",
     "search.yaml", {workload});
   if (!read.study)
     fail(to_text(read.errors.front()));

@@ -27,7 +27,7 @@ const std::string text = R"(
 study: suggest
 workload: {name: fashion-cnn}
 objective: {metric: val_accuracy, direction: maximize}
-steps: {max: 1}
+max_steps: 1
 space:
   lr: {log_uniform: [1e-5, 0.1]}
   weight_decay: {log_uniform: [1e-6, 0.1]}

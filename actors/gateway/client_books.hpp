@@ -7,7 +7,7 @@
 
 #include <capnp/capability.h>
 
-#include "gateway/actor_bridge.hpp"
+#include "gateway/actor_caller.hpp"
 #include "gateway/client_connection.hpp"
 #include "gateway/client_work.hpp"
 #include "gateway/limits.hpp"

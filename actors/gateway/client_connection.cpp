@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-#include "gateway/actor_bridge.hpp"
+#include "gateway/actor_caller.hpp"
 
 namespace hippo {
 

@@ -9,7 +9,7 @@
 
 #include <kj/async.h>
 
-#include "gateway/actor_bridge.hpp"
+#include "gateway/actor_caller.hpp"
 #include "hippo/search/think/thinking.hpp"
 
 namespace hippo {

@@ -190,10 +190,10 @@ public:
     depot_.emplace(state_reader::checkpoints_of(options_.sources.state),
                    timer_);
     if (options_.make_authenticator) {
-      auto door = options_.make_authenticator(timer_);
-      if (!door)
-        return door.failure();
-      authenticator_ = std::move(*door);
+      auto made = options_.make_authenticator(timer_);
+      if (!made)
+        return made.failure();
+      authenticator_ = std::move(*made);
     }
     auto rpc = listen(options_.rpc_host, options_.rpc_port, scope);
     if (!rpc)
@@ -264,12 +264,12 @@ private:
   }
 
   static kj::Promise<admitted_connection>
-  let_in(kj::AuthenticatedStream x, const authenticator& door,
+  let_in(kj::AuthenticatedStream x, const authenticator& authenticate,
          client_connection& whose) {
     return kj::evalNow([&]() -> kj::Promise<admitted_connection> {
              prepare(*x.stream);
-             if (door)
-               return door(kj::mv(x));
+             if (authenticate)
+               return authenticate(kj::mv(x));
              return admitted_connection{kj::mv(x.stream), peer_role::anybody,
                                         {}};
            })
@@ -420,10 +420,10 @@ private:
         static_cast<double>((timer_.now() - begun_) / kj::MILLISECONDS)
           / 1000};
     };
-    http_door::options door;
-    door.loopback_only = is_loopback({options_.http_host, 0});
-    service_ = make_http_answers(*queries_, headers_,
-                                 {figures, std::move(door)});
+    http_access::options own;
+    own.loopback_only = is_loopback({options_.http_host, 0});
+    service_ =
+      make_http_answers(*queries_, headers_, {figures, std::move(own)});
     refusal_ = make_closed_http_answers(*headers_.table);
     http_server_
       = kj::heap<kj::HttpServer>(timer_, *headers_.table,
@@ -433,7 +433,7 @@ private:
                                  one_request_to(*refusal_), settings);
     if (!options_.people)
       return;
-    http_door::options people;
+    http_access::options people;
     people.tokens = token_folder::path_in(options_.sources.state);
     people.is_secure = options_.people->make_authenticator != nullptr;
     people_service_ = make_http_answers(*queries_, headers_,
@@ -446,10 +446,10 @@ private:
   /// Begins to listen to those who have tokens.
   std::optional<error> open_people(kj::WaitScope& scope) {
     if (options_.people->make_authenticator) {
-      auto door = options_.people->make_authenticator(timer_);
-      if (!door)
-        return door.failure();
-      people_door_ = std::move(*door);
+      auto made = options_.people->make_authenticator(timer_);
+      if (!made)
+        return made.failure();
+      people_authenticator_ = std::move(*made);
     }
     auto port = listen(options_.people->host, options_.people->port, scope);
     if (!port)
@@ -463,17 +463,18 @@ private:
     return serve_http(kj::mv(x), http_slots_, authenticator_, *http_server_);
   }
   kj::Promise<void> serve_people(kj::AuthenticatedStream x) {
-    return serve_http(kj::mv(x), people_slots_, people_door_, *people_server_);
+    return serve_http(kj::mv(x), people_slots_, people_authenticator_,
+                      *people_server_);
   }
 
   kj::Promise<void> serve_http(kj::AuthenticatedStream x, port_slots& slots,
-                               const authenticator& door,
+                               const authenticator& authenticate,
                                kj::HttpServer& to) {
     auto me = take_in(x, slots);
-    auto served
-      = let_in(kj::mv(x), door, *me)
-          .then([this, &to, me = kj::addRef(*me)](
-                  admitted_connection peer) mutable {
+    auto served =
+      let_in(kj::mv(x), authenticate, *me)
+        .then(
+          [this, &to, me = kj::addRef(*me)](admitted_connection peer) mutable {
             auto& answering
               = peer.role == peer_role::trainer ? *http_refuser_ : to;
             auto stream = kj::heap<guarded_stream>(
@@ -552,7 +553,7 @@ private:
   kj::Own<http_answers> refusal_;
   kj::Own<kj::HttpServer> http_server_;
   kj::Own<kj::HttpServer> http_refuser_;
-  authenticator people_door_;
+  authenticator people_authenticator_;
   kj::Own<kj::ConnectionReceiver> people_;
   kj::Own<http_answers> people_service_;
   kj::Own<kj::HttpServer> people_server_;

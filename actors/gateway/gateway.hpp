@@ -41,14 +41,14 @@ struct gateway_options {
   std::uint16_t rpc_port = 0;         ///< 0: any
   std::string http_host = "127.0.0.1";
   std::optional<std::uint16_t> http_port; ///< 0: any; nothing: no HTTP
-  /// Makes the door of both ports, on the thread where it stands. Null: all may
+  /// Makes the authenticator of both ports, on their thread. Null: all may
   /// come in, as anybody.
   std::function<expected<authenticator>(kj::Timer&)> make_authenticator;
   /// Where people look who have a token; nothing: nowhere.
   struct people_port {
     std::string host;
     std::uint16_t port = 0; ///< 0: any
-    /// Makes its door. Null: TCP without TLS.
+    /// Makes its authenticator. Null: TCP without TLS.
     std::function<expected<authenticator>(kj::Timer&)> make_authenticator{};
   };
   std::optional<people_port> people;
@@ -72,7 +72,7 @@ public:
 
   /// Begins to listen.
   /// @returns nothing, or `errc::io_failed` if it cannot listen there,
-  ///          or as `query_service::open` and the door say
+  ///          or as `query_service::open` and the authenticator say
   /// REQUIRES: was not called before.
   std::optional<error> open();
 

@@ -54,7 +54,7 @@ constexpr auto content_policy
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
-http_json shown_asker(const http_door::verdict& x) {
+http_json shown_asker(const http_access::verdict& x) {
   return {{"role", to_string(x.role)},
           {"name", x.who ? http_json(x.who->name) : http_json()}};
 }
@@ -74,7 +74,7 @@ public:
   http_service(query_service& answers, const http_headers& headers,
                http_service_options options)
     : queries_(answers), names_(headers), headers_(*headers.table),
-      options_(std::move(options)), door_(options_.door) {}
+      options_(std::move(options)), access_(options_.access) {}
 
   kj::Own<kj::HttpService> serve(client_connection& whose) override {
     return kj::heap<of_connection>(*this, whose);
@@ -119,7 +119,7 @@ private:
         response, failure(503, "resource_exhausted: this port has as many "
                                "connections as it takes: try again later"));
     if (method == kj::HttpMethod::GET && asked.path.empty()
-        && door_.asks_for_tokens() && asked.query.contains("token"))
+        && access_.asks_for_tokens() && asked.query.contains("token"))
       return welcome(response, asked.query.at("token"));
     // Of a HEAD kj sends everything but the body.
     const bool looks
@@ -127,7 +127,7 @@ private:
     const auto said = [&](kj::HttpHeaderId id) {
       return header(asked_with, id);
     };
-    const auto verdict = door_.judge(
+    const auto verdict = access_.judge(
       {said(kj::HttpHeaderId::HOST), said(names_.origin), said(names_.cookie),
        said(names_.authorization), said(names_.page),
        said(kj::HttpHeaderId::CONTENT_TYPE), !looks});
@@ -205,7 +205,7 @@ private:
   /// Lets a browser in that has come with a link: it gets a cookie, and an
   /// address without the link.
   kj::Promise<void> welcome(Response& response, const std::string& link) {
-    const auto cookie = door_.welcome(link);
+    const auto cookie = access_.welcome(link);
     kj::HttpHeaders headers{headers_};
     headers.add("Cache-Control", "no-store");
     headers.add("Referrer-Policy", "no-referrer");
@@ -564,7 +564,7 @@ private:
   const http_headers& names_;
   const kj::HttpHeaderTable& headers_;
   const http_service_options options_;
-  const http_door door_;
+  const http_access access_;
   /// Tells what pages have heard of this service from that of one before it.
   const std::string life_
     = std::to_string(std::chrono::duration_cast<std::chrono::milliseconds>(

@@ -7,7 +7,7 @@
 #include <kj/compat/http.h>
 
 #include "gateway/client_connection.hpp"
-#include "gateway/http_door.hpp"
+#include "gateway/http_access.hpp"
 #include "gateway/query_service.hpp"
 
 namespace hippo {
@@ -36,7 +36,7 @@ struct http_headers {
 
 struct http_service_options {
   std::function<gateway_figures()> figures;
-  http_door::options door{}; ///< who may ask
+  http_access::options access{}; ///< who may ask
 };
 
 /// Answers HTTP requests: docs/http.md.

@@ -77,8 +77,8 @@ query_service::query_service(caf::actor_system& system, query_sources sources,
                              std::unique_ptr<state_reader> watched)
   : sources_(std::move(sources)), timer_(timer), archive_(std::move(stored)),
     watch_(std::move(watched), timer),
-    asker_(system, actor_bridge::place::shared),
-    reader_(system, actor_bridge::place::own_thread),
+    asker_(system, actor_caller::place::shared),
+    reader_(system, actor_caller::place::own_thread),
     where_(sources_.where ? sources_.where : std::make_shared<thinking_pool>()),
     workloads_(std::make_shared<const workload_list>(sources_.workloads)) {}
 

@@ -13,7 +13,7 @@
 #include <kj/async.h>
 #include <kj/timer.h>
 
-#include "gateway/actor_bridge.hpp"
+#include "gateway/actor_caller.hpp"
 #include "gateway/archive.hpp"
 #include "gateway/client_work.hpp"
 #include "gateway/commit_watcher.hpp"
@@ -270,8 +270,8 @@ private:
   kj::Timer& timer_;
   std::unique_ptr<archive> archive_; ///< the reader's
   commit_watcher watch_;
-  actor_bridge asker_;
-  actor_bridge reader_;
+  actor_caller asker_;
+  actor_caller reader_;
   std::shared_ptr<thinking> where_;
   /// Jobs that run may outlive this.
   std::shared_ptr<const workload_list> workloads_;

@@ -1,5 +1,8 @@
 #include "command_line.hpp"
 
+#include <iostream>
+#include <string_view>
+
 #include <CLI/CLI.hpp>
 
 #include "hippo/base/devices.hpp"
@@ -72,12 +75,12 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   auto* describe = app.add_flag(
     "--describe", opts.describe,
     "Print, as JSON, the workloads that this trainer knows, and exit");
-  auto* check_study
-    = app.add_option("--check", opts.check,
-                     "Try whether the workload of this study can be trained, "
-                     "and exit");
-  auto* prove_study = app.add_option(
-    "--prove", opts.prove,
+  auto* prepare_study =
+    app.add_option("--prepare", opts.prepare,
+                   "Try whether the workload of this study can be trained, "
+                   "and exit");
+  auto* check_study = app.add_option(
+    "--check,--prove", opts.check,
     "Try whether trials of this study may share training, and exit");
   auto* measure_study = app.add_option(
     "--measure", opts.measure,
@@ -86,15 +89,17 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                "With --measure: again and again until this is ended, as load "
                "beside one that measures")
     ->needs(measure_study);
-  app.add_option("--steps", opts.proof.steps,
-                 "How far to train for --prove and --measure")
+  app
+    .add_option("--steps", opts.proof.steps,
+                "How far to train for --check and --measure")
     ->check(CLI::Range(step_t{2}, step_t{100'000}))
     ->capture_default_str();
-  app.add_option("--other-threads", opts.proof.other_threads,
-                 "For --prove: results are to be the same with so many threads "
-                 "(repeatable)")
+  app
+    .add_option("--other-threads", opts.proof.other_threads,
+                "For --check: results are to be the same with so many threads "
+                "(repeatable)")
     ->check(CLI::Range(1u, threads_max))
-    ->needs(prove_study);
+    ->needs(check_study);
   app.add_option("--python", opts.python,
                  "The interpreter for studies that name none")
     ->capture_default_str();
@@ -122,15 +127,19 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
     return app.exit(e) == 0 ? exit_done : exit_usage;
   }
   opts.command.assign(argv, argv + argc);
+  for (const std::string_view word : opts.command)
+    if (word == "--prove" || word.starts_with("--prove="))
+      std::cerr << "warning: --prove is now --check; the next release refuses "
+                   "the former name\n";
   if (!life->empty()) // comes last
     opts.command.resize(opts.command.size() - 2);
   // The rest of the notice is for the checkpoint and the report.
   if (opts.notice_seconds > 0 && grace->empty())
     opts.grace_seconds = opts.notice_seconds * 0.75;
-  if (connect->empty() && describe->empty() && check_study->empty()
-      && prove_study->empty() && measure_study->empty() && weights->empty())
+  if (connect->empty() && describe->empty() && prepare_study->empty()
+      && check_study->empty() && measure_study->empty() && weights->empty())
     return fail({errc::invalid_argument,
-                 "one of --connect, --describe, --check, --prove, --measure "
+                 "one of --connect, --describe, --prepare, --check, --measure "
                  "and --export is needed"},
                 exit_usage);
   return std::nullopt;

@@ -40,8 +40,8 @@ numerics numerics_for(const trainer_options& opts) {
   if (opts.describe)
     return numerics::native; // nothing is computed
   auto word = opts.numerics;
-  const auto& path = !opts.check.empty()   ? opts.check
-                     : !opts.prove.empty() ? opts.prove
+  const auto& path = !opts.prepare.empty() ? opts.prepare
+                     : !opts.check.empty() ? opts.check
                                            : opts.measure;
   if (word.empty() && !path.empty()) {
     workload_registry registry;
@@ -61,8 +61,8 @@ std::optional<error> add_workloads(const trainer_options& opts,
                                    const std::string& device, unsigned threads,
                                    workload_registry& registry) {
   add_built_in_workloads(registry, device);
-  const bool serves = !opts.describe && opts.check.empty()
-                      && opts.prove.empty() && opts.measure.empty()
+  const bool serves = !opts.describe && opts.prepare.empty()
+                      && opts.check.empty() && opts.measure.empty()
                       && opts.weights.empty();
   if (!opts.no_code)
     add_process_workloads(registry, {device, threads, opts.python, serves});

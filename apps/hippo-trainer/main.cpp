@@ -31,10 +31,10 @@ int run(int argc, char** argv) {
   const auto& first = devices->front();
   if (opts.describe)
     return hippo::describe_workloads(first.registry);
+  if (!opts.prepare.empty())
+    return hippo::prepare_study(opts, first.registry);
   if (!opts.check.empty())
-    return hippo::check_study(opts, first.registry);
-  if (!opts.prove.empty())
-    return hippo::prove_study(std::move(opts), std::move(*devices));
+    return hippo::check_study(std::move(opts), std::move(*devices));
   if (!opts.measure.empty())
     return hippo::measure_study(opts, first);
   if (!opts.weights.empty())

@@ -31,8 +31,8 @@ struct trainer_options {
   std::optional<std::uint32_t> at_once;
   std::string numerics; ///< of a CPU; empty: as the study or recipe has it
   bool describe = false;
-  std::string check; ///< file of a study, perhaps with its code
-  std::string prove; ///< likewise
+  std::string prepare; ///< file of a study, perhaps with its code
+  std::string check;   ///< likewise
   std::string measure; ///< likewise
   bool repeat = false; ///< measure until somebody ends this
   proof_options proof;

@@ -19,7 +19,7 @@ void estimate_watch::look(service& actors, double now) {
     for (std::size_t i = 0; i < moments_.size(); i += 2)
       kept.push_back(moments_[i]);
     moments_ = std::move(kept);
-    std::erase_if(told_, [&](const told_estimate& x) {
+    std::erase_if(told_, [&](const study_estimate& x) {
       return x.left > 0
              && !std::binary_search(moments_.begin(), moments_.end(),
                                     x.seconds);
@@ -53,9 +53,8 @@ void estimate_watch::look(service& actors, double now) {
       told_.push_back({now, studies.at(id).view.name, *left});
 }
 
-expected<std::monostate>
-write_estimates(const std::vector<told_estimate>& xs,
-                const std::string& file) {
+expected<std::monostate> write_estimates(const std::vector<study_estimate>& xs,
+                                         const std::string& file) {
   return write_csv(file, [&xs](std::ostream& out) {
     out << csv_row({"seconds", "study", "left"});
     for (const auto& x : xs)

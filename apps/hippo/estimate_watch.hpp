@@ -10,7 +10,7 @@
 namespace hippo {
 
 /// What a service said of a study's end.
-struct told_estimate {
+struct study_estimate {
   double seconds = 0; ///< since the begin
   std::string study;
   double left = 0; ///< seconds, as `hippo show` would have said; 0: it is over
@@ -27,12 +27,12 @@ public:
   void look(service& actors, double now);
 
   /// In the order of their times.
-  [[nodiscard]] const std::vector<told_estimate>& told() const {
+  [[nodiscard]] const std::vector<study_estimate>& told() const {
     return told_;
   }
 
 private:
-  std::vector<told_estimate> told_;
+  std::vector<study_estimate> told_;
   std::vector<double> moments_; ///< when it was asked
   std::set<std::string> ended_; ///< studies
   double apart_ = 1;            ///< seconds
@@ -40,7 +40,7 @@ private:
 
 /// Writes estimates as CSV.
 /// @returns `errc::io_failed` if that is not possible
-expected<std::monostate>
-write_estimates(const std::vector<told_estimate>& xs, const std::string& file);
+expected<std::monostate> write_estimates(const std::vector<study_estimate>& xs,
+                                         const std::string& file);
 
 } // namespace hippo

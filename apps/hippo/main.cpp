@@ -1,6 +1,8 @@
 // hippo: the command line. `hippo-trainer` trains; nothing here does.
 
 #include <algorithm>
+#include <iostream>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +65,12 @@ int run(int argc, char** argv) {
   hippo::add_verbs(verbs);
 
   auto words = words_of(argc, argv);
+  if (const auto now =
+        words.empty() ? std::nullopt : verbs.renamed(words.front())) {
+    std::cerr << "warning: 'hippo " << words.front() << "' is now 'hippo "
+              << *now << "'; the next release refuses the former name\n";
+    words.front() = *now;
+  }
   const auto verb = words.empty() ? std::string{"-"} : words.front();
   const auto known = verbs.names();
   if (!verb.starts_with('-')

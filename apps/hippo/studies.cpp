@@ -155,7 +155,7 @@ bool check_workloads(const std::vector<accepted_study>& studies,
       continue;
     const temporary_file study{"hippo-study"};
     auto command = catalogue.trainer_command();
-    command.insert(command.end(), {"--check", study.path()});
+    command.insert(command.end(), {"--prepare", study.path()});
     for (const auto& device : std::set<std::string>(devices.begin(),
                                                     devices.end()))
       command.insert(command.end(), {"--device", device});

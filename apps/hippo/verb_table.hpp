@@ -1,7 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +37,18 @@ public:
     return verb;
   }
 
+  /// Accepts a former name of a verb, for one release.
+  void rename(const std::string& former, const std::string& now) {
+    renamed_[former] = now;
+  }
+
+  /// Returns the name of today of a verb's former one; else nothing.
+  [[nodiscard]] std::optional<std::string>
+  renamed(const std::string& verb) const {
+    const auto at = renamed_.find(verb);
+    return at == renamed_.end() ? std::nullopt : std::optional{at->second};
+  }
+
   [[nodiscard]] std::vector<std::string> names() const {
     std::vector<std::string> result;
     for (const auto& [verb, run] : verbs_)
@@ -54,6 +68,7 @@ public:
 private:
   CLI::App& app_;
   std::vector<std::pair<CLI::App*, std::function<int()>>> verbs_;
+  std::map<std::string, std::string> renamed_; ///< by former name
 };
 
 } // namespace hippo

@@ -10,7 +10,7 @@ def study(name, trials, steps=1, **more):
         "study": name,
         "workload": {"name": "fashion-mlp"},
         "objective": {"metric": "val_accuracy", "direction": "maximize"},
-        "steps": {"max": steps},
+        "max_steps": steps,
         "space": {"lr": {"log_uniform": [1e-6, 0.1]}},
         "algorithm": "random",  # what is measured is not a model's fit
         "budget": {"trials": trials},

@@ -36,8 +36,8 @@ class Hippo:
     def __init__(self, task, seed, workers, program, algorithm, budget):
         text = (f"study: public\nworkload: public\n"
                 f"objective: {{metric: value, direction: "
-                f"{task.about['direction']}, every: 1}}\n"
-                f"steps: {{max: {task.steps}}}\nspace:\n{space_file(task)}\n"
+                f"{task.about['direction']}}}\n"
+                f"max_steps: {task.steps}\nspace:\n{space_file(task)}\n"
                 f"algorithm: {algorithm}\nseed: {seed}\n"
                 f"budget: {budget}\n")
         self._file = tempfile.NamedTemporaryFile("w", suffix=".yaml")

@@ -21,8 +21,8 @@ workload:
   name: fashion-{name}
   seed: 1
   data: {{train: 2048, validation: 256}}
-objective: {{metric: val_accuracy, every: 1}}
-steps: {{max: 2}}
+objective: {{metric: val_accuracy}}
+max_steps: 2
 space:
   lr: 0.1
   batch_size: {{choice: [32, 64, 128, 256]}}

@@ -17,8 +17,8 @@ from suite.service import service
 
 STUDY = """study: vast
 workload: {{name: fashion-mlp}}
-objective: {{metric: val_accuracy, every: 1}}
-steps: {{max: {steps}}}
+objective: {{metric: val_accuracy}}
+max_steps: {steps}
 space: {{lr: {{log_uniform: [1.0e-6, 0.1]}}}}
 algorithm: random
 budget: {{trials: {trials}}}

@@ -55,7 +55,7 @@ space = {
 }
 
 if __name__ == "__main__":
-    study = hippo.optimize(train, space, steps=12, algorithm="grid",
+    study = hippo.optimize(train, space, max_steps=12, algorithm="grid",
                            objective={"val_accuracy": "maximize"})
     info = study.info()
     print(f"best: {study.best_value:.4f} with {study.best_params}")

@@ -22,7 +22,7 @@ STUDY = {
     "workload": {"name": "fashion-mlp", "seed": 1,
                  "data": {"train": 2000, "validation": 1000}},
     "objective": {"metric": "val_accuracy", "direction": "maximize"},
-    "steps": {"max": STEPS},
+    "max_steps": STEPS,
     "space": {"lr": {"log_uniform": [0.01, 0.3]}},
     "algorithm": {"client": {"interval": 1}},  # a trial may end at each step
 }

@@ -2,7 +2,7 @@
 
     import hippo_hpo as hippo
 
-    study = hippo.optimize(train, space, steps=12, trials=40,
+    study = hippo.optimize(train, space, max_steps=12, trials=40,
                            objective={"val_accuracy": "maximize"})
     print(study.best_value, study.best_params)
 

@@ -31,10 +31,10 @@ _ELSEWHERE = {
     "seconds": "timeout time_budget_s time_limit max_time max_seconds",
     "objective": "direction directions metric mode maximize minimize goal "
                  "metrics scoring",
-    "steps": "epochs max_epochs n_epochs num_epochs max_t n_steps max_steps "
-             "iterations max_iter num_steps max_resource",
-    "trainers": "n_jobs workers num_workers max_concurrent_trials jobs "
-                "max_concurrent max_parallel n_workers",
+    "max_steps": "epochs max_epochs n_epochs num_epochs max_t n_steps "
+                 "iterations max_iter num_steps max_resource",
+    "trainers": "n_jobs workers num_workers jobs max_parallel n_workers",
+    "max_concurrent": "max_concurrent_trials concurrent",
     "algorithm": "sampler pruner scheduler search_alg searcher",
     "name": "study_name experiment_name",
     "state": "storage local_dir storage_path folder",
@@ -223,20 +223,20 @@ def steps_of(train: Any, steps: Any) -> int | Form:
             return 1
         what = f"{name} yields at the end of each step" \
             if isinstance(train, TrainingFunction) else f"{name} trains steps"
-        raise InvalidStudy(f"steps is not given: {what}, so say how many a "
-                           "trial is trained, steps=12")
+        raise InvalidStudy(f"max_steps is not given: {what}, so say how many "
+                           "a trial is trained, max_steps=12")
     if isinstance(steps, Form) and loops:
         return steps
     if isinstance(steps, bool) or not hasattr(type(steps), "__index__") \
             or int(steps) < 1:
-        raise InvalidStudy(f"steps={_short(steps)}: must be a whole number, 1 "
-                           "or more")
+        raise InvalidStudy(f"max_steps={_short(steps)}: must be a whole "
+                           "number, 1 or more")
     if int(steps) > 1 and not loops:
         raise InvalidStudy(
-            f"steps={int(steps)}, but {name} has no `yield`, so that it is one "
-            "step: train in a loop, `for step in ctx.steps(model=model, "
+            f"max_steps={int(steps)}, but {name} has no `yield`, so that it is "
+            "one step: train in a loop, `for step in ctx.steps(model=model, "
             "opt=opt)`, and end each turn with `yield lambda: {\"loss\": "
-            "...}`; or leave steps= out")
+            "...}`; or leave max_steps= out")
     return int(steps)
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from ._document import write_document
 from ._hydra_app import override_of
 from ._packing import pack
+from ._renamed import renamed_fields
 from ._telling import Stuck, Watch, failed_study
 from .client import Client, connect
 from .errors import InvalidStudy
@@ -37,6 +38,7 @@ class App(_hydra_app.HydraApp):
 SILENCE_SECONDS = 86_400
 
 
+@renamed_fields(steps="max_steps", every="eval_every")
 @dataclasses.dataclass
 class Options:
     """The options of the sweeper: `hydra.sweeper` in Hydra's configuration.
@@ -46,9 +48,9 @@ class Options:
         direction: minimize or maximize, or a list of as many.
         algorithm: as in a study file: a name, or a map with one key.
         trials: the largest number of trials; None: the algorithm decides.
-        steps: the last step that the application reports; 1: it returns its
-            value.
-        every: steps between two reports.
+        max_steps: the last step that the application reports; 1: it returns
+            its value.
+        eval_every: steps between two reports.
         seed: the seed of the algorithm's random numbers.
         trainers: how many applications run at the same time, on the CPU.
         device: GPUs instead: `all`, `cuda:0`, or a list.
@@ -70,8 +72,8 @@ class Options:
     direction: Any = "minimize"
     algorithm: Any = "auto"
     trials: int | None = None
-    steps: int = 1
-    every: int = 1
+    max_steps: int = 1
+    eval_every: int = 1
     seed: int = 0
     trainers: int | str = 2
     device: Any = None
@@ -194,11 +196,11 @@ def _study_of(options: Options, config: Any, space: Mapping[str, Any],
                if name == "client" else
                "it changes values during training, which a job of Hydra "
                "cannot: choose another one, such as asha"))
-    goals = [{"metric": metric, "direction": direction, "every": options.every}
+    goals = [{"metric": metric, "direction": direction}
              for metric, direction in zip(metrics, directions)]
     args = {"command": _command(), "folder": os.getcwd(), "sweep_dir": folder,
             "jobs": os.path.join(folder, ".hippo-jobs"), "fixed": fixed,
-            "metrics": metrics, "steps": options.steps, "keep": options.keep,
+            "metrics": metrics, "steps": options.max_steps, "keep": options.keep,
             "digest": _digest(config)}
     workload: dict[str, Any] = {
         "python": "app.py:App", "args": args, "silence_seconds":
@@ -208,7 +210,8 @@ def _study_of(options: Options, config: Any, space: Mapping[str, Any],
     study: dict[str, Any] = {
         "study": options.name or str(config.hydra.job.name),
         "workload": workload, "objective": goals[0] if len(goals) == 1
-        else goals, "steps": {"max": options.steps}, "space": space,
+        else goals, "max_steps": options.max_steps,
+        "eval_every": options.eval_every, "space": space,
         "algorithm": algorithm, "on_error": "end"}
     if options.seed:
         study["seed"] = options.seed

@@ -154,7 +154,7 @@ def _choose_algorithm(past: Past, spec: Mapping[str, Any]) -> None:
                 "random", "grid", "tpe", "gp"):
             past.algorithm = {"median": {"sampler": past.algorithm}}
             past.note("the steps of measurements, which medianstop counts: "
-                      "set steps.max")
+                      "set max_steps")
         else:
             past.note(f"medianstop beside {name}")
     elif early:

@@ -141,7 +141,7 @@ class Context:
             raise TypeError(
                 "ctx.steps() takes what training changes, by name: "
                 "ctx.steps(model=model, opt=opt). How many steps there are, "
-                "steps= of the study says")
+                "max_steps= of the study says")
         if not self._is_loop:
             raise TypeError(
                 "the function has no `yield`: end each turn of the loop over "
@@ -305,7 +305,7 @@ class FunctionWorkload(Workload):
         """Trains by a function without `yield`."""
         if self._step > 0:
             raise RuntimeError("a function without `yield` is one step: give "
-                               "`steps=1`, or yield at the end of each")
+                               "`max_steps=1`, or yield at the end of each")
         result = self._function(self._context(hp))
         metrics = result if isinstance(result, Mapping) else {"value": result}
         self._metrics = {name: float(x) for name, x in metrics.items()}

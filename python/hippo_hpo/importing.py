@@ -165,7 +165,7 @@ def study_file(past: Past) -> str:
     study: dict[str, Any] = {
         "study": name[:100], "workload": {"python": "train.py:train"},
         "objective": goals[0] if len(goals) == 1 else goals,
-        "steps": {"max": max(past.steps, 1)}, "space": past.space,
+        "max_steps": max(past.steps, 1), "space": past.space,
         "algorithm": past.algorithm,
         **({"budget": budget} if budget else {}),
         **{key: x for key, x in past.more.items() if key != "budget"}}

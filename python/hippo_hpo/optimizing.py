@@ -25,6 +25,7 @@ from ._arguments import (UnknownArgument, against_its_name, check_space,
 from ._local import local
 from ._packing import pack, place_outside
 from ._program import hippo_program
+from ._renamed import renamed
 from ._source import Source, source_of
 from ._telling import (Stuck, Watch, closing, failed_study, opening, page_of,
                        say, without_places)
@@ -78,15 +79,17 @@ class Options(TypedDict, total=False):
         first: values of the first trials, as Optuna's `enqueue_trial` gives
             them: ``[{"lr": 0.1, "momentum": 0.9}]``; None: the algorithm
             chooses all.
-        steps: the last step of a trial; 1 for a function without `yield`. Or
-            how long trials may be: ``choice(1000, 2000)``.
+        max_steps: the last step of a trial; 1 for a function without `yield`.
+            Or the lengths of trials: ``choice(1000, 2000)``.
         trials: the largest number of trials; None: the algorithm decides.
         failed: the study fails after this number of failed trials; None: no
             limit.
         algorithm: as in a study file: ``"tpe"``,
             ``{"asha": {"eta": 3, "min": 1}}``. The default "auto" chooses by
             the space, the budget and the steps.
-        every: steps between two measurements; default 1.
+        max_concurrent: the largest number of trials in flight; None: the
+            algorithm decides.
+        eval_every: steps between two measurements; default 1.
         seconds: the longest time of the study; None: no limit.
         device_hours: the longest working time of trainers for the study, added
             up; None: no limit.
@@ -113,11 +116,12 @@ class Options(TypedDict, total=False):
     objective: Mapping[str, str] | str | None
     constraints: list[str] | None
     first: list[Mapping[str, Any]] | None
-    steps: int | Form
+    max_steps: int | Form
     trials: int | None
     failed: int | None
     algorithm: str | Mapping[str, Any]
-    every: int
+    max_concurrent: int | None
+    eval_every: int
     seconds: float | None
     device_hours: float | None
     cost: float | None
@@ -149,6 +153,10 @@ def _show_interrupted(before: Callable[..., Any]) -> Callable[..., Any]:
     return show
 
 
+_RENAMED = renamed(steps="max_steps", every="eval_every",
+                   concurrent="max_concurrent")
+
+
 def _in_own_words(function: F) -> F:
     """Lets what a function raises begin where it was called, and name no place
     in files that the caller has not written."""
@@ -174,6 +182,7 @@ def _in_own_words(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
+@_RENAMED
 @_in_own_words
 def optimize(train: Trainable, space: Mapping[str, Any], *,
              client: Client | None = None,
@@ -197,10 +206,10 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         state: as for `local`, and so are `trainers`, `device` and `threads`.
         progress: whether to show progress.
         rerun: whether the same call runs a new study if one has finished.
-        options: `objective`, `constraints`, `first`, `steps`, `trials`,
-            `algorithm`, `every`, `seconds`, `device_hours`, `cost`, `deadline`,
-            `stop_when`, `name`, `seed`, `on_error`, `files` and `check`: see
-            `Options`.
+        options: `objective`, `constraints`, `first`, `max_steps`, `trials`,
+            `algorithm`, `max_concurrent`, `eval_every`, `seconds`,
+            `device_hours`, `cost`, `deadline`, `stop_when`, `name`, `seed`,
+            `on_error`, `files` and `check`: see `Options`.
 
     Returns:
         The study, which has ended: see `best`, `trials` and `state`.
@@ -232,6 +241,7 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
                                 else _INTERRUPTED_THERE) from None
 
 
+@_RENAMED
 @_in_own_words
 def preview(train: Trainable, space: Mapping[str, Any],
             **options: Unpack[Options]) -> dict[str, Any]:
@@ -247,10 +257,11 @@ def preview(train: Trainable, space: Mapping[str, Any],
     return found
 
 
+@_RENAMED
 @_in_own_words
 def check(train: Trainable, space: Mapping[str, Any],
-          *, objective: Mapping[str, str] | str | None = None, steps: int = 4
-          ) -> None:
+          *, objective: Mapping[str, str] | str | None = None,
+          max_steps: int = 4) -> None:
     """Tests whether trials may share training: whether the state after a step
     depends only on the seed and the hyper-parameters up to it. Prints the
     output of ``hippo check``.
@@ -258,11 +269,11 @@ def check(train: Trainable, space: Mapping[str, Any],
     Raises:
         Error: they must not; the text names the differences of states.
     """
-    options: Options = {"objective": objective, "steps": steps}
+    options: Options = {"objective": objective, "max_steps": max_steps}
     with _written(train, space, options, True, strict=False) as x:
-        print(_hippo(["check", x.file.study + ".yaml", "--steps",
-                      str(max(steps, 2))], x.folder, stdout=subprocess.PIPE),
-              end="")
+        command = ["check", x.file.study + ".yaml", "--steps",
+                   str(max(max_steps, 2))]
+        print(_hippo(command, x.folder, stdout=subprocess.PIPE), end="")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -305,7 +316,7 @@ def _run(client: Client, written: _Written, text: str, options: Options,
         study.resume()
     if progress:
         say(opening(study.info(), written.goals, notes, options,
-                    written.file.steps, state and page_of(state)))
+                    written.file.max_steps, state and page_of(state)))
         for x in [*against_its_name(written.goals), *source.notes]:
             say(f"note: {x}")
     for x in said:
@@ -327,7 +338,7 @@ def _run(client: Client, written: _Written, text: str, options: Options,
         why = info.reason
         if info.state == "COMPLETE" and not info.failed:
             why = (f"nothing was measured: {why or 'it had no trials'}; give "
-                   "it more, or measure at earlier steps (every=)")
+                   "it more, or measure at earlier steps (eval_every=)")
         raise failed_study(study, info, why, source)
     if progress:
         say(closing(study, info, source))
@@ -400,6 +411,20 @@ def service_of(state: str | os.PathLike[str], trainers: int | str = "auto",
     return client
 
 
+def _algorithm_of(options: Options) -> str | Mapping[str, Any]:
+    """The algorithm of a study file, with the option `max_concurrent`."""
+    algorithm = options.get("algorithm", "auto")
+    most = options.get("max_concurrent")
+    if most is None:
+        return algorithm
+    named = {algorithm: {}} if isinstance(algorithm, str) else algorithm
+    if any("max_concurrent" in x for x in named.values()):
+        raise InvalidStudy("max_concurrent= is also an option of algorithm=: "
+                           "give one of them")
+    return {name: {**own, "max_concurrent": most}
+            for name, own in named.items()}
+
+
 @contextlib.contextmanager
 def _written(train: Trainable, space: Mapping[str, Any], options: Options,
              is_local: bool, strict: bool = True) -> Iterator[_Written]:
@@ -412,7 +437,7 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
     check_space(space)
     refuse_others(options)
     goals = goals_of(options.get("objective"), train, strict=strict)
-    steps = steps_of(train, options.get("steps"))
+    steps = steps_of(train, options.get("max_steps"))
     code = _code_of(train)
     source, module = code.source, f"{code.name}.py"
     files = {**source.files, **_further(options.get("files"))}
@@ -441,17 +466,15 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
                 ("first", options.get("first")),
                 ("stop_when", options.get("stop_when")),
                 ("on_error", options.get("on_error") or "end")] if value}
-    every = options.get("every", 1)
     objective: list[dict[str, Any]] = [
-        {"metric": metric, "direction": direction, "every": every}
+        {"metric": metric, "direction": direction}
         for metric, direction in goals.items()]
     study = StudyFile(
         study=options.get("name") or code.name, workload=workload,
         objective=objective[0] if len(objective) == 1 else objective,
-        steps=steps, space=space,
-        algorithm=options.get("algorithm", "auto"), budget=budget or None,
-        seed=options.get("seed", 0),
-        more=more)
+        max_steps=steps, space=space, algorithm=_algorithm_of(options),
+        budget=budget or None, seed=options.get("seed", 0), more=more,
+        eval_every=options.get("eval_every", 1))
     with tempfile.TemporaryDirectory(prefix="hippo-study-") as folder:
         for path, real in files.items():
             if path == module:

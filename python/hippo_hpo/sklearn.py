@@ -5,13 +5,13 @@
     search = SearchCV(SGDClassifier(loss="log_loss"),
                       {"alpha": log_uniform(1e-6, 1e-2, points=5),
                        "eta0": multistep(0.1, [6, choice(9, 10)], 0.1)},
-                      steps=12, trials=20, cv=5)
+                      max_steps=12, trials=20, cv=5)
     search.fit(X, y)
     search.best_params_, search.best_score_, search.predict(X)
 
 It is used as scikit-learn's `RandomizedSearchCV` is. Trials that begin alike
 are trained once as far as they do: estimators with `partial_fit` or
-`warm_start` are trained in `steps`, all others in one.
+`warm_start` are trained in `max_steps`, all others in one.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ import sklearn.utils
 import sklearn.utils.metaestimators
 from sklearn.model_selection._search import BaseSearchCV
 
+from ._renamed import renamed_fields
 from ._source import source_of
 from ._whole import whole_file
 from .client import Client
@@ -175,6 +176,7 @@ class SearchWorkload(Workload):
         self._metrics = state["metrics"]
 
 
+@renamed_fields(steps="max_steps")
 class SearchCV(BaseSearchCV):  # type: ignore[misc]
     """Searches the values of an estimator's parameters by a study.
 
@@ -186,7 +188,7 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
             be any value that the estimator accepts.
         trials: the largest number of trials; None: the algorithm decides.
         algorithm: as in a study file: ``"tpe"``, ``{"asha": {"eta": 3}}``.
-        steps: the number of steps of a trial. With more than 1, a step is one
+        max_steps: the steps of a trial. With more than 1, a step is one
             call of `partial_fit`, or, for an estimator without it, one more
             `fit` with `warm_start`.
         resource: for `warm_start`: the parameter that gives the total amount
@@ -218,17 +220,18 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
 
     def __init__(self, estimator: Any, space: Mapping[str, Any], *,
                  trials: int | None = None,
-                 algorithm: str | Mapping[str, Any] = "random", steps: int = 1,
-                 resource: str | None = None, scoring: Any = None,
-                 refit: bool | str = True, cv: Any = None, seed: int = 0,
-                 name: str | None = None, state: str = "hippo-state",
-                 trainers: int | str = "auto", verbose: int = 0) -> None:
+                 algorithm: str | Mapping[str, Any] = "random",
+                 max_steps: int = 1, resource: str | None = None,
+                 scoring: Any = None, refit: bool | str = True,
+                 cv: Any = None, seed: int = 0, name: str | None = None,
+                 state: str = "hippo-state", trainers: int | str = "auto",
+                 verbose: int = 0) -> None:
         super().__init__(estimator, scoring=scoring, refit=refit, cv=cv,
                          verbose=verbose)
         self.space = space
         self.trials = trials
         self.algorithm = algorithm
-        self.steps = steps
+        self.max_steps = max_steps
         self.resource = resource
         self.seed = seed
         self.name = name
@@ -266,8 +269,9 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
             service_of(self.state, self.trainers)  # makes the folder its own
         study = optimize(
             self._code(task), coded.space,
-            objective={f"mean_test_{decides}": "maximize"}, steps=self.steps,
-            trials=self.trials, algorithm=self.algorithm,
+            objective={f"mean_test_{decides}": "maximize"},
+            max_steps=self.max_steps, trials=self.trials,
+            algorithm=self.algorithm,
             name=self.name or type(self.estimator).__name__, seed=self.seed,
             on_error="continue", client=client, state=self.state,
             trainers=self.trainers, progress=bool(self.verbose))
@@ -301,7 +305,7 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
         known = estimator.get_params()
         how: dict[str, Any] = {"mode": "fit", "classes": None,
                                "resource": None, "per_step": 0}
-        if self.steps == 1 and self.resource is None:
+        if self.max_steps == 1 and self.resource is None:
             return how
         if self.resource is None and hasattr(estimator, "partial_fit"):
             how["mode"] = "partial_fit"
@@ -311,8 +315,9 @@ class SearchCV(BaseSearchCV):  # type: ignore[misc]
             return how
         if "warm_start" not in known:
             raise ValueError(
-                f"steps is {self.steps}, but {type(estimator).__name__} has "
-                "neither partial_fit nor warm_start: it is trained in one step")
+                f"max_steps is {self.max_steps}, but "
+                f"{type(estimator).__name__} has neither partial_fit nor "
+                "warm_start: it is trained in one step")
         resource = self.resource or (
             "n_estimators" if "n_estimators" in known else None)
         how["mode"] = "warm_start"

@@ -681,7 +681,7 @@ class Trial:
         repeated.
 
         Args:
-            step: a step with a measurement; see `objective.every` and the
+            step: a step with a measurement; see `eval_every` and the
                 rungs of the study.
             until: the former name of `step`.
 

@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ._document import read_document, write_document
+from ._renamed import renamed_fields, with_new_keys
 from .errors import InvalidStudy
 from .space import Form, from_plain, plain
 
 
+@renamed_fields(steps="max_steps")
 @dataclasses.dataclass
 class StudyFile:
     """A study file as an object; docs/study-file.md explains the keys.
@@ -24,7 +26,7 @@ class StudyFile:
         study: a
         workload: fashion-mlp
         objective: {metric: val_accuracy}
-        steps: {max: 9}
+        max_steps: 9
         space:
           lr:
             choice:
@@ -38,10 +40,10 @@ class StudyFile:
     Attributes:
         study: its name.
         workload: the workload: a name, or a map.
-        objective: `{"metric": ..., "direction": ..., "every": ...}`, or a list
-            of several such maps.
-        steps: the last step of a trial, or a choice or range of such: how long
-            a trial is then belongs to the search.
+        objective: `{"metric": ..., "direction": ...}`, or a list of several
+            such maps.
+        max_steps: the last step of a trial, or a choice or range of such: the
+            length of a trial then belongs to the search.
         space: hyper-parameters by name, as objects of `hippo_hpo.space`.
         algorithm: a name, or a map with one key.
         budget: any of `trials`, `failed`, `seconds`, `device_hours`, `cost`
@@ -51,18 +53,20 @@ class StudyFile:
             `on_error`.
         code: the files that it brings, as the service stores them; empty: they
             are read from the working directory at submission.
+        eval_every: steps between two measurements.
     """
 
     study: str
     workload: str | Mapping[str, Any]
     objective: Mapping[str, Any] | Sequence[Mapping[str, Any]]
-    steps: int | Form
+    max_steps: int | Form
     space: Mapping[str, Any]
     algorithm: str | Mapping[str, Any] = "auto"
     budget: Mapping[str, Any] | None = None
     seed: int = 0
     more: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     code: str = dataclasses.field(default="", repr=False, compare=False)
+    eval_every: int = 1
 
     def to_map(self) -> dict[str, Any]:
         """Returns the study as maps and lists, as `from_map` takes it.
@@ -72,7 +76,8 @@ class StudyFile:
         """
         result: dict[str, Any] = {
             "study": self.study, "workload": self.workload,
-            "objective": self.objective, "steps": {"max": self.steps},
+            "objective": self.objective, "max_steps": self.max_steps,
+            **({} if self.eval_every == 1 else {"eval_every": self.eval_every}),
             "space": self.space, "algorithm": self.algorithm}
         if self.budget is not None:
             result["budget"] = self.budget
@@ -92,21 +97,18 @@ class StudyFile:
         Raises:
             InvalidStudy: a required key is missing, or has an invalid value.
         """
-        known = dict(x)
-        for key in ("study", "workload", "objective", "steps", "space"):
+        known = with_new_keys(x)
+        for key in ("study", "workload", "objective", "max_steps", "space"):
             if key not in known:
                 raise InvalidStudy(f"this is no study: {key!r} is missing")
-        steps = known.pop("steps")
-        if not isinstance(steps, Mapping) or steps.keys() != {"max"}:
-            raise InvalidStudy("this is no study: 'steps' must be a map with "
-                               f"'max' alone, found {steps!r}")
         return cls(study=known.pop("study"), workload=known.pop("workload"),
                    objective=known.pop("objective"),
-                   steps=from_plain(steps["max"]),
+                   max_steps=from_plain(known.pop("max_steps")),
                    space=from_plain_space(known.pop("space")),
                    algorithm=from_plain(known.pop("algorithm", "auto")),
                    budget=known.pop("budget", None),
-                   seed=known.pop("seed", 0), more=known)
+                   seed=known.pop("seed", 0),
+                   eval_every=known.pop("eval_every", 1), more=known)
 
     @classmethod
     def from_yaml(cls, text: str) -> StudyFile:

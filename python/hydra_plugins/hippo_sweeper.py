@@ -29,6 +29,11 @@ class HippoSweeper(Sweeper):
 
         plain = {name: OmegaConf.to_container(x) if OmegaConf.is_config(x)
                  else x for name, x in self._options.items()}
+        for former, name in (("steps", "max_steps"), ("every", "eval_every")):
+            if plain.get(former) is None:
+                plain.pop(former, None)
+            elif plain[name] == 1:
+                del plain[name]  # the default
         sweep(Options(**plain), self.config, self.hydra_context,
               self.launcher, arguments)
 
@@ -42,8 +47,8 @@ class HippoSweeperConf:
     direction: Any = "minimize"
     algorithm: Any = "auto"
     trials: Optional[int] = None
-    steps: int = 1
-    every: int = 1
+    max_steps: int = 1
+    eval_every: int = 1
     seed: int = 0
     trainers: Any = 2
     device: Any = None
@@ -54,6 +59,8 @@ class HippoSweeperConf:
     server: Optional[str] = None
     study: Optional[Dict[str, Any]] = None
     params: Optional[Dict[str, Any]] = None
+    steps: Optional[int] = None  # the former name of max_steps
+    every: Optional[int] = None  # the former name of eval_every
 
 
 ConfigStore.instance().store(group="hydra/sweeper", name="hippo",

@@ -232,7 +232,7 @@ workload:
   files: [1e5]
   args: {rate: 2.10}
 objective: {metric: 1.0}
-steps: {max: 3}
+max_steps: 3
 space: {}
 algorithm: grid
 """

@@ -257,7 +257,7 @@ class Pruning(Case):
         rates = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6]
         self.sweep(
             REPORTS, "hydra.sweeper.algorithm={sha:{eta:3,min:1}}",
-            "hydra.sweeper.steps=9", "hydra.sweeper.metric=error",
+            "hydra.sweeper.max_steps=9", "hydra.sweeper.metric=error",
             "hydra.sweeper.trials=9", f"+log={self.folder}/log",
             f"lr=choice({','.join(map(str, rates))})")
         found = self.results()
@@ -278,7 +278,7 @@ class Pruning(Case):
     def test_waiting_applications_repeat_nothing(self):
         self.sweep(
             REPORTS, "hydra.sweeper.algorithm={sha:{eta:2,min:3}}",
-            "hydra.sweeper.steps=6", "hydra.sweeper.metric=error",
+            "hydra.sweeper.max_steps=6", "hydra.sweeper.metric=error",
             "hydra.sweeper.trainers=1", "hydra.sweeper.keep=4", "steps=6",
             f"+log={self.folder}/log", "lr=choice(0.1,0.2,0.3,0.4)")
         self.assertEqual({0.1: [1, 2, 3], 0.2: [1, 2, 3],
@@ -287,9 +287,9 @@ class Pruning(Case):
 
     def test_an_end_before_the_last_step_keeps_its_value(self):
         self.sweep(
-            REPORTS, "hydra.sweeper.algorithm=grid", "hydra.sweeper.steps=9",
-            "hydra.sweeper.metric=error", "steps=2",
-            f"+log={self.folder}/log", "lr=choice(0.1,0.2)")
+            REPORTS, "hydra.sweeper.algorithm=grid",
+            "hydra.sweeper.max_steps=9", "hydra.sweeper.metric=error",
+            "steps=2", f"+log={self.folder}/log", "lr=choice(0.1,0.2)")
         self.assertAlmostEqual(0.64, self.results()["best_value"])
 
 

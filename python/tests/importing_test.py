@@ -198,10 +198,10 @@ class Optuna(Case):
                         _text, file, rows = self.bring("optuna", source,
                                                       "--study", name)
                         self.assertEqual(
-                            (name, algorithm, {"max": steps},
+                            (name, algorithm, steps,
                              {"trials": 15}),
-                            (file["study"], file["algorithm"], file["steps"],
-                             file["budget"]))
+                            (file["study"], file["algorithm"],
+                             file["max_steps"], file["budget"]))
                         self.compare(study, file, rows)
 
     def test_a_parameter_hangs_on_its_option(self):
@@ -311,8 +311,8 @@ class Ray(Case):
         self.assertIn("PRUNED", {x["state"] for x in rows})
         self.assertEqual(
             ("ray-decay", {"metric": "error", "direction": "minimize"},
-             {"max": 9}, {"asha": {"eta": 3, "min": 2}}, {"trials": 6}),
-            (file["study"], file["objective"], file["steps"],
+             9, {"asha": {"eta": 3, "min": 2}}, {"trials": 6}),
+            (file["study"], file["objective"], file["max_steps"],
              file["algorithm"], file["budget"]))
         configs = [x[0]["config"] for x in results.values()]
         rates = [x["lr"] for x in configs]
@@ -393,9 +393,9 @@ class Wandb(Case):
         self.assertEqual(
             ("vision", {"metric": "val/loss", "direction": "minimize"},
              {"asha": {"eta": 3, "min": 2, "sampler": "gp"}}, {"trials": 3},
-             {"value": 0.1}, {"max": 3}),
+             {"value": 0.1}, 3),
             (file["study"], file["objective"], file["algorithm"],
-             file["budget"], file["stop_when"], file["steps"]))
+             file["budget"], file["stop_when"], file["max_steps"]))
         space = file["space"]
         low, high = space.pop("old")["log_uniform"]
         self.assertAlmostEqual(0.1353352832, low)
@@ -506,10 +506,10 @@ class Katib(Case):
             self.write("t.yaml", json.dumps(trials)))
         self.assertEqual(
             ("bands", {"metric": "accuracy", "direction": "maximize"},
-             {"hyperband": {"eta": 3, "min": 1}}, {"max": 9},
+             {"hyperband": {"eta": 3, "min": 1}}, 9,
              {"trials": 12, "failed": 2}, {"value": 0.99}),
             (file["study"], file["objective"], file["algorithm"],
-             file["steps"], file["budget"], file["stop_when"]))
+             file["max_steps"], file["budget"], file["stop_when"]))
         space = file["space"]
         mean, deviation = space["lr"].pop("normal")
         self.assertAlmostEqual(0.03, mean)
@@ -603,10 +603,10 @@ class Nni(Case):
         text, file, rows = self.bring("nni", self.experiment())
         self.assertEqual(
             ("mnist", {"metric": "default", "direction": "maximize"},
-             {"median": {"sampler": "tpe", "grace": 2}}, {"max": 2},
+             {"median": {"sampler": "tpe", "grace": 2}}, 2,
              {"trials": 10, "seconds": 3600}),
             (file["study"], file["objective"], file["algorithm"],
-             file["steps"], file["budget"]))
+             file["max_steps"], file["budget"]))
         self.assertEqual(
             {"lr": {"log_uniform": [1e-4, 0.1]}, "batch": {"choice": [32, 64]},
              "n": {"int_uniform": [1, 4]},

@@ -160,7 +160,7 @@ class Local(unittest.TestCase):
                               progress=False, **options)
 
     def test_a_function_is_optimised_and_shares(self):
-        study = self.optimize(train, SPACE, steps=6, algorithm="grid",
+        study = self.optimize(train, SPACE, max_steps=6, algorithm="grid",
                               objective=W)
         self.assertEqual("COMPLETE", study.state)
         self.assertEqual(3.0, study.best_value)
@@ -169,11 +169,11 @@ class Local(unittest.TestCase):
         self.assertEqual(18 - 11, study.info().shared_steps)
         self.assertEqual(SPACE, study.file().space)
         pid = self.pid()
-        same = self.optimize(train, SPACE, steps=6, algorithm="grid",
+        same = self.optimize(train, SPACE, max_steps=6, algorithm="grid",
                              objective=W)
         self.assertEqual(study.id, same.id)
         self.assertEqual(3.0, same.best_value)
-        once_more = self.optimize(train, SPACE, steps=6, algorithm="grid",
+        once_more = self.optimize(train, SPACE, max_steps=6, algorithm="grid",
                                   objective=W, rerun=True)
         self.assertNotEqual(study.id, once_more.id)
         self.assertEqual(18, once_more.info().shared_steps)
@@ -187,8 +187,8 @@ class Local(unittest.TestCase):
         self.assertEqual([0.5, 1.0], list(table["w"][:2]))
 
     def test_what_merging_saves_counts_steps_and_no_starts(self):
-        study = self.optimize(slow_to_begin, SPACE, steps=6, algorithm="grid",
-                              objective=W)
+        study = self.optimize(slow_to_begin, SPACE, max_steps=6,
+                              algorithm="grid", objective=W)
         info = study.info()
         self.assertEqual(7, info.shared_steps)
         # The mean step took a part of the second before the first one.
@@ -257,7 +257,7 @@ class Local(unittest.TestCase):
         self.assertAlmostEqual(best, study.best_value, 12)
 
     def test_preview_and_check(self):
-        found = hippo.preview(train, SPACE, steps=6, objective=W,
+        found = hippo.preview(train, SPACE, max_steps=6, objective=W,
                               algorithm="grid")
         self.assertEqual((18, 11), (found["asked_steps"],
                                     found["unique_steps"]))
@@ -267,12 +267,13 @@ class Local(unittest.TestCase):
 
     def test_bad_studies(self):
         with self.assertRaisesRegex(hippo.InvalidStudy, "'choise'.*did you"):
-            self.optimize(train, {"lr": {"choise": [1]}}, steps=3, objective=W)
+            self.optimize(train, {"lr": {"choise": [1]}}, max_steps=3,
+                          objective=W)
         with self.assertRaisesRegex(hippo.InvalidArgument, "@hippo.workload"):
             self.optimize(lambda ctx: 0.0, SPACE)
         with self.assertRaisesRegex(hippo.InvalidStudy, "direction of 'c'"):
             self.optimize(train, SPACE, objective={"a": "minimize", "c": "d"},
-                          steps=3)
+                          max_steps=3)
 
     def test_a_program_that_is_not_there(self):
         os.environ["HIPPO_PROGRAM"] = self.folder + "/none"
@@ -302,7 +303,7 @@ class Local(unittest.TestCase):
         if __name__ == "__main__":
             import hippo_hpo._local
             hippo_hpo._local.LINGER_SECONDS = 0.2
-            study = hippo.optimize(slow, {{"lr": choice(1, 2)}}, steps=4,
+            study = hippo.optimize(slow, {{"lr": choice(1, 2)}}, max_steps=4,
                                    algorithm="grid", trainers=1,
                                    objective={{"w": "maximize"}},
                                    state={state!r})

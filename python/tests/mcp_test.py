@@ -32,7 +32,7 @@ def study_text(name, algorithm, space, steps=12, **more):
     return json.dumps({
         "study": name, "workload": {"python": "wave.py:Wave", "seed": 1},
         "objective": {"metric": "error", "direction": "minimize"},
-        "steps": {"max": steps}, "space": space, "algorithm": algorithm,
+        "max_steps": steps, "space": space, "algorithm": algorithm,
         **more}, indent=1)
 
 

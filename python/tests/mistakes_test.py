@@ -54,8 +54,8 @@ def once(ctx):
     return ctx.hp.lr(0)
 
 
-def optimize(function, space=LR, steps=4, objective=LESS, **more):
-    return hippo.optimize(function, space, steps=steps, objective=objective,
+def optimize(function, space=LR, max_steps=4, objective=LESS, **more):
+    return hippo.optimize(function, space, max_steps=steps, objective=objective,
                           algorithm="grid", trainers=2, state=STATE, **more)
 """
 
@@ -76,28 +76,28 @@ if __name__ == "__main__":
 
 ARGUMENTS = """
 def f_direction():
-    hippo.optimize(good, LR, steps=4, objective="score")
+    hippo.optimize(good, LR, max_steps=4, objective="score")
 
 def f_no_direction():
     hippo.optimize(once, LR, objective={})
 
 def f_no_objective():
-    hippo.optimize(good, LR, steps=4)
+    hippo.optimize(good, LR, max_steps=4)
 
 def f_pair():
-    hippo.optimize(good, LR, steps=4, objective=("loss", "minimize"))
+    hippo.optimize(good, LR, max_steps=4, objective=("loss", "minimize"))
 
 def f_names():
-    hippo.optimize(good, LR, steps=4, objective=["loss", "accuracy"])
+    hippo.optimize(good, LR, max_steps=4, objective=["loss", "accuracy"])
 
 def f_min():
-    hippo.optimize(good, LR, steps=4, objective={"loss": "min"})
+    hippo.optimize(good, LR, max_steps=4, objective={"loss": "min"})
 
 def f_steps():
     hippo.optimize(good, LR, objective=LESS)
 
 def f_no_yield():
-    hippo.optimize(once, LR, steps=4, objective="minimize")
+    hippo.optimize(once, LR, max_steps=4, objective="minimize")
 
 def f_list():
     hippo.optimize(good, {"lr": [0.1, 0.2]}, steps=4, objective=LESS)
@@ -122,32 +122,32 @@ def f_optuna():
     hippo.optimize(good, {"lr": made()}, steps=4, objective=LESS)
 
 def f_timeout():
-    hippo.optimize(good, LR, steps=4, objective=LESS, timeout=3)
+    hippo.optimize(good, LR, max_steps=4, objective=LESS, timeout=3)
 
 def f_n_trials():
-    hippo.preview(good, LR, steps=4, objective=LESS, n_trials=3)
+    hippo.preview(good, LR, max_steps=4, objective=LESS, n_trials=3)
 
 def f_trialz():
-    hippo.optimize(good, LR, steps=4, objective=LESS, trialz=3)
+    hippo.optimize(good, LR, max_steps=4, objective=LESS, trialz=3)
 
 def f_sampler():
     made = type("TPESampler", (), {})
-    hippo.optimize(good, LR, steps=4, objective=LESS, algorithm=made())
+    hippo.optimize(good, LR, max_steps=4, objective=LESS, algorithm=made())
 
 def f_trials():
-    hippo.optimize(good, LR, steps=4, objective=LESS, trials=0)
+    hippo.optimize(good, LR, max_steps=4, objective=LESS, trials=0)
 
 def f_seconds():
-    hippo.optimize(good, LR, steps=4, objective=LESS, seconds="10")
+    hippo.optimize(good, LR, max_steps=4, objective=LESS, seconds="10")
 
 def f_client():
-    hippo.optimize(good, LR, steps=4, objective=LESS, client="host:4849")
+    hippo.optimize(good, LR, max_steps=4, objective=LESS, client="host:4849")
 
 def f_no_workload():
-    hippo.optimize(lambda trial: 1, LR, steps=4, objective=LESS)
+    hippo.optimize(lambda trial: 1, LR, max_steps=4, objective=LESS)
 
 def f_files():
-    hippo.optimize(good, LR, steps=4, objective=LESS, files=["none.csv"])
+    hippo.optimize(good, LR, max_steps=4, objective=LESS, files=["none.csv"])
 
 def f_namespace():
     @hippo.workload
@@ -182,7 +182,7 @@ SAID = {
     "pair": r"are a map, objective=\{'loss': 'minimize'\}",
     "names": r"\{'loss': 'minimize', 'accuracy': 'maximize'\}",
     "min": "direction of 'loss' is 'min': write 'minimize'",
-    "steps": r"steps is not given: good yields .* steps=12",
+    "steps": r"max_steps is not given: good yields .* max_steps=12",
     "no_yield": "once has no `yield`, so that it is one step",
     "list": r"space\['lr'\] is a list: write choice\(0.1, 0.2\)",
     "lambda": r"space\['lr'\] is a lambda: a space has values",
@@ -364,7 +364,7 @@ def f_right():
         study.best_state()
     assert study.load(study.trials[0])["net"]["w"] == 1.2
     hippo.optimize(constants, {"lr": uniform(1, 2)}, objective="loss",
-                   steps=2, trials=2, state=STATE)
+                   max_steps=2, trials=2, state=STATE)
 """
 
 TOLD = {
@@ -479,7 +479,7 @@ class Arguments(Scripts):
         import inspect
         for call in hippo.optimize, hippo.preview:
             names = inspect.signature(call).parameters
-            for name in ("train", "space", "objective", "steps", "trials",
+            for name in ("train", "space", "objective", "max_steps", "trials",
                          "seconds", "on_error", "files"):
                 self.assertIn(name, names)
 

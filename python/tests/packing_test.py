@@ -16,7 +16,7 @@ HIPPO = os.environ.get("HIPPO", "")
 STUDY = """study: s
 workload: {workload}
 objective: {{metric: total, direction: minimize}}
-steps: {{max: 4}}
+max_steps: 4
 space: {{lr: {{choice: [0.1, 0.2]}}}}
 algorithm: grid
 """

@@ -53,7 +53,7 @@ def study_file(name, algorithm, **more):
         "workload": {"name": "fashion-mlp", "seed": 1,
                      "data": DATA},
         "objective": {"metric": "val_accuracy", "direction": "maximize"},
-        "steps": {"max": 9},
+        "max_steps": 9,
         "space": {"lr": {"choice": [0.1, drop_at(3)["lr"], drop_at(6)["lr"]]},
                   "momentum": {"choice": [0.8, 0.9]}},
         "algorithm": algorithm,
@@ -225,7 +225,7 @@ class Algorithms(Case):
 class Restarts(Case):
     def test_training_goes_on_after_a_kill(self):
         study = self.client.submit(study_file(
-            "mine", BY_HAND, steps={"max": 200}))
+            "mine", BY_HAND, max_steps=200))
         trial = study.ask(drop_at(3))
         seen = trial.train(3)
         pending = trial.train_async(200)
@@ -279,7 +279,7 @@ class Sum(hippo.Workload):
             "workload": {"python": "train.py:Sum",
                          "python_executable": sys.executable},
             "objective": {"metric": "total", "direction": "maximize"},
-            "steps": {"max": 4},
+            "max_steps": 4,
             "space": {"lr": {"choice": [0.5, {"piecewise": [[0, 0.5],
                                                             [2, 1]]}]}},
             "algorithm": "grid"}

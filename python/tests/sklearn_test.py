@@ -64,7 +64,7 @@ class Training(unittest.TestCase):
         self.folder = folder.name
 
     def made(self, estimator, space, steps, **more):
-        search = SearchCV(estimator, space, steps=steps, **more)
+        search = SearchCV(estimator, space, max_steps=steps, **more)
         how = search._how(Y, sklearn.base.is_classifier(estimator))
         coded = _Coded(space)
         task = {"estimator": estimator, "x": X, "y": Y, "splits": list(
@@ -210,12 +210,13 @@ class Spaces(unittest.TestCase):
 
     def test_steps_that_cannot_be_trained(self):
         for estimator, more, why in [
-                (StandardScaler(), {"steps": 1}, None),
+                (StandardScaler(), {"max_steps": 1}, None),
                 (make_pipeline(StandardScaler(), LogisticRegression()),
-                 {"steps": 2}, "Pipeline has neither partial_fit nor"),
+                 {"max_steps": 2}, "Pipeline has neither partial_fit nor"),
                 (RandomForestClassifier(),
-                 {"steps": 2, "resource": "n_trees"}, "resource is 'n_trees'"),
-                (RandomForestClassifier(), {"steps": 2, "space":
+                 {"max_steps": 2, "resource": "n_trees"},
+                 "resource is 'n_trees'"),
+                (RandomForestClassifier(), {"max_steps": 2, "space":
                  {"n_estimators": [1]}}, "out of the space")]:
             with self.subTest(why):
                 search = SearchCV(estimator, **{"space": {}, **more})
@@ -258,7 +259,7 @@ class Searching(unittest.TestCase):
                                   eta0=1.0, random_state=3)
         search = self.search(estimator, {
             "eta0": choice(0.02, multistep(0.02, [2], 0.1)),
-            "alpha": [1e-4, 1e-2]}, steps=4).fit(X, Y)
+            "alpha": [1e-4, 1e-2]}, max_steps=4).fit(X, Y)
 
         def trained(x, y, params, steps):
             model = sklearn.base.clone(estimator)
@@ -356,7 +357,7 @@ class Searching(unittest.TestCase):
             search = self.search(
                 Breaking(), {"quality": choice(
                     0.5, option(0.9, breaks_at=3))},
-                steps=4).fit(X, Y)
+                max_steps=4).fit(X, Y)
         self.assertEqual({"quality": 0.5}, search.best_params_)
         self.assertEqual(0.5, search.best_score_)
         found = search.cv_results_

@@ -80,7 +80,7 @@ def space(rng):
 def study_file(rng):
     """A study of any of the forms that docs/study-file.md has."""
     loss = {"metric": "val_loss", "direction": "minimize"}
-    accuracy = {"metric": "val_accuracy", "every": rng.randint(1, 3)}
+    accuracy = {"metric": "val_accuracy"}
     several = rng.random() < 0.5
     more = {key: value for key, value in {
         "constraints": ["val_loss <= 2.5", "val_accuracy >= 0.25"],
@@ -109,7 +109,7 @@ def study_file(rng):
         rng.choice([{"trials": 6}, {"trials": 6, "seconds": 60},
                     {"trials": 6, "device_hours": 0.5},
                     {"trials": 6, "failed": 3}]),
-        rng.randint(0, 2), more)
+        rng.randint(0, 2), more, eval_every=rng.randint(1, 3))
 
 
 class Spaces(unittest.TestCase):
@@ -129,8 +129,8 @@ class Spaces(unittest.TestCase):
             "grid")
         again = hippo.StudyFile.from_yaml(x.to_yaml())
         self.assertEqual(again, x)
-        self.assertEqual(x.to_map()["steps"], {"max": {"choice": [
-            10, 20, {"int_uniform": [30, 50], "points": 3}]}})
+        self.assertEqual(x.to_map()["max_steps"], {"choice": [
+            10, 20, {"int_uniform": [30, 50], "points": 3}]})
         self.assertEqual(repr(again.space["mix"]),
                          "simplex(momentum='share', weight_decay='share', "
                          "points=5)")
@@ -194,7 +194,7 @@ class Spaces(unittest.TestCase):
             forms.choice()
         with self.assertRaisesRegex(hippo.InvalidStudy, "'space' is missing"):
             hippo.StudyFile.from_map({"study": "s", "workload": "w",
-                                      "objective": {}, "steps": {"max": 1}})
+                                      "objective": {}, "max_steps": 1})
 
     def test_reads_as_it_is_written(self):
         x = forms.warmup(2, 0.01, 0.1, then=forms.cosine(10, end=0.001))

@@ -49,7 +49,7 @@ STUDY = {
     "workload": {"python": "train.py:train",
                  "python_executable": sys.executable},
     "objective": {"metric": "value", "direction": "maximize"},
-    "steps": {"max": 6},
+    "max_steps": 6,
     "space": {"lr": {"choice": [0.5, {"multistep": {
         "initial": 0.5, "milestones": [3], "gamma": 0.5}}, 0.25, 0.1]},
         "width": {"choice": [1, 2, 3]}},

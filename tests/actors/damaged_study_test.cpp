@@ -24,12 +24,12 @@ const char* const odd_one = R"(
 study: odd
 workload: {name: model}
 objective: {metric: value, direction: minimize}
-steps: {max: 6}
+max_steps: 6
 space:
   lr: {choice: [0.3, 0.4, {exponential: {initial: 0.3, gamma: 0.8}},
     {multistep: {initial: 0.4, milestones: [2, 4], gamma: 0.5}}]}
   batch_size: {choice: [64, 128]}
-algorithm: {tpe: {startup: 3, concurrent: 3}}
+algorithm: {tpe: {startup: 3, max_concurrent: 3}}
 budget: {trials: 8}
 )";
 
@@ -37,7 +37,7 @@ const char* const grid_study = R"(
 study: grid
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 9}
+max_steps: 9
 space:
   lr: {choice: [0.1, {multistep: {initial: 0.1, milestones: [5], gamma: 0.5}}]}
   batch_size: {choice: [64, 128]}
@@ -68,9 +68,9 @@ const std::vector<std::string> odd_values{
 using database_file = std::unique_ptr<sqlite3, decltype(&sqlite3_close)>;
 
 /// The tables of a state folder, behind its service's back.
-class back_door {
+class raw_tables {
 public:
-  explicit back_door(const std::string& folder) {
+  explicit raw_tables(const std::string& folder) {
     sqlite3* opened = nullptr;
     EXPECT_EQ(sqlite3_open((folder + "/hippo.db").c_str(), &opened),
               SQLITE_OK);
@@ -121,7 +121,7 @@ struct begun_studies {
       x.run();
     }
     // One file, which can be copied.
-    back_door{where.path}.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    raw_tables{where.path}.run("PRAGMA wal_checkpoint(TRUNCATE)");
   }
 };
 
@@ -162,7 +162,7 @@ std::optional<ended_studies> ends_after(const std::string& damage) {
   std::filesystem::copy(begun().where.path, where.path,
                         std::filesystem::copy_options::recursive
                           | std::filesystem::copy_options::overwrite_existing);
-  if (!damage.empty() && !back_door{where.path}.run(damage))
+  if (!damage.empty() && !raw_tables{where.path}.run(damage))
     return std::nullopt;
   ended_studies result;
   stored_service x{where, std::make_shared<fake_engine::folder>(
@@ -230,7 +230,7 @@ std::string reason_after(const std::string& damage) {
 TEST(DamagedStudy, OthersAreThereToBeSpared) {
   EXPECT_EQ(undamaged().outcomes.size(), 2u);
   EXPECT_TRUE(undamaged().reasons.empty());
-  back_door tables{begun().where.path};
+  raw_tables tables{begun().where.path};
   for (const auto& [table, rows] : rows_of_odd)
     EXPECT_FALSE(
       tables.texts("SELECT 1 FROM " + table + " WHERE " + rows).empty())
@@ -283,12 +283,12 @@ TEST_P(DamagedStudySeeds, IsFoundOutAndHarmsNobodyElse) {
   int done = 0;
   for (int i = 0; i < 30; ++i) {
     const auto [table, rows] = one_of(tables);
-    back_door door{begun().where.path};
-    const auto columns
-      = door.texts("SELECT name FROM pragma_table_info('" + table + "')");
+    raw_tables tables{begun().where.path};
+    const auto columns =
+      tables.texts("SELECT name FROM pragma_table_info('" + table + "')");
     std::string key;
-    for (const auto& x : door.texts("SELECT name FROM pragma_table_info('"
-                                    + table + "') WHERE pk > 0 ORDER BY pk"))
+    for (const auto& x : tables.texts("SELECT name FROM pragma_table_info('"
+                                      + table + "') WHERE pk > 0 ORDER BY pk"))
       key += (key.empty() ? "" : ", ") + x;
     auto where = rows;
     if (rng() % 2 == 0) // one of the rows

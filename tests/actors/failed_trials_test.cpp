@@ -29,7 +29,7 @@ study: some
 workload: {name: sum}
 objective: {metric: sum, direction: )"}
            + (up ? "maximize" : "minimize") + R"(}
-steps: {max: 4}
+max_steps: 4
 space: {lr: {uniform: [0, 1]}}
 algorithm: random
 budget: {trials: 64}

@@ -33,7 +33,7 @@ inline const std::string grid_text = R"(
 study: grid
 workload: {name: sum}
 objective: {metric: sum}
-steps: {max: 4}
+max_steps: 4
 space:
   lr:
     choice:
@@ -140,7 +140,7 @@ public:
     kill(journal_);
   }
 
-  gateway& door() { return *gateway_; }
+  gateway& server() { return *gateway_; }
 
   /// Lets the first trainer take leave, and waits for that.
   void send_trainer_away() {
@@ -292,7 +292,7 @@ public:
 
   client connect() {
     auto stream = io.provider->getNetwork()
-                    .parseAddress("127.0.0.1", node->door().rpc_port())
+                    .parseAddress("127.0.0.1", node->server().rpc_port())
                     .wait(scope)
                     ->connect()
                     .wait(scope);
@@ -345,7 +345,7 @@ public:
 
   /// Answers an HTTP request: status line, headers and body.
   std::string http(const std::string& request) {
-    raw_socket to{node->door().http_port()};
+    raw_socket to{node->server().http_port()};
     to.send(request);
     return to.read_all();
   }

@@ -36,7 +36,7 @@ const std::string automatic_text = R"(
 study: open
 workload: {name: sum}
 objective: {metric: sum}
-steps: {max: 27}
+max_steps: 27
 space:
   lr:
     multistep:
@@ -50,7 +50,7 @@ const std::string client_text = R"(
 study: mine
 workload: {name: sum}
 objective: {metric: sum}
-steps: {max: 6}
+max_steps: 6
 space: {lr: {choice: [0.1, 0.2]}}
 algorithm: client
 )";
@@ -471,8 +471,7 @@ TEST_F(GatewayTest, LogsComeInParts) {
 TEST_F(GatewayTest, ErrorsComeVerbatim) {
   open();
   auto me = enter();
-  const std::string bad
-    = "study: x\nworkload: {name: summ}\nsteps: {max: no}\n";
+  const std::string bad = "study: x\nworkload: {name: summ}\nmax_steps: no\n";
   std::string findings = "invalid_study: ";
   const auto read = admit_study(bad, "test.yaml", {sum_workload()}, {true, {}});
   for (const auto& x : read.errors)
@@ -627,7 +626,7 @@ TEST_F(GatewayTest, TrainersMayNotAsk) {
   EXPECT_EQ(get("/api/studies").substr(0, 12), "HTTP/1.1 403");
 }
 
-TEST_F(GatewayTest, ADoorThatCannotBeMadeIsTold) {
+TEST_F(GatewayTest, AnAuthenticatorThatCannotBeMadeIsTold) {
   options.make_authenticator = [](kj::Timer&) -> expected<authenticator> {
     return {errc::not_allowed, "no keys"};
   };
@@ -648,7 +647,7 @@ TEST_F(GatewayTest, RubbishHarmsNobody) {
       x = static_cast<char>(random());
     if (i % 2 == 0) // a short segment table, so that the message is looked at
       std::fill_n(bytes.begin(), std::min<std::size_t>(4, bytes.size()), '\0');
-    raw_socket{node->door().rpc_port()}.send(bytes);
+    raw_socket{node->server().rpc_port()}.send(bytes);
   }
   me.service.listRequest().send().wait(scope);
 }
@@ -657,7 +656,7 @@ TEST_F(GatewayTest, AMessageThatIsTooBigEndsItsConnection) {
   options.limits.message_bytes = 1 << 16;
   open();
   auto me = enter();
-  raw_socket bad{node->door().rpc_port()};
+  raw_socket bad{node->server().rpc_port()};
   std::string head(8, '\0');
   head[6] = 1; // 65536 words
   bad.send(head);
@@ -684,7 +683,7 @@ TEST_F(GatewayTest, AClientThatDoesNotReadIsLetGo) {
   auto study = submit(me, grid_text);
   EXPECT_EQ(wait(study), "COMPLETE");
   // The service takes no more once nobody takes its answers, and hangs up.
-  raw_socket deaf{node->door().rpc_port()};
+  raw_socket deaf{node->server().rpc_port()};
   for (std::uint32_t question = 0; deaf.send(bootstrap(question)); ++question) {
   }
   me.service.listRequest().send().wait(scope);
@@ -759,13 +758,12 @@ public:
     schema::Study::Client study = nullptr;
   };
   deaf enter_deaf(const std::string& study) {
-    auto stream
-      = kj::heap<deaf_stream>(io.provider->getNetwork()
-                                .parseAddress("127.0.0.1",
-                                              node->door().rpc_port())
-                                .wait(scope)
-                                ->connect()
-                                .wait(scope));
+    auto stream = kj::heap<deaf_stream>(
+      io.provider->getNetwork()
+        .parseAddress("127.0.0.1", node->server().rpc_port())
+        .wait(scope)
+        ->connect()
+        .wait(scope));
     auto network = kj::heap<capnp::TwoPartyClient>(*stream);
     auto greeting
       = network->bootstrap().castAs<schema::Entrance>().greetRequest();
@@ -860,7 +858,7 @@ TEST_F(RudeClientTest, WhoIsSilentMakesRoomAndIsLetGo) {
   open();
   std::vector<std::unique_ptr<raw_socket>> silent;
   for (int i = 0; i < 50; ++i)
-    silent.push_back(std::make_unique<raw_socket>(node->door().rpc_port()));
+    silent.push_back(std::make_unique<raw_socket>(node->server().rpc_port()));
   auto me = enter();
   EXPECT_EQ(me.service.listRequest().send().wait(scope).getStudies().size(),
             0u);
@@ -878,7 +876,7 @@ TEST_F(RudeClientTest, HalfAMessageIsNotWaitedForForEver) {
   open();
   auto me = enter();
   // The first one is whole, and the second never comes to its end.
-  raw_socket half{node->door().rpc_port()};
+  raw_socket half{node->server().rpc_port()};
   half.send(bootstrap(0));
   std::string head(8, '\0');
   head[5] = 1 << 6; // 16384 words: 128 KiB
@@ -1218,7 +1216,7 @@ TEST_F(HttpTest, HeadersAreAsLongAsIsSaid) {
 TEST_F(HttpTest, OneConnectionTooManyMayAskHowTheServiceDoes) {
   options.limits.http_connections = 1;
   open();
-  raw_socket first{node->door().http_port()};
+  raw_socket first{node->server().http_port()};
   first.send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
   first.read_until("data: {}");
   EXPECT_EQ(body_of(get("/healthz"), 200), (json{{"status", "ok"}}));
@@ -1232,7 +1230,7 @@ TEST_F(HttpTest, WhoSendsHalfARequestMakesRoom) {
   open();
   std::vector<std::unique_ptr<raw_socket>> halves;
   for (int i = 0; i < 20; ++i) {
-    halves.push_back(std::make_unique<raw_socket>(node->door().http_port()));
+    halves.push_back(std::make_unique<raw_socket>(node->server().http_port()));
     halves.back()->send("GET /healthz HTTP/1.1\r\n"); // and no more
   }
   EXPECT_EQ(body_of(get("/api/studies"), 200), json::array());
@@ -1247,9 +1245,9 @@ TEST_F(HttpTest, HalfARequestIsNotWaitedForForEver) {
   options.limits.times.greeting = {20, 1 << 20};
   options.limits.times.request = {20, 1 << 20};
   open();
-  raw_socket head{node->door().http_port()};
+  raw_socket head{node->server().http_port()};
   head.send("GET /healthz HTTP/1.1\r\n");
-  raw_socket body{node->door().http_port()};
+  raw_socket body{node->server().http_port()};
   body.send("POST /api/studies HTTP/1.1\r\nHost: localhost\r\n" + page_headers
             + "Content-Length: 100000\r\n\r\n{");
   EXPECT_TRUE(head.read_all().starts_with("HTTP/1.1 408"));

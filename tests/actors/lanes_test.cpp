@@ -21,8 +21,8 @@ std::string apart_study(int trials, int steps = 9) {
   for (int i = 1; i <= trials; ++i)
     rates += (i > 1 ? ", " : "") + std::to_string(i);
   return "study: apart\nworkload: {name: model}\nobjective: {metric: value}\n"
-         "steps: {max: "
-         + std::to_string(steps) + "}\nspace: {lr: {choice: [" + rates
+         "max_steps: "
+         + std::to_string(steps) + "\nspace: {lr: {choice: [" + rates
          + "]}}\nalgorithm: grid\n";
 }
 
@@ -31,7 +31,7 @@ const char* const two_sizes = R"(
 study: sizes
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 9}
+max_steps: 9
 space:
   lr: {choice: [1, 2, 3, 4]}
   batch_size: {choice: [64, 128]}

@@ -16,7 +16,7 @@ using verb = study_command::verb;
 std::string study_of(const std::string& name, const std::string& workload,
                      const std::string& algorithm = "client") {
   return "study: " + name + "\nworkload: {name: " + workload
-         + "}\nobjective: {metric: value}\nsteps: {max: 1}\n"
+         + "}\nobjective: {metric: value}\nmax_steps: 1\n"
            "space: {lr: {uniform: [0, 1]}}\nalgorithm: "
          + algorithm + "\nbudget: {trials: 1000000}\n";
 }

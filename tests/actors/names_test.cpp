@@ -1,4 +1,4 @@
-// Names on their way through everything: a study's text, the door, messages,
+// Names on their way through everything: a study's text, admission, messages,
 // the store, a restart, HTTP, the page's answers, CSV and JSON.
 
 #include <algorithm>
@@ -52,9 +52,13 @@ std::string quoted(const std::string& x) { return json(x).dump(); }
 /// A study of a metric and a hyper-parameter.
 std::string study_of(const std::string& metric, const std::string& parameter) {
   return "study: s\nworkload: {command: [sleep], packages: {a: '1'}}\n"
-         "objective: {metric: " + metric + ", direction: minimize}\n"
-         "steps: {max: 2}\nspace:\n  ? " + parameter + "\n  : 0.5\n"
-         "algorithm: grid\n";
+         "objective: {metric: "
+         + metric
+         + ", direction: minimize}\n"
+           "max_steps: 2\nspace:\n  ? "
+         + parameter
+         + "\n  : 0.5\n"
+           "algorithm: grid\n";
 }
 
 study_admission admitted(const std::string& text) {
@@ -88,7 +92,7 @@ std::vector<std::vector<std::string>> csv_in(const std::string& text) {
 
 struct Names : testing::TestWithParam<unsigned> {};
 
-TEST_P(Names, WhatTheGrammarTakesPassesTheDoorAndMessages) {
+TEST_P(Names, WhatTheGrammarTakesPassesAdmissionAndMessages) {
   for (const auto& name : names_of(GetParam())) {
     SCOPED_TRACE(name);
     const auto read = admitted(study_of(quoted(name), quoted(name)));
@@ -122,7 +126,7 @@ TEST_P(Names, WhatTheGrammarTakesPassesTheDoorAndMessages) {
   }
 }
 
-TEST_P(Names, WhatItRefusesIsRefusedAtTheDoorWithItsReason) {
+TEST_P(Names, WhatItRefusesIsRefusedAtAdmissionWithItsReason) {
   int refused = 0;
   for (const auto& text : texts_of(GetParam())) {
     const auto why = refused_name(text);

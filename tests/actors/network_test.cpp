@@ -47,9 +47,9 @@ bool wait_for(const std::function<bool()>& holds,
 class service_node {
 public:
   explicit service_node(trainer_port_options options = {})
-    : door_(system_, caf::actor_cast<registrar_actor>(pool_),
-            std::move(options)) {
-    const auto port = door_.open();
+    : trainer_port_(system_, caf::actor_cast<registrar_actor>(pool_),
+                    std::move(options)) {
+    const auto port = trainer_port_.open();
     if (!port)
       ADD_FAILURE() << port.failure().message;
     else
@@ -87,7 +87,7 @@ private:
   caf::actor_system system_{config_};
   pool_actor pool_
     = system_.spawn(pool, pool_options{.heartbeat_interval = 100ms});
-  trainer_port door_;
+  trainer_port trainer_port_;
   std::uint16_t port_ = 0;
 };
 

@@ -24,7 +24,7 @@ const char* const one_path = R"(
 study: one
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 9}
+max_steps: 9
 space: {lr: {choice: [0.1]}}
 algorithm: grid
 )";
@@ -33,7 +33,7 @@ const char* const grid_study = R"(
 study: grid
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 12}
+max_steps: 12
 space:
   lr:
     choice:

@@ -19,7 +19,7 @@ const std::string dozen_text = R"(
 study: dozen
 workload: {name: sum}
 objective: {metric: sum}
-steps: {max: 2}
+max_steps: 2
 space: {lr: {uniform: [0.1, 0.2], points: 12}}
 algorithm: grid
 )";
@@ -309,8 +309,9 @@ TEST_F(PageTest, StagesTellWhichStudiesPassThemAndWhoTrainedThem) {
   train(R"(
 study: late
 workload: {name: sum}
-objective: {metric: sum, every: 4}
-steps: {max: 4}
+objective: {metric: sum}
+eval_every: 4
+max_steps: 4
 space: {lr: {multistep: {initial: 0.2, milestones: [2], gamma: 0.5}}}
 algorithm: grid
 )");
@@ -533,7 +534,7 @@ TEST_F(PageTest, IsAskedByANameOfThisMachineOnly) {
 
 TEST_F(PageTest, TheStreamTellsWhenSomethingWasStored) {
   open();
-  raw_socket page{node->door().http_port()};
+  raw_socket page{node->server().http_port()};
   page.send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const auto first = page.read_until("\n\n");
   EXPECT_NE(first.find("text/event-stream"), std::string::npos) << first;
@@ -549,7 +550,7 @@ TEST_F(PageTest, TheStreamTellsWhenSomethingWasStored) {
 TEST_F(PageTest, AStreamGoesOnWhereItWasBroken) {
   open();
   const auto listen = [&](const std::string& heard) {
-    auto page = std::make_unique<raw_socket>(node->door().http_port());
+    auto page = std::make_unique<raw_socket>(node->server().http_port());
     page->send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n" + heard
                + "\r\n");
     auto head = page->read_until("\r\n\r\n");
@@ -573,7 +574,7 @@ TEST_F(PageTest, AStreamGoesOnWhereItWasBroken) {
 TEST_F(PageTest, APageIsToldWhatItHasHeardOf) {
   open();
   train(grid_text);
-  raw_socket page{node->door().http_port()};
+  raw_socket page{node->server().http_port()};
   page.send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
   const auto news = page.read_until("data: {}\n\n");
   const auto from = news.find("id: ") + 4;
@@ -593,7 +594,7 @@ TEST_F(PageTest, APageIsToldWhatItHasHeardOf) {
 
 TEST_F(PageTest, PagesThatListenDoNotKeepAServiceFromEnding) {
   open();
-  raw_socket page{node->door().http_port()};
+  raw_socket page{node->server().http_port()};
   page.send("GET /api/stream HTTP/1.1\r\nHost: localhost\r\n\r\n");
   page.read_until("\n\n");
   node.reset();

@@ -24,8 +24,8 @@ std::string apart_study(const std::string& name, const std::string& algorithm,
   for (int i = 1; i <= 12; ++i)
     rates += (i > 1 ? ", " : "") + std::to_string(scale * i);
   return "study: " + name
-         + "\nworkload: {name: model}\nobjective: {metric: value}\nsteps: {max: "
-           "9}\nspace: {lr: {choice: ["
+         + "\nworkload: {name: model}\nobjective: {metric: value}\nmax_steps: "
+           "9\nspace: {lr: {choice: ["
          + rates + "]}}\nalgorithm: " + algorithm + "\n";
 }
 
@@ -112,7 +112,7 @@ TEST_F(RoomTest, ATrialThatSharesWhatRunsLeavesATrainerToTheNextOne) {
 study: shared
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 9}
+max_steps: 9
 space:
   lr: {multistep: {initial: 0.1, milestones: [{choice: [4, 5, 6, 7]}], gamma: {choice: [0.1, 0.2]}}}
   batch_size: {choice: [64, 128]}

@@ -20,7 +20,7 @@ const char* const grid_study = R"(
 study: grid
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 12}
+max_steps: 12
 space:
   lr:
     choice:
@@ -39,7 +39,7 @@ const char* const asha_study = R"(
 study: asha
 workload: {name: model}
 objective: {metric: value, direction: minimize}
-steps: {max: 9}
+max_steps: 9
 space:
   lr: {choice: [0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 9}}]}
   batch_size: {choice: [64, {piecewise: [[0, 64], [3, 128]]}]}
@@ -51,7 +51,7 @@ const char* const pbt_study = R"(
 study: pbt
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 12}
+max_steps: 12
 space:
   lr: {choice: [0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 9}}]}
   batch_size: {choice: [64, 128, 256]}
@@ -62,7 +62,7 @@ const char* const tpe_study = R"(
 study: tpe
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 9}
+max_steps: 9
 space:
   lr:
     choice:
@@ -71,15 +71,16 @@ space:
       - multistep: {initial: 0.1, milestones: [{choice: [3, 5]}], gamma: 0.1}
       - exponential: {initial: 0.1, gamma: 0.8}
   batch_size: {choice: [64, 128]}
-algorithm: {tpe: {startup: 3, concurrent: 3}}
+algorithm: {tpe: {startup: 3, max_concurrent: 3}}
 budget: {trials: 8}
 )";
 
 const char* const bohb_study = R"(
 study: bohb
 workload: {name: model}
-objective: {metric: value, direction: minimize, every: 2}
-steps: {max: 9}
+objective: {metric: value, direction: minimize}
+eval_every: 2
+max_steps: 9
 space:
   lr: {choice: [0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 9}}]}
   batch_size: {choice: [64, {piecewise: [[0, 64], [3, 128]]}]}
@@ -89,8 +90,9 @@ algorithm: {bohb: {startup: 3, min: 1}}
 const char* const plateau_study = R"(
 study: plateau
 workload: {name: model}
-objective: {metric: value, every: 2}
-steps: {max: 12}
+objective: {metric: value}
+eval_every: 2
+max_steps: 12
 space:
   lr:
     choice:
@@ -110,7 +112,7 @@ const char* const plateau_pbt_study = R"(
 study: plateau-pbt
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 12}
+max_steps: 12
 space:
   lr:
     choice:
@@ -212,7 +214,7 @@ TEST_F(ServiceTest, WhatIsPrunedOnItsWayIsTrainedNoFurther) {
 study: median
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 12}
+max_steps: 12
 space:
   lr: {choice: [0.1, 0.2, {reduce_on_plateau: {initial: 0.3, patience: 1}}]}
   batch_size: {choice: [64, 128, 256]}
@@ -300,9 +302,10 @@ TEST_F(ServiceTest, ATrialThatDivergesFailsAloneWithAReason) {
 TEST_F(ServiceTest, WhoPassesADivergedStateUnmeasuredGoesOn) {
   const auto text = [](const char* name, int every) {
     return std::string{"study: "} + name
-           + "\nworkload: {name: model}\nobjective: {metric: value, every: "
+           + "\nworkload: {name: model}\nobjective: {metric: "
+             "value}\neval_every: "
            + std::to_string(every)
-           + "}\nsteps: {max: 6}\nspace: {lr: {choice: [0.1]}, batch_size: "
+           + "\nmax_steps: 6\nspace: {lr: {choice: [0.1]}, batch_size: "
              "{choice: [64]}}\nalgorithm: grid\n";
   };
   test::model_state second;
@@ -568,8 +571,9 @@ TEST_F(ServiceTest, AStudyEndsWhenItsTimeIsSpentAndPausesDoNotCount) {
 const char* const client_study = R"(
 study: mine
 workload: {name: model}
-objective: {metric: value, every: 2}
-steps: {max: 9}
+objective: {metric: value}
+eval_every: 2
+max_steps: 9
 space:
   lr: {choice: [0.1, {multistep: {initial: 0.1, milestones: [3], gamma: 0.5}}]}
   batch_size: {choice: [64, 128]}

@@ -107,12 +107,12 @@ public:
                            const std::string& rates, step_t steps,
                            step_t every,
                            const std::string& algorithm = "grid") {
-    const auto text
-      = "study: s" + std::to_string(studies.size()) + "\nworkload: " + workload
-        + "\nobjective: {metric: loss, every: " + std::to_string(every)
-        + "}\nsteps: {max: " + std::to_string(steps) + "}\nspace: {lr: " + rates
-        + "}\nalgorithm: " + algorithm + "\nweight: " + std::to_string(weight)
-        + '\n';
+    const auto text =
+      "study: s" + std::to_string(studies.size()) + "\nworkload: " + workload
+      + "\nobjective: {metric: loss}\neval_every: " + std::to_string(every)
+      + "\nmax_steps: " + std::to_string(steps) + "\nspace: {lr: " + rates
+      + "}\nalgorithm: " + algorithm + "\nweight: " + std::to_string(weight)
+      + '\n';
     const auto read
       = read_study(text, "test.yaml", {profiles->at(workload).workload});
     EXPECT_TRUE(read.study) << to_text(read.errors.at(0));

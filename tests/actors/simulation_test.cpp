@@ -27,8 +27,9 @@ using namespace std::chrono_literals;
 const char* const grid_study = R"(
 study: grid
 workload: toy
-objective: {metric: loss, every: 5}
-steps: {max: 20}
+objective: {metric: loss}
+eval_every: 5
+max_steps: 20
 space:
   lr:
     choice:
@@ -42,8 +43,8 @@ algorithm: grid
 const char* const first_step_study = R"(
 study: first-step
 workload: toy
-objective: {metric: loss, every: 1}
-steps: {max: 1}
+objective: {metric: loss}
+max_steps: 1
 space: {lr: {choice: [0.1, 0.2, 0.3]}}
 algorithm: grid
 )";
@@ -199,8 +200,8 @@ TEST_F(SimulationTest, TrainersAreHandedOverToWhatIsFartherFromItsEnd) {
   const char* const three_trials = R"(
 study: three
 workload: toy
-objective: {metric: loss, every: 1}
-steps: {max: 20}
+objective: {metric: loss}
+max_steps: 20
 space: {lr: {choice: [0.1, 0.2, 0.3]}}
 algorithm: grid
 )";
@@ -223,8 +224,8 @@ TEST_F(SimulationTest, NoTrainerIsHandedOverForLessThanItCosts) {
   add_study(R"(
 study: three
 workload: toy
-objective: {metric: loss, every: 1}
-steps: {max: 15}
+objective: {metric: loss}
+max_steps: 15
 space: {lr: {choice: [0.1, 0.2, 0.3]}}
 algorithm: grid
 )");
@@ -312,9 +313,9 @@ TEST_F(SimulationTest, EndsLeasesAfterThePresentStepWhenHalted) {
 
 /// A study of one trial of lr 0.1.
 std::string one_trial(const std::string& name, step_t steps, step_t every) {
-  return "study: " + name + "\nworkload: toy\nobjective: {metric: loss, every: "
-         + std::to_string(every) + "}\nsteps: {max: " + std::to_string(steps)
-         + "}\nspace: {lr: 0.1}\nalgorithm: grid\n";
+  return "study: " + name + "\nworkload: toy\nobjective: {metric: loss}\n"
+         + "eval_every: " + std::to_string(every) + "\nmax_steps: "
+         + std::to_string(steps) + "\nspace: {lr: 0.1}\nalgorithm: grid\n";
 }
 
 TEST_F(SimulationTest, EndsALeaseAtOnceWhenNobodyWaitsForItAnyMore) {
@@ -361,9 +362,9 @@ TEST_F(SimulationTest, EndsALeaseWhenItTellsThatItHasPassedWhatIsWaitedFor) {
 TEST_F(SimulationTest, EndsALeaseThatHasOnlyMeasuredWhatIsWaitedFor) {
   open(1);
   const auto halved = [](const std::string& name, step_t every) {
-    return "study: " + name + "\nworkload: toy\nobjective: {metric: loss,"
-           + " every: " + std::to_string(every)
-           + "}\nsteps: {max: 20}\nspace: {lr: {multistep: {initial: 0.1,"
+    return "study: " + name + "\nworkload: toy\nobjective: {metric: loss}"
+           + "\neval_every: " + std::to_string(every)
+           + "\nmax_steps: 20\nspace: {lr: {multistep: {initial: 0.1,"
              " milestones: [10], gamma: 0.5}}}\nalgorithm: grid\n";
   };
   // Leaves a checkpoint at step 10, which nobody has measured.
@@ -388,8 +389,9 @@ TEST_F(SimulationTest, SavesWhereALaterStudyBranchesOff) {
   open(1);
   const std::string one_trial = R"(
 workload: toy
-objective: {metric: loss, every: 20}
-steps: {max: 20}
+objective: {metric: loss}
+eval_every: 20
+max_steps: 20
 algorithm: grid
 )";
   add_study(one_trial + "study: first\nspace: {lr: 0.1}\n");
@@ -449,8 +451,9 @@ struct another : SimulationTest {
 const char* const pbt_study = R"(
 study: pbt
 workload: toy
-objective: {metric: loss, every: 2}
-steps: {max: 20}
+objective: {metric: loss}
+eval_every: 2
+max_steps: 20
 space:
   lr: {choice: [0.05, 0.1, 0.2, {linear: {from: 0.1, to: 0.01, horizon: 20}}]}
   batch_size: {choice: [50, 100, 200]}
@@ -460,8 +463,9 @@ algorithm: {pbt: {population: 6, interval: 5, quantile: 0.4}}
 const char* const plateau_study = R"(
 study: plateau
 workload: toy
-objective: {metric: loss, every: 2}
-steps: {max: 20}
+objective: {metric: loss}
+eval_every: 2
+max_steps: 20
 space:
   lr:
     choice:
@@ -475,8 +479,9 @@ algorithm: {pbt: {population: 6, interval: 5, quantile: 0.5, resample: 0.5}}
 const char* const hyperband_study = R"(
 study: hyperband
 workload: toy
-objective: {metric: loss, every: 3}
-steps: {max: 18}
+objective: {metric: loss}
+eval_every: 3
+max_steps: 18
 space:
   lr:
     choice:
@@ -490,8 +495,9 @@ algorithm: {hyperband: {eta: 3, min: 2}}
 const char* const tpe_study = R"(
 study: tpe
 workload: toy
-objective: {metric: loss, every: 5}
-steps: {max: 20}
+objective: {metric: loss}
+eval_every: 5
+max_steps: 20
 space:
   lr:
     choice:
@@ -499,7 +505,7 @@ space:
       - multistep: {initial: 0.1, milestones: [10], gamma: 0.1}
       - reduce_on_plateau: {initial: 0.2, patience: 0}
   batch_size: {choice: [50, 100]}
-algorithm: {tpe: {startup: 3, concurrent: 1}}
+algorithm: {tpe: {startup: 3, max_concurrent: 1}}
 budget: {trials: 12}
 )";
 

@@ -49,7 +49,7 @@ std::string wide_study(const std::string& workload) {
   for (int i = 1; i < 9; ++i)
     pieces += ", [" + std::to_string(i) + ", 0." + std::to_string(i) + "1]";
   return "study: wide\nworkload: {name: " + workload
-         + "}\nobjective: {metric: value}\nsteps: {max: 9}\n"
+         + "}\nobjective: {metric: value}\nmax_steps: 9\n"
            "space: {lr: {piecewise: ["
          + pieces + "]}}\nalgorithm: grid\n";
 }

@@ -19,7 +19,7 @@ inline const char* const sha_study = R"(
 study: sha
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 9}
+max_steps: 9
 space:
   lr:
     choice:
@@ -36,11 +36,11 @@ inline const char* const tpe_study = R"(
 study: tpe
 workload: {name: model}
 objective: {metric: value, direction: minimize}
-steps: {max: 6}
+max_steps: 6
 space:
   lr: {choice: [0.1, 0.2, {exponential: {initial: 0.1, gamma: 0.8}}]}
   batch_size: {choice: [64, 128]}
-algorithm: {tpe: {startup: 3, concurrent: 3}}
+algorithm: {tpe: {startup: 3, max_concurrent: 3}}
 budget: {trials: 7}
 )";
 

@@ -7,7 +7,7 @@ inline const char* const sha_study = R"(
 study: sha
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 9}
+max_steps: 9
 space:
   lr:
     choice:

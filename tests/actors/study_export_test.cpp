@@ -25,7 +25,7 @@ constexpr auto study_text = R"(
 study: some
 workload: {name: sum}
 objective: {metric: sum}
-steps: {max: 40}
+max_steps: 40
 space: {lr: {uniform: [0, 1]}}
 algorithm: random
 budget: {trials: 64}

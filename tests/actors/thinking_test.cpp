@@ -84,7 +84,7 @@ const char* const client_study = R"(
 study: driven
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 9}
+max_steps: 9
 space: {lr: {uniform: [0.1, 0.2]}}
 algorithm: client
 )";
@@ -179,12 +179,12 @@ TEST_P(ThinkingSeeds, ResultsAreWhatTrainingAloneGives) {
 study: tpe
 workload: {name: model}
 objective: {metric: value}
-steps: {max: 9}
+max_steps: 9
 space:
   lr:
     choice: [0.1, 0.2, {multistep: {initial: 0.1, milestones: [3], gamma: 0.1}}]
   batch_size: {choice: [64, 128]}
-algorithm: {tpe: {startup: 2, concurrent: auto}}
+algorithm: {tpe: {startup: 2, max_concurrent: auto}}
 budget: {trials: 5}
 )";
   add_study(test::sha_study);

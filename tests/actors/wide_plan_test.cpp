@@ -29,8 +29,8 @@ std::string wide_study(const std::string& name, const std::string& workload,
             + "]";
   const auto steps = std::to_string(pieces);
   return "study: " + name + "\nworkload: {name: " + workload
-         + "}\nobjective: {metric: value, every: " + steps
-         + "}\nsteps: {max: " + steps + "}\nspace: {lr: {piecewise: [" + list
+         + "}\nobjective: {metric: value}\neval_every: " + steps
+         + "\nmax_steps: " + steps + "\nspace: {lr: {piecewise: [" + list
          + "]}}\nalgorithm: random\nbudget: {trials: 5000}\n";
 }
 

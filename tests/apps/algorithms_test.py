@@ -29,8 +29,8 @@ class Algorithms(Case):
     def test_json_has_each_option(self):
         asha, = self.listed("asha")["algorithms"]
         self.assertEqual([x["name"] for x in asha["options"]],
-                         ["eta", "min", "max", "sampler", "mode", "concurrent",
-                          "prefer_shared"])
+                         ["eta", "min", "max", "sampler", "mode",
+                          "max_concurrent", "prefer_shared"])
         eta, least, _, sampler, mode, concurrent, _ = asha["options"]
         self.assertEqual(eta, {
             "name": "eta", "type": "whole", "min": 2, "max": None, "words": [],

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import sqlite3
+import subprocess
 
 import programs
 from programs import Case, study, trainers
@@ -15,7 +16,7 @@ workload:
   name: fashion-mlp
   data: {train: 256, validation: 128}
 objective: {metric: val_accuracy}
-steps: {max: 3}
+max_steps: 3
 space:
   lr:
     choice:
@@ -57,6 +58,41 @@ class Bad(Case):
         return result
 
 
+OLD_KEYS = """\
+study: old
+workload: {name: fashion-mlp, data: {train: 256, validation: 128}}
+objective: {metric: val_accuracy, every: 2}
+%s
+space: {lr: {uniform: [0.1, 0.2]}}
+algorithm: {asha: {min: 1, concurrent: 4}}
+budget: {trials: 5}
+"""
+
+
+class OldKeys(Bad):
+    def test_the_printed_commands_replace_them(self):
+        for steps in ("steps: {max: 6}", "steps:\n  max: 6", "steps: 6"):
+            with self.subTest(steps):
+                file = self.write("x.yaml", OLD_KEYS % steps)
+                before = self.hippo("preview", "-f", "json", file)
+                commands = re.findall(
+                    r"warning: .*x\.yaml:\d+:.*Replace it: (sed .*)",
+                    before.err)
+                self.assertEqual(len(commands), 3, before.err)
+                for command in commands:
+                    subprocess.run(command, shell=True, check=True,
+                                   cwd=self.folder)
+                after = self.hippo("preview", "-f", "json", file)
+                self.assertNotIn("warning", after.err)
+                self.assertEqual(after.out, before.out)
+
+    def test_both_names_of_a_key(self):
+        file = self.write("x.yaml", OLD_KEYS % "steps: 6\nmax_steps: 6")
+        said = self.refused_run(file)
+        self.assertIn(f"{file}:4:1: steps: is the old name of max_steps, "
+                      "which line 5 gives too: remove 'steps' here", said)
+
+
 class StudyFiles(Bad):
     def check(self, old, new, place, *texts):
         """Changes the good file; the error is at line:column, then its path."""
@@ -91,8 +127,8 @@ class StudyFiles(Bad):
         self.check("{max: 3}", "{max: 3", ("7:6", ""), "not valid YAML")
 
     def test_unknown_key(self):
-        self.check("steps:", "stesp:", ("6:1", "stesp: "),
-                   "did you mean 'steps'?", "Allowed: study, ")
+        self.check("max_steps:", "max_stesp:", ("6:1", "max_stesp: "),
+                   "did you mean 'max_steps'?", "Allowed: study, ")
 
     def test_unknown_parameter(self):
         self.check("gamma", "gama", ("11:61", "space.lr.choice[1].multistep"),
@@ -103,7 +139,7 @@ class StudyFiles(Bad):
                    "batch_size")
 
     def test_wrong_type(self):
-        self.check("{max: 3}", "{max: three}", ("6:14", "steps.max: "),
+        self.check("max_steps: 3", "max_steps: three", ("6:12", "max_steps: "),
                    "whole number", "found 'three'")
 
     def test_word_for_a_map(self):

@@ -263,12 +263,18 @@ class Fake(Asking):
         self.assertEqual([x["state"] for x in self.json("ls")],
                          ["PAUSED", "PAUSED"])
 
-    def test_update(self):
-        self.ask("update", "mnist", "--weight", 2.5)
+    def test_set_weight(self):
+        self.ask("set-weight", "mnist", 2.5)
         self.assertEqual(self.json("show", "mnist")["weight"], 2.5)
-        for bad in ["0", "-1", "much"]:
-            self.assertIn("--weight", self.ask("update", "mnist", "--weight",
-                                               bad, code=2).err)
+        for bad in ["0", "much"]:
+            self.assertIn("weight", self.ask("set-weight", "mnist", bad,
+                                             code=2).err)
+
+    def test_update_is_the_former_name_of_set_weight(self):
+        done = self.ask("update", "mnist", "--weight", 1.5)
+        self.assertEqual(self.json("show", "mnist")["weight"], 1.5)
+        self.assertIn("warning: 'hippo update' is now 'hippo set-weight'; the "
+                      "next release refuses the former name\n", done.err)
 
     def test_export(self):
         self.assertEqual(json.loads(
@@ -350,7 +356,7 @@ class Nobody(Case):
         self.assertRegex(done.err, r"at nowhere\.invalid:1: [A-Z][a-z ]+; ")
 
     def test_a_weight_must_be_above_zero(self):
-        done = self.hippo("update", "x", "--weight", "0", "--server",
+        done = self.hippo("set-weight", "x", "--weight", "0", "--server",
                           "127.0.0.1:1", code=2)
         self.assertIn("--weight: must be a number above 0, found 0\n",
                       done.err)
@@ -490,7 +496,7 @@ class Service(Asking):
         self.ask("pause", "long")
         self.assertEqual(self.json("show", "long")["state"], "PAUSED")
         self.ask("resume", "long")
-        self.ask("update", "long", "--weight", 2)
+        self.ask("set-weight", "long", 2)
         self.ask("cancel", "long", "--reason", "no time")
         done = self.ask("watch", "long", "--quiet", code=1)
         self.assertIn("CANCELLED: no time", done.err)

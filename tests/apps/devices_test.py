@@ -112,7 +112,7 @@ exec {TRAINER} "${{@/#{replaced}/cpu}}"
                     "--trainer-program", self.trainer_that_notes())
         self.assertEqual(self.devices_of_calls("--connect"),
                          [["cuda:0"], ["cuda:1"]])
-        self.assertEqual(self.devices_of_calls("--check"),
+        self.assertEqual(self.devices_of_calls("--prepare"),
                          [["cuda:0", "cuda:1"]])
 
     def test_one_gpu_that_cannot_be_used(self):

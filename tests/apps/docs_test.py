@@ -15,7 +15,7 @@ STUDY = """
 study: {name}
 workload: {{name: fashion-cnn, seed: 1}}
 objective: {{metric: val_accuracy}}
-steps: {{max: 80}}
+max_steps: 80
 space: {space}
 algorithm: {algorithm}
 budget: {{trials: 24}}

@@ -62,7 +62,7 @@ def study(name="s", workload=None, steps=6, **space):
     return {"study": name,
             "workload": workload or python(),
             "objective": {"metric": "val", "direction": "maximize"},
-            "steps": {"max": steps},
+            "max_steps": steps,
             "space": space or {"lr": LR},
             "algorithm": "grid"}
 
@@ -137,7 +137,7 @@ class OwnCode(Case):
         self.assertLess(shared["trained_steps"], shared["asked_steps"])
         for trial in shared["studies"][0]["trials"]:
             self.assertEqual(trial["state"], "COMPLETE")
-            self.assertEqual(len(trial["results"]), x["steps"]["max"])
+            self.assertEqual(len(trial["results"]), x["max_steps"])
         return shared
 
     def read(self, *names):

@@ -458,7 +458,7 @@ study: s
 workload:
 {}
 objective: {{metric: val, direction: maximize}}
-steps: {{max: 2}}
+max_steps: 2
 space: {{lr: 0.1}}
 algorithm: grid
 """

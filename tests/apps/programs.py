@@ -48,9 +48,9 @@ def study(name, algorithm, every=1, steps=9, train=256, **space):
         "study": name,
         "workload": {"name": "fashion-mlp", "seed": 1,
                      "data": fashion(train)},
-        "objective": {"metric": "val_accuracy", "direction": "maximize",
-                      "every": every},
-        "steps": {"max": steps},
+        "objective": {"metric": "val_accuracy", "direction": "maximize"},
+        "max_steps": steps,
+        "eval_every": every,
         "space": copy.deepcopy(space or {
             "lr": LR, "batch_size": BATCH_SIZE, "momentum": MOMENTUM}),
         "algorithm": algorithm,

@@ -29,8 +29,9 @@ def study(name, algorithm, every=2, steps=16, **more):
     return {
         "study": name,
         "workload": {"name": "resnet56-cifar10", "seed": 1},
-        "objective": {"metric": "val_accuracy", "every": every},
-        "steps": {"max": steps},
+        "objective": {"metric": "val_accuracy"},
+        "max_steps": steps,
+        "eval_every": every,
         "space": {"lr": LR, "momentum": MOMENTUM},
         "algorithm": algorithm,
         **more,

@@ -63,7 +63,7 @@ public:
 study_spec study_with(const std::string& space) {
   const auto text = "study: s\nworkload: toy\n"
                     "objective: {metric: accuracy, direction: maximize}\n"
-                    "steps: {max: 9}\nspace:\n"
+                    "max_steps: 9\nspace:\n"
                     + space;
   auto read = read_study(text, "s.yaml", {described()});
   for (const auto& x : read.errors)

@@ -127,7 +127,7 @@ study_spec study(const std::string& space
                    " milestones: [50], gamma: 0.5}}]}\n"
                    "  kind: {choice: [light, heavy]}\n") {
   return *read_study("study: s\nworkload: descent\nobjective: {metric: loss}\n"
-                     "steps: {max: 100}\nspace:\n"
+                     "max_steps: 100\nspace:\n"
                        + space,
                      "s.yaml", {described()})
             .study;

@@ -121,7 +121,7 @@ TEST_F(KubernetesTest, WhatScalesHasNoReplicas) {
             std::string::npos);
 }
 
-TEST_F(KubernetesTest, WithoutKeysTheDoorIsOpen) {
+TEST_F(KubernetesTest, WithoutKeysEverybodyIsAdmitted) {
   x = good(deploy_target::kubernetes, "insecure: true" + pods);
   EXPECT_TRUE(needed_keys(x).empty());
   const auto text = kubernetes_manifests(x, {});

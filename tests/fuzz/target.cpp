@@ -7,10 +7,9 @@
 namespace hippo::fuzz {
 
 const std::vector<target>& targets() {
-  static const std::vector<target> all{study_door,      wire_message,
-                                       study_code_text, checkpoint,
-                                       http_request,    workload_answer,
-                                       trainer_frames};
+  static const std::vector<target> all{
+    submitted_study, wire_message,    study_code_text, checkpoint,
+    http_request,    workload_answer, trainer_frames};
   return all;
 }
 

@@ -22,7 +22,7 @@ struct target {
 /// Every target.
 const std::vector<target>& targets();
 
-extern const target study_door, wire_message, study_code_text, checkpoint,
+extern const target submitted_study, wire_message, study_code_text, checkpoint,
   http_request, workload_answer, trainer_frames;
 
 /// Something that should hold does not.

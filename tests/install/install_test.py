@@ -119,9 +119,9 @@ class Install(unittest.TestCase):
             self.assertEqual(said, "missing_data: the moons are gone\n")
         study = self.folder / "lost.yaml"
         study.write_text("study: s\nworkload: lost\nobjective: {metric: m}\n"
-                         "steps: {max: 1}\nspace: {x: 1}\n")
+                         "max_steps: 1\nspace: {x: 1}\n")
         said = run(self.prefix / "bin/hippo-trainer", "--workload", library,
-                   "--check", study, code=2)
+                   "--prepare", study, code=2)
         self.assertIn("the moons are gone", said)
 
 

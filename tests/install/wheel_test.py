@@ -28,7 +28,7 @@ def train(ctx):
         yield lambda: {"x": state["x"]}
 
 if __name__ == "__main__":
-    study = hippo.optimize(train, {"lr": hippo.choice(0.25, 0.5)}, steps=3,
+    study = hippo.optimize(train, {"lr": hippo.choice(0.25, 0.5)}, max_steps=3,
                            objective={"x": "maximize"}, algorithm="grid",
                            trainers=1, progress=False)
     print(study.best_value)
@@ -39,7 +39,7 @@ BUILT_IN = """
 study: built-in
 workload: {name: fashion-mlp, seed: 1}
 objective: {metric: val_accuracy, direction: maximize}
-steps: {max: 2}
+max_steps: 2
 space: {lr: {choice: [0.1, 0.2]}}
 algorithm: grid
 """

@@ -40,7 +40,7 @@ struct counted_steps {
 
 TEST(Preview, StudiesOfSeveralMetricsAndConstraints) {
   const auto read = [](const std::string& more) {
-    return admit_study("study: s\nworkload: toy\nsteps: {max: 12}\nspace: "
+    return admit_study("study: s\nworkload: toy\nmax_steps: 12\nspace: "
                          + std::string{late} + "\n" + more,
                        "s.yaml", workloads());
   };
@@ -64,9 +64,9 @@ TEST(Preview, StudiesOfSeveralMetricsAndConstraints) {
 /// Recipes of examples/recipes, with another workload.
 accepted_study recipe(const std::string& steps, const std::string& space) {
   const auto read = admit_study(
-    "study: s\nworkload: toy\nobjective: {metric: acc, every: 250}\n"
-    "steps: {max: "
-      + steps + "}\nspace: " + space + "\nalgorithm: grid\n",
+    "study: s\nworkload: toy\nobjective: {metric: acc}\neval_every: 250\n"
+    "max_steps: "
+      + steps + "\nspace: " + space + "\nalgorithm: grid\n",
     "s.yaml", workloads());
   for (const auto& x : read.errors)
     ADD_FAILURE() << to_text(x);
@@ -215,9 +215,9 @@ TEST(Preview, ItsTreeHasTheTrialsOfOthersToo) {
 
 // Trials that median stopping ends on their way were asked for to the end.
 TEST(Preview, WhatIsAskedForAndNeverTrainedIsNotInTheRate) {
-  const auto study = accepted("{y: {uniform: [0, 1]}}",
-                              "{median: {concurrent: 1}}",
-                              "budget: {trials: 20}");
+  const auto study =
+    accepted("{y: {uniform: [0, 1]}}", "{median: {max_concurrent: 1}}",
+             "budget: {trials: 20}");
   const auto found = preview({study}, workloads());
   ASSERT_TRUE(found && found->estimate);
   EXPECT_EQ(found->estimate->asked_steps, 240u);

@@ -33,11 +33,11 @@ inline accepted_study accepted(const std::string& space,
                                std::size_t trainers = 1) {
   admission how;
   how.trainers = trainers;
-  const auto read
-    = admit_study("study: s\nworkload: toy\nobjective: {metric: acc}\n"
-                  "steps: {max: 12}\nspace: "
-                    + space + "\nalgorithm: " + algorithm + "\n" + more,
-                  "s.yaml", workloads(), how);
+  const auto read =
+    admit_study("study: s\nworkload: toy\nobjective: {metric: acc}\n"
+                "max_steps: 12\nspace: "
+                  + space + "\nalgorithm: " + algorithm + "\n" + more,
+                "s.yaml", workloads(), how);
   for (const auto& x : read.errors)
     ADD_FAILURE() << to_text(x);
   return read.study.value();

@@ -71,9 +71,11 @@ TEST(SharingNotes, OfTrialsThatAreLargeFewAreLookedAtOrNone) {
       list += ", [" + std::to_string(i) + ", " + std::to_string(1 + i % 2)
               + "]";
     const auto read = admit_study(
-      "study: s\nworkload: toy\nobjective: {metric: acc}\nsteps: {max: 40}\n"
-      "space: {x: {piecewise: [" + list + "]}}\nalgorithm: random\n"
-      "budget: {trials: 1000}\n",
+      "study: s\nworkload: toy\nobjective: {metric: acc}\nmax_steps: 40\n"
+      "space: {x: {piecewise: ["
+        + list
+        + "]}}\nalgorithm: random\n"
+          "budget: {trials: 1000}\n",
       "s.yaml", {large});
     return sharing_notes(read.study.value(), large).size();
   };

@@ -109,7 +109,7 @@ class Depot(RudeCase):
         os.chmod(run, 0o755)
         own = {"study": "own", "workload": {"files": ["run.py"]},
                "objective": {"metric": "m", "direction": "minimize"},
-               "steps": {"max": 2}, "space": {"a": {"choice": [1, 2]}},
+               "max_steps": 2, "space": {"a": {"choice": [1, 2]}},
                "algorithm": "grid"}
         self.submit(own)
         self.ask("pause", "own", code=None)

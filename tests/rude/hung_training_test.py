@@ -74,7 +74,7 @@ MARKS = (f"{os.getpid()}{time.time_ns()}{i:03}" for i in itertools.count())
 def hung(workload, name="hung", **more):
     return {"study": name, "workload": workload,
             "objective": {"metric": "m", "direction": "maximize"},
-            "steps": {"max": 4}, "space": {"a": {"choice": [1]}},
+            "max_steps": 4, "space": {"a": {"choice": [1]}},
             "algorithm": "grid", **more}
 
 
@@ -324,7 +324,7 @@ def trains(ctx):
         yield lambda: {"loss": a + step}
 
 
-how = dict(state=sys.argv[1], trainers=1, steps=3, algorithm="grid",
+how = dict(state=sys.argv[1], trainers=1, max_steps=3, algorithm="grid",
            progress=False, check=False, objective={"loss": "minimize"})
 begin = time.monotonic()
 try:

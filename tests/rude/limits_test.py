@@ -29,7 +29,7 @@ class Names(RudeCase):
     def submit_own(self, name, trials=1):
         self.submit({"study": name, "workload": {"files": ["run.sh"]},
                      "objective": {"metric": "m", "direction": "minimize"},
-                     "steps": {"max": 1},
+                     "max_steps": 1,
                      "space": {"a": {"uniform": [0, 1]}}, "on_error":
                      "continue", "algorithm": "random",
                      "budget": {"trials": trials}})

@@ -24,8 +24,9 @@ class PlanBomb(RudeCase):
         return {"study": name,
                 "workload": workload or {"files": [self.script()]},
                 "objective": {"metric": "val_accuracy" if workload else "m",
-                              "direction": "maximize", "every": 4000},
-                "steps": {"max": 4000}, "space": {"lr": wide(pieces)},
+                              "direction": "maximize"},
+                "eval_every": 4000,
+                "max_steps": 4000, "space": {"lr": wide(pieces)},
                 "algorithm": "random", "budget": {"trials": 5000}}
 
     def script(self):
@@ -94,7 +95,7 @@ class ManyPlans(RudeCase):
                              "data": fashion(256)},
                 "objective": {"metric": "val_accuracy",
                               "direction": "maximize"},
-                "steps": {"max": 1}, "space": {"lr": 0.1},
+                "max_steps": 1, "space": {"lr": 0.1},
                 "algorithm": "random", "budget": {"trials": 1}})
         self.assertLess(len(os.listdir(f"/proc/{self.service.pid}/fd")), 128)
         one = victim()

@@ -35,7 +35,7 @@ def thinker(name, leaves, candidates, trials=1000):
     """A study whose sampler draws much for each of its trials."""
     space = ", ".join(f"h{i}: {{uniform: [0, 1]}}" for i in range(leaves))
     return (f"study: {name}\nworkload: {{files: [train.sh]}}\n"
-            "objective: {metric: m, direction: minimize}\nsteps: {max: 1}\n"
+            "objective: {metric: m, direction: minimize}\nmax_steps: 1\n"
             f"space: {{{space}}}\nalgorithm: {{tpe: {{startup: 1, candidates: "
             f"{candidates}}}}}\nbudget: {{trials: {trials}}}\n")
 
@@ -46,7 +46,7 @@ def heavy_preview(trials=500, pieces=1000):
                        for i in range(1, pieces))
     return (f"study: heavy\nworkload: {{name: fashion-mlp, seed: 1}}\n"
             "objective: {metric: val_accuracy, direction: maximize}\n"
-            f"steps: {{max: {pieces}}}\nspace:\n  lr: {{piecewise: [[0, "
+            f"max_steps: {pieces}\nspace:\n  lr: {{piecewise: [[0, "
             f"{{uniform: [0.01, 0.1]}}], {points}]}}\n"
             f"algorithm: random\nbudget: {{trials: {trials}}}\n")
 

@@ -24,7 +24,7 @@ study_admission admit(std::uint64_t leaves, const std::string& algorithm,
     space += (i == 0 ? "h" : ", h") + std::to_string(i) + ": {uniform: [0, 1]}";
   return admit_study("study: s\nworkload: {command: [x], packages: {x: v1}}\n"
                      "objective: {metric: m, direction: minimize}\n"
-                     "steps: {max: 1}\nspace: {"
+                     "max_steps: 1\nspace: {"
                        + space + "}\nalgorithm: " + algorithm
                        + "\nbudget: {trials: 9}\n",
                      "s.yaml", {command_workload()}, std::move(how));

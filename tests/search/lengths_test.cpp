@@ -21,8 +21,8 @@ constexpr auto decays = "{x: {wsd: {peak: {choice: [1, 2, 3]}, decay:"
 study_spec make(const std::string& algorithm, const std::string& more = "",
                 const std::string& space = decays) {
   const auto file = read_study(
-    "study: s\nworkload: toy\nobjective: {metric: acc, every: 10}\n"
-    "steps: {max: {choice: [30, 60, 90]}}\nspace: "
+    "study: s\nworkload: toy\nobjective: {metric: acc}\neval_every: 10\n"
+    "max_steps: {choice: [30, 60, 90]}\nspace: "
       + space + "\nalgorithm: " + algorithm + "\n" + more,
     "s.yaml", toy_workloads());
   for (const auto& x : file.errors)
@@ -125,9 +125,9 @@ TEST(Lengths, OtherAlgorithmsTakeOne) {
     EXPECT_EQ(error_of(name),
               std::string{"algorithm: "} + name
                 + " takes trials of one length: use grid, random, tpe, gp or"
-                  " client, or give steps.max one number");
+                  " client, or give max_steps one number");
   EXPECT_EQ(error_of("{client: {max: 30}}"),
-            "algorithm.client.max: says how long trials are, as steps.max"
+            "algorithm.client.max: says how long trials are, as max_steps"
             " does: give one of them");
 }
 

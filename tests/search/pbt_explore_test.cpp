@@ -184,7 +184,7 @@ TEST(PerturbingSampler, AnOwnSpaceIsDrawnFromAsOftenAsItIsTold) {
 TEST(PerturbingSampler, OwnSpacesAreChecked) {
   const auto error = [](const std::string& space, const std::string& resample) {
     const auto file = read_study(
-      "study: s\nworkload: toy\nobjective: {metric: acc}\nsteps: {max: 81}\n"
+      "study: s\nworkload: toy\nobjective: {metric: acc}\nmax_steps: 81\n"
       "space: "
         + space + "\nalgorithm: {pbt: {resample: " + resample + "}}\n",
       "s.yaml", toy_workloads());

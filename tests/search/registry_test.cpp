@@ -71,14 +71,15 @@ TEST(Registry, DefaultsAreSensible) {
   EXPECT_EQ(found.max, 81u);
   EXPECT_TRUE(found.may_resume);
   EXPECT_EQ(found.concurrent, std::nullopt);
-  EXPECT_EQ(concurrent_of(study(twelve, "{asha: {concurrent: auto}}")),
+  EXPECT_EQ(concurrent_of(study(twelve, "{asha: {max_concurrent: auto}}")),
             std::nullopt);
-  EXPECT_EQ(concurrent_of(study(twelve, "{asha: {concurrent: 0}}")), 0u);
+  EXPECT_EQ(concurrent_of(study(twelve, "{asha: {max_concurrent: 0}}")), 0u);
 }
 
 TEST(Registry, OptionsAreRead) {
   const auto found = options_of<asha_settings>(study(
-    endless, "{asha: {eta: 4, min: 2, max: 60, mode: stopping, concurrent: 5}}",
+    endless,
+    "{asha: {eta: 4, min: 2, max: 60, mode: stopping, max_concurrent: 5}}",
     "budget: {trials: 50}"));
   EXPECT_EQ(found.trials, 50u);
   EXPECT_EQ(found.eta, 4u);
@@ -148,14 +149,15 @@ TEST(Registry, RangesAreChecked) {
   expect_errors(study(twelve, "{sha: {min: 10, max: 9}}"),
                 {"algorithm.sha.min: must be a whole number from 1 to 9, "
                  "found 10"});
-  expect_errors(study(twelve, "{asha: {concurrent: -1, eta: 1}}"),
+  expect_errors(study(twelve, "{asha: {max_concurrent: -1, eta: 1}}"),
                 {std::string{"algorithm.asha.eta: "} + eta + "1",
-                 "algorithm.asha.concurrent: must be `auto` or a whole number "
-                 "of at least 0, found -1"});
-  EXPECT_EQ(check_algorithm(study(twelve, "{client: {concurrent: auto}}"), true)
-              .errors.at(0)
-              .message,
-            "must be a whole number of at least 0, found auto");
+                 "algorithm.asha.max_concurrent: must be `auto` or a whole "
+                 "number of at least 0, found -1"});
+  EXPECT_EQ(
+    check_algorithm(study(twelve, "{client: {max_concurrent: auto}}"), true)
+      .errors.at(0)
+      .message,
+    "must be a whole number of at least 0, found auto");
 }
 
 TEST(Registry, TheNumberOfTrialsIsFinite) {
@@ -328,8 +330,8 @@ TEST(Registry, DehbNeedsTwoRungsAndABracket) {
                   {"algorithm: the first bracket takes 27 trials: with 12 "
                    "fewer go on from each of its rungs, and no other begins"});
   expect_warnings(
-    study(endless, "{dehb: {concurrent: 0}}"),
-    {"algorithm.dehb.concurrent: with 0 all trials start at once, "
+    study(endless, "{dehb: {max_concurrent: 0}}"),
+    {"algorithm.dehb.max_concurrent: with 0 all trials start at once, "
      "before any could be made of others: all will be random"});
 }
 
@@ -409,7 +411,7 @@ TEST(Registry, TpeStartsNoMoreThanTrainersHaveRoomFor) {
   const auto budget = "budget: {trials: 50}";
   for (const auto* x :
        {"tpe", "{asha: {sampler: tpe}}", "{median: {sampler: tpe}}",
-        "{median: {concurrent: auto}}"}) {
+        "{median: {max_concurrent: auto}}"}) {
     EXPECT_EQ(concurrent_of(study(endless, x, budget)), std::nullopt) << x;
     const auto made = algorithm_of(study(endless, x, budget));
     EXPECT_EQ(start(*made).size(), 1u) << x;
@@ -418,9 +420,9 @@ TEST(Registry, TpeStartsNoMoreThanTrainersHaveRoomFor) {
     EXPECT_EQ(made->widen(50).size(), 46u) << x;
     EXPECT_FALSE(made->wants_capacity()) << x;
   }
-  expect_warnings(study(endless, "{tpe: {concurrent: 0}}", budget),
-                  {"algorithm.tpe.concurrent: with 0 all trials start at once, "
-                   "before tpe could learn: all will be random"});
+  expect_warnings(study(endless, "{tpe: {max_concurrent: 0}}", budget),
+                  {"algorithm.tpe.max_concurrent: with 0 all trials start at "
+                   "once, before tpe could learn: all will be random"});
   expect_warnings(study(endless, "{sha: {sampler: tpe}}", budget),
                   {"algorithm.sha.sampler: sha starts all trials at once, "
                    "before tpe could learn: all will be random; use asha, "

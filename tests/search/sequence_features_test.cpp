@@ -163,7 +163,7 @@ TEST(SequenceFeatures, WordsAreEquallyFarFromEachOther) {
   word.words = {"a", "b", "c"};
   toy.hyper_parameters = {word};
   const auto file = read_study("study: s\nworkload: toy\n"
-                               "objective: {metric: acc}\nsteps: {max: 81}\n"
+                               "objective: {metric: acc}\nmax_steps: 81\n"
                                "space: {w: {choice: [a, b, c]}}\n",
                                "s.yaml", {toy});
   ASSERT_TRUE(file.study) << to_text(file.errors.front());

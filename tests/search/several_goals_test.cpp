@@ -34,7 +34,7 @@ study_admission admit(const std::string& objective, const std::string& space,
                       const std::string& algorithm,
                       const std::string& more = "") {
   return admit_study("study: s\nworkload: toy\nobjective: " + objective
-                       + "\nsteps: {max: 27}\nspace: " + space
+                       + "\nmax_steps: 27\nspace: " + space
                        + "\nalgorithm: " + algorithm + "\n" + more,
                      "s.yaml", two_metrics(), {true, {}});
 }
@@ -332,7 +332,7 @@ double mean_volume(const std::string& algorithm) {
   double result = 0;
   for (std::uint64_t seed = 0; seed < 5; ++seed) {
     auto spec = spec_of(algorithm, "budget: {trials: 100}",
-                        "[{metric: acc, every: 27}, {metric: ms}]");
+                        std::string{both} + "\neval_every: 27");
     spec.seed = seed;
     several_run x{spec};
     x.run(seed);
@@ -344,12 +344,12 @@ double mean_volume(const std::string& algorithm) {
 
 TEST(SamplersOfSeveral, FindMoreThanRandom) {
   const auto random = mean_volume("random");
-  EXPECT_GT(mean_volume("{tpe: {concurrent: 1}}"), random + .3);
-  EXPECT_GT(mean_volume("{nsga2: {concurrent: 1}}"), random + .3);
+  EXPECT_GT(mean_volume("{tpe: {max_concurrent: 1}}"), random + .3);
+  EXPECT_GT(mean_volume("{nsga2: {max_concurrent: 1}}"), random + .3);
 }
 
 TEST(Nsga2, SaysOfWhomATrialIsMade) {
-  several_run x{spec_of("{nsga2: {population: 5, concurrent: 1}}")};
+  several_run x{spec_of("{nsga2: {population: 5, max_concurrent: 1}}")};
   x.run(1);
   EXPECT_EQ(x.decisions().choice_of(0)->why.how, "startup");
   const auto how = x.decisions().choice_of(39)->why.how;
@@ -357,7 +357,7 @@ TEST(Nsga2, SaysOfWhomATrialIsMade) {
 }
 
 TEST(Nsga2, TriesNothingTwiceWhileOthersAreLeft) {
-  several_run x{spec_of("{nsga2: {population: 4, concurrent: 1}}", "", both,
+  several_run x{spec_of("{nsga2: {population: 4, max_concurrent: 1}}", "", both,
                         "{x: {choice: [0.1, 0.5, 0.9]},"
                         " y: {uniform: [0, 1], points: 4},"
                         " z: {choice: [0.2, 0.7]}}")};
@@ -369,7 +369,7 @@ TEST(Nsga2, TriesNothingTwiceWhileOthersAreLeft) {
 }
 
 TEST(Nsga2, TakesChoicesBackAfterARestart) {
-  const auto spec = spec_of("{nsga2: {population: 5, concurrent: 1}}");
+  const auto spec = spec_of("{nsga2: {population: 5, max_concurrent: 1}}");
   several_run x{spec};
   x.run(1);
   auto other = spec;
@@ -383,21 +383,21 @@ TEST(Nsga2, TakesChoicesBackAfterARestart) {
 
 TEST(Nsga2, DealsWithAlternativesThatOneParentHas) {
   several_run x{spec_of(
-    "{nsga2: {population: 4, concurrent: 1}}", "budget: {trials: 60}", both,
+    "{nsga2: {population: 4, max_concurrent: 1}}", "budget: {trials: 60}", both,
     "{x: {uniform: [0, 1]}, y: {uniform: [0, 1]}, z: {choice: [0.5,"
     " {exponential: {initial: {uniform: [0, 1]}, gamma: 0.9}}]}}")};
   x.run(2);
   EXPECT_EQ(x.ends().size(), 60u);
 }
 
-// -- the door -----------------------------------------------------------------
+// -- admission ----------------------------------------------------------------
 
 TEST(SeveralGoals, AreRead) {
   const auto x = spec_of("random",
                          "constraints: ['ms <= 5', \"acc>=-0.5\"]\n"
                          "budget: {trials: 3}",
-                         "[{metric: acc, direction: minimize, every: 3},"
-                         " {metric: ms}]");
+                         "[{metric: acc, direction: minimize}, {metric: ms}]\n"
+                         "eval_every: 3");
   EXPECT_EQ(x.objective.all(),
             (goals{{{"acc", direction::minimize}, {"ms", direction::minimize}},
                    {{"ms", true, 5}, {"acc", false, -.5}}}));
@@ -417,10 +417,6 @@ TEST(SeveralGoals, SayWhatIsWrong) {
             lines{"s.yaml:3:28: objective[1]: 'acc' is named twice"});
   EXPECT_EQ(one("[]", ""), lines{"s.yaml:3:12: objective: must hold 1 to 4 "
                                  "metrics, found 0"});
-  EXPECT_EQ(one("[{metric: acc, every: 2}, {metric: ms, every: 3}]", ""),
-            lines{"s.yaml:3:58: objective[1].every: must be 2 as for the "
-                  "metric before it, since all are measured together, found "
-                  "3"});
   EXPECT_EQ(one(both, "constraints: ms <= 5"),
             lines{"s.yaml:8:14: constraints: must be a list of 1 to 16 "
                   "constraints such as 'ms <= 5', found 'ms <= 5'"});
@@ -477,7 +473,7 @@ TEST(SeveralGoals, AutoChoosesWhatTakesThem) {
   const auto halving = spec_of("auto", budget).algorithm;
   EXPECT_EQ(halving.name, "asha");
   EXPECT_EQ(std::get<std::string>(halving.options.at("sampler")), "nsga2");
-  EXPECT_EQ(spec_of("auto", budget, "[{metric: acc, every: 27}, {metric: ms}]")
+  EXPECT_EQ(spec_of("auto", budget, std::string{both} + "\neval_every: 27")
               .algorithm.name,
             "tpe");
   // Constraints on one metric: there is no front to spread over.

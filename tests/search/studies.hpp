@@ -36,12 +36,12 @@ inline constexpr auto endless = "{x: {uniform: [0, 1]}}";
 /// A study of the toy workload, 81 steps long.
 inline study_spec study(const std::string& space, const std::string& algorithm,
                         const std::string& more = "") {
-  const auto file = read_study("study: s\nworkload: toy\n"
-                               "objective: {metric: acc}\nsteps: {max: 81}\n"
-                               "space: "
-                                 + space + "\nalgorithm: " + algorithm + "\n"
-                                 + more,
-                               "s.yaml", toy_workloads());
+  const auto file =
+    read_study("study: s\nworkload: toy\n"
+               "objective: {metric: acc}\nmax_steps: 81\n"
+               "space: "
+                 + space + "\nalgorithm: " + algorithm + "\n" + more,
+               "s.yaml", toy_workloads());
   for (const auto& x : file.errors)
     ADD_FAILURE() << to_text(x);
   return file.study ? *file.study : study_spec{};

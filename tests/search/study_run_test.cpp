@@ -87,17 +87,17 @@ TEST_P(EveryStudy, AFiniteSpaceIsNotDrawnFromTwice) {
 INSTANTIATE_TEST_SUITE_P(
   Algorithms, EveryStudy,
   testing::Values("random", "{tpe: {startup: 4}}", "sha",
-                  "{sha: {sampler: tpe, startup: 3}}", "{asha: {concurrent: 4}}",
-                  "{asha: {concurrent: 4, mode: stopping}}",
+                  "{sha: {sampler: tpe, startup: 3}}",
+                  "{asha: {max_concurrent: 4}}",
+                  "{asha: {max_concurrent: 4, mode: stopping}}",
                   "{asha: {sampler: tpe, startup: 4}}",
-                  "{hyperband: {min: 3, max: 27}}",
-                  "{gp: {startup: 3}}",
+                  "{hyperband: {min: 3, max: 27}}", "{gp: {startup: 3}}",
                   "{asha: {sampler: gp, startup: 3}}",
                   "{bohb: {min: 3, max: 27, startup: 3}}",
                   "{boss: {min: 3, max: 27, startup: 3}}",
-                  "{dehb: {min: 9, concurrent: 2}}",
+                  "{dehb: {min: 9, max_concurrent: 2}}",
                   "{dehb: {min: 27, eta: 2, promote: first-round}}", "median",
-                  "{median: {sampler: tpe, startup: 3, concurrent: 3}}",
+                  "{median: {sampler: tpe, startup: 3, max_concurrent: 3}}",
                   "{pbt: {population: 8, interval: 9}}",
                   "{pbt: {population: 9, interval: 20, quantile: 0.5}}"));
 

@@ -78,7 +78,7 @@ TEST(ToCome, IsExactWhereTheAlgorithmDoesNotDependOnTiming) {
 }
 
 TEST(ToCome, ExpectsThePromotionsOfAsha) {
-  watched_run x{study(endless, "{asha: {concurrent: 0}}", endless_budget)};
+  watched_run x{study(endless, "{asha: {max_concurrent: 0}}", endless_budget)};
   // 40 trials to step 1, 13 to 3, 4 to 9, one to 27 and to 81
   EXPECT_EQ(x.decisions().to_come(),
             (expected_work{13 * 2 + 4 * 6 + 18 + 54, 80}));

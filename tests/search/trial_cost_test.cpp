@@ -33,8 +33,8 @@ std::string study_of(int pieces, const std::string& more = "",
     list += ", [" + std::to_string(i) + ", 0." + std::to_string(1 + i % 2)
             + "]";
   return "study: wide\nworkload: {name: model}\nobjective: {metric: value}\n"
-         "steps: {max: "
-         + std::to_string(pieces) + "}\nspace: {a: {piecewise: [" + list + "]}"
+         "max_steps: "
+         + std::to_string(pieces) + "\nspace: {a: {piecewise: [" + list + "]}"
          + more + "}\nalgorithm: random\nbudget: {trials: "
          + std::to_string(trials) + "}\n";
 }

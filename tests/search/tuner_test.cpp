@@ -141,21 +141,21 @@ INSTANTIATE_TEST_SUITE_P(
   Algorithms, EveryTunedStudy,
   testing::Combine(
     testing::Values("grid", "random", "{tpe: {startup: 4}}",
-                    "{tpe: {startup: 3, concurrent: 2, prefer_shared: off}}",
+                    "{tpe: {startup: 3, max_concurrent: 2,"
+                    " prefer_shared: off}}",
                     "sha", "{sha: {sampler: grid}}",
                     "{sha: {sampler: tpe, startup: 3}}",
-                    "{asha: {concurrent: 4}}",
-                    "{asha: {concurrent: 4, mode: stopping}}",
-                    "{asha: {concurrent: 2, eta: 2}}",
+                    "{asha: {max_concurrent: 4}}",
+                    "{asha: {max_concurrent: 4, mode: stopping}}",
+                    "{asha: {max_concurrent: 2, eta: 2}}",
                     "{asha: {sampler: tpe, startup: 4}}",
-                    "{hyperband: {min: 3, max: 27}}",
-                    "{gp: {startup: 3}}",
+                    "{hyperband: {min: 3, max: 27}}", "{gp: {startup: 3}}",
                     "{asha: {sampler: gp, startup: 3}}",
                     "{bohb: {min: 3, max: 27, startup: 3}}",
                     "{boss: {min: 3, max: 27, startup: 3}}",
-                    "{dehb: {min: 9, concurrent: 2}}",
+                    "{dehb: {min: 9, max_concurrent: 2}}",
                     "{dehb: {min: 27, eta: 2, promote: first-round}}", "median",
-                    "{median: {sampler: tpe, startup: 3, concurrent: 3}}",
+                    "{median: {sampler: tpe, startup: 3, max_concurrent: 3}}",
                     "{pbt: {population: 8, interval: 9}}",
                     "{pbt: {population: 9, interval: 20, quantile: 0.5}}"),
     testing::Bool()));
@@ -191,17 +191,16 @@ INSTANTIATE_TEST_SUITE_P(
   testing::Combine(
     testing::Values("grid", "random", "{tpe: {startup: 4}}", "sha",
                     "{sha: {sampler: tpe, startup: 3}}", "asha",
-                    "{asha: {concurrent: 0}}",
-                    "{asha: {concurrent: 4, mode: stopping}}",
-                    "{asha: {concurrent: 2, eta: 2}}",
+                    "{asha: {max_concurrent: 0}}",
+                    "{asha: {max_concurrent: 4, mode: stopping}}",
+                    "{asha: {max_concurrent: 2, eta: 2}}",
                     "{asha: {sampler: tpe, startup: 4}}",
                     "{hyperband: {min: 3, max: 27}}",
                     "{hyperband: {min: 3, max: 27, order: in-turn}}",
-                    "{gp: {startup: 3}}",
-                    "{asha: {sampler: gp, startup: 3}}",
+                    "{gp: {startup: 3}}", "{asha: {sampler: gp, startup: 3}}",
                     "{bohb: {min: 3, max: 27, startup: 3}}",
                     "{boss: {min: 3, max: 27, startup: 3}}",
-                    "{dehb: {min: 9, concurrent: 2}}",
+                    "{dehb: {min: 9, max_concurrent: 2}}",
                     "{dehb: {min: 27, eta: 2, promote: first-round}}", "median",
                     "{pbt: {population: 8, interval: 9}}"),
     testing::Bool()));
@@ -250,7 +249,8 @@ TEST(TrialWindow, DecidesAsWithoutWhereDecisionsAreTimeless) {
 }
 
 TEST(TrialWindow, OpensAsManyAsThereIsRoomFor) {
-  for (const auto* algorithm : {"random", "sha", "{asha: {concurrent: 0}}"}) {
+  for (const auto* algorithm :
+       {"random", "sha", "{asha: {max_concurrent: 0}}"}) {
     const auto spec = make(fixed, algorithm, 4);
     tuner_run x{spec, 5};
     EXPECT_EQ(x.own_trials(), 5u);
@@ -272,7 +272,7 @@ TEST(TrialWindow, GuessesWhereTrialsPartThatAreYetToCome) {
 
 TEST(TrialWindow, TenMillionTrialsCostWhatIsInFlight) {
   for (const auto* algorithm :
-       {"random", "sha", "asha", "{asha: {concurrent: 0, mode: stopping}}",
+       {"random", "sha", "asha", "{asha: {max_concurrent: 0, mode: stopping}}",
         "hyperband", "{hyperband: {order: in-turn}}", "median"}) {
     const auto spec = study(endless, algorithm, "budget: {trials: 10000000}");
     tuner x{spec, read_search(spec), {}, 50};
@@ -333,7 +333,7 @@ TEST(Tuner, MeasuresAsTheObjectiveSaysAndOnRungs) {
 // -- values that are learned --------------------------------------------------
 
 TEST(Tuner, DrawsLearnedValuesWhenTheyAreNeeded) {
-  auto x = tuner_of(study(twelve, "{tpe: {startup: 2, concurrent: 3}}"));
+  auto x = tuner_of(study(twelve, "{tpe: {startup: 2, max_concurrent: 3}}"));
   EXPECT_EQ(x.start().added, (std::vector<trial_no>{0, 1, 2}));
   EXPECT_EQ(x.on_result(1, 40, 3), turn{});
   const auto next = x.on_result(1, 81, 3);
@@ -345,9 +345,9 @@ TEST(Tuner, DrawsLearnedValuesWhenTheyAreNeeded) {
 
 TEST(Tuner, LearnsFromFailures) {
   // Everything above 5 fails: the model must hear of it.
-  auto spec = study("{x: {uniform: [0, 10]}}",
-                    "{tpe: {startup: 5, concurrent: 1}}",
-                    "budget: {trials: 60}");
+  auto spec =
+    study("{x: {uniform: [0, 10]}}", "{tpe: {startup: 5, max_concurrent: 1}}",
+          "budget: {trials: 60}");
   tuner x{spec, read_search(spec), {}};
   auto next = x.start();
   std::size_t failed_late = 0;
@@ -363,7 +363,7 @@ TEST(Tuner, LearnsFromFailures) {
 TEST(Tuner, GuessesWhereTrialsOfLearnedValuesWillPart) {
   const auto branches = [](const std::string& space) {
     return tuner_of(
-             study(space, "{tpe: {concurrent: 2}}", "budget: {trials: 9}"))
+             study(space, "{tpe: {max_concurrent: 2}}", "budget: {trials: 9}"))
       .when()
       .branches;
   };
@@ -391,12 +391,12 @@ TEST(Tuner, PrefersWhatIsSharedWhereItLearns) {
   std::uint64_t on = 0, off = 0;
   for (std::uint64_t seed = 0; seed < 8; ++seed)
     for (const bool prefers : {true, false}) {
-      auto spec
-        = study(sharing,
-                std::string{"{tpe: {startup: 3, concurrent: 1, candidates: 40,"
-                            " prefer_shared: "}
-                  + (prefers ? "on}}" : "off}}"),
-                "budget: {trials: 20}");
+      auto spec =
+        study(sharing,
+              std::string{"{tpe: {startup: 3, max_concurrent: 1, candidates:"
+                          " 40, prefer_shared: "}
+                + (prefers ? "on}}" : "off}}"),
+              "budget: {trials: 20}");
       spec.seed = seed;
       tuner_run x{spec};
       x.run(seed);
@@ -406,7 +406,7 @@ TEST(Tuner, PrefersWhatIsSharedWhereItLearns) {
 }
 
 TEST(Tuner, CountsWhatTheStudyDoesNotMentionAsShared) {
-  auto spec = study(sharing, "{tpe: {startup: 3, concurrent: 1}}",
+  auto spec = study(sharing, "{tpe: {startup: 3, max_concurrent: 1}}",
                     "budget: {trials: 20}");
   const sequence z{{{0, form::constant(5)}, {4, form::constant(6)}}};
   auto x = tuner_of(spec), y = tuner_of(spec, {{"z", z}});
@@ -491,7 +491,8 @@ TEST(Tuner, SharesWhatMeasurementsHaveMadeOfTheValues) {
     auto spec = study("{x: {choice: [{reduce_on_plateau: {initial: 8, factor:"
                       " 0.5, patience: 0}}, 8, {piecewise: [[0, 8], [20,"
                       " 4]]}]}}",
-                      "{tpe: {startup: 1, concurrent: 1, candidates: 100}}");
+                      "{tpe: {startup: 1, max_concurrent: 1,"
+                      " candidates: 100}}");
     spec.objective.every = 10;
     spec.seed = seed;
     tuner x{spec, read_search(spec), {}};
@@ -510,8 +511,8 @@ TEST(Tuner, SharesWhatMeasurementsHaveMadeOfTheValues) {
 }
 
 TEST(Tuner, RestsOnARungUntilItMayGoOn) {
-  auto spec
-    = plateau_study("{asha: {eta: 2, min: 20, max: 40, concurrent: 2}}");
+  auto spec =
+    plateau_study("{asha: {eta: 2, min: 20, max: 40, max_concurrent: 2}}");
   spec.space = study("{x: {reduce_on_plateau: {initial: 8, factor: 0.5,"
                      " patience: 0}}, y: {choice: [1, 2]}}",
                      "grid")

@@ -57,21 +57,22 @@ std::string random_study(std::mt19937_64& random, const scenario& scenario,
   const std::vector<std::string> algorithms{
     "grid",
     "random",
-    "{tpe: {startup: 2, concurrent: " + concurrent + "}}",
-    "{gp: {startup: 2, concurrent: " + concurrent + "}}",
-    "{asha: {eta: " + eta + ", min: 1, sampler: gp, startup: 2, concurrent: "
-      + concurrent + "}}",
+    "{tpe: {startup: 2, max_concurrent: " + concurrent + "}}",
+    "{gp: {startup: 2, max_concurrent: " + concurrent + "}}",
+    "{asha: {eta: " + eta
+      + ", min: 1, sampler: gp, startup: 2, max_concurrent: " + concurrent
+      + "}}",
     "{sha: {eta: " + eta + ", min: 1}}",
-    "{asha: {eta: " + eta + ", min: 1, concurrent: " + concurrent + "}}",
-    "{asha: {eta: " + eta + ", min: 1, mode: stopping, concurrent: "
-      + concurrent + "}}",
+    "{asha: {eta: " + eta + ", min: 1, max_concurrent: " + concurrent + "}}",
+    "{asha: {eta: " + eta
+      + ", min: 1, mode: stopping, max_concurrent: " + concurrent + "}}",
     "{hyperband: {eta: " + eta + ", min: 1}}",
     "{bohb: {eta: " + eta + ", min: 1, startup: 2}}",
     "{boss: {eta: " + eta + ", min: 1, startup: 2}}",
-    "{dehb: {eta: " + eta + ", min: 1, promote: "
-      + (below(2) == 0 ? "always" : "first-round") + ", concurrent: "
-      + concurrent + "}}",
-    "{median: {grace: 1, min_others: 1, concurrent: " + concurrent + "}}",
+    "{dehb: {eta: " + eta
+      + ", min: 1, promote: " + (below(2) == 0 ? "always" : "first-round")
+      + ", max_concurrent: " + concurrent + "}}",
+    "{median: {grace: 1, min_others: 1, max_concurrent: " + concurrent + "}}",
     "{pbt: {interval: 2}}",
     "client",
   };
@@ -81,8 +82,8 @@ std::string random_study(std::mt19937_64& random, const scenario& scenario,
     + "model, seed: " + std::to_string(below(scenario.workloads)) + "}\n"
     + "objective: {metric: value, direction: "
     + (below(2) == 0 ? "maximize" : "minimize")
-    + ", every: " + (below(3) == 0 ? half : "1") + "}\nsteps: {max: " + steps
-    + "}\nspace:\n  lr: {choice: [" + options
+    + "}\neval_every: " + (below(3) == 0 ? half : "1") + "\nmax_steps: " + steps
+    + "\nspace:\n  lr: {choice: [" + options
     + "]}\n  batch_size: {choice: [64, 128]}\nalgorithm: " + algorithm
     + "\nseed: " + std::to_string(below(3))
     + "\nbudget: {trials: " + std::to_string(1 + below(scenario.trials))

@@ -36,7 +36,7 @@ namespace hippo::simulation {
 inline constexpr std::uint64_t pool_room = 64 << 10;
 
 /// What came of a scenario.
-/// With this begins what is said of a study that the door does not let in.
+/// With this begins what is said of a study that is not admitted.
 inline const std::string refused_study = "a study is refused: ";
 
 struct outcome {

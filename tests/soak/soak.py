@@ -58,7 +58,7 @@ def study(name, algorithm, train, trials):
         "workload": {"name": "fashion-mlp", "seed": 1,
                      "data": {"train": train, "validation": 512}},
         "objective": {"metric": "val_accuracy", "direction": "maximize"},
-        "steps": {"max": 9},
+        "max_steps": 9,
         "space": {"lr": LR, "batch_size": BATCH},
         "algorithm": algorithm,
         "budget": {"trials": trials},
@@ -230,7 +230,8 @@ class Soak:
             train = self.options.train
             for x in (study("soak-sha", {"sha": {"eta": 3, "min": 1}}, train, 18),
                       study("soak-tpe", {"tpe": {"startup": 4,
-                                                 "concurrent": 3}}, train, 10)):
+                                                 "max_concurrent": 3}},
+                            train, 10)):
                 self.studies.append(client.submit(x).id)
         self.witness = Witness(self.rpc, self.studies)
         self.witness.start()
@@ -378,7 +379,7 @@ class Soak:
             self.rounds += 1
             algorithm = [{"sha": {"eta": 3, "min": 1}},
                          {"asha": {"eta": 3, "min": 1}},
-                         {"tpe": {"startup": 4, "concurrent": 4}}][
+                         {"tpe": {"startup": 4, "max_concurrent": 4}}][
                              self.rounds % 3]
             more = study(f"soak-{self.rounds}", algorithm, self.options.train,
                          14)

@@ -142,7 +142,7 @@ document leaf(const std::string& text) {
   return result;
 }
 
-/// Reads arguments at the door. @returns nothing if they are refused
+/// Reads arguments as admission does. @returns nothing if they are refused
 std::optional<workload_spec> read_spec(const document& args) {
   static const document all = [] {
     document packages;
@@ -219,7 +219,7 @@ TEST(ArgumentKeys, AreEqualIffCodeIsGivenTheSame) {
 std::string key_with(const std::string& args) {
   const auto file = read_study(
     "study: s\nworkload: {command: [train], packages: {m: 1}, args: " + args
-      + "}\nobjective: {metric: m, direction: minimize}\nsteps: {max: 1}\n"
+      + "}\nobjective: {metric: m, direction: minimize}\nmax_steps: 1\n"
         "space: {lr: 0.1}\n",
     "s.yaml", built_in_workloads());
   EXPECT_EQ(test::texts(file.errors), std::vector<std::string>{});
@@ -262,7 +262,7 @@ TEST(ArgumentKeys, ClashesAreRefusedWithBothPlaces) {
     "study: s\nworkload:\n  command: [train]\n  packages: {m: 1}\n  args:\n"
     "    a: {b: 1}\n    a.b: 2\n    large: 123456789012345678901\n"
     "    list: [.inf]\n"
-    "objective: {metric: m, direction: minimize}\nsteps: {max: 1}\n"
+    "objective: {metric: m, direction: minimize}\nmax_steps: 1\n"
     "space: {lr: 0.1}\n",
     "s.yaml", built_in_workloads());
   EXPECT_EQ(
@@ -280,11 +280,11 @@ TEST(ArgumentKeys, ClashesAreRefusedWithBothPlaces) {
 
 /// A study of before is given what it was given then, under its key of then.
 TEST(ArgumentKeys, OfAStudyOfBeforeAreThoseOfThen) {
-  const std::string text
-    = "study: s\nworkload: {command: [train], packages: {m: 1}, args: {a: "
-      "true, b: 12.0, c: '12'}}\n"
-      "objective: {metric: m, direction: minimize}\nsteps: {max: 1}\n"
-      "space: {n: 2, x: true, y: {choice: [1, 1.0]}}\n";
+  const std::string text =
+    "study: s\nworkload: {command: [train], packages: {m: 1}, args: {a: "
+    "true, b: 12.0, c: '12'}}\n"
+    "objective: {metric: m, direction: minimize}\nmax_steps: 1\n"
+    "space: {n: 2, x: true, y: {choice: [1, 1.0]}}\n";
   const auto before
     = read_study(text, "s.yaml", built_in_workloads(), name_rules::of_before,
                  false).study;

@@ -58,7 +58,7 @@ inline std::string with_space(const std::string& space) {
   return "study: s\n"
          "workload: toy\n"
          "objective: {metric: accuracy}\n"
-         "steps: {max: 12}\n"
+         "max_steps: 12\n"
          "space:\n"
          + space;
 }

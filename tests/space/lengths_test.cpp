@@ -21,7 +21,7 @@ using json = nlohmann::ordered_json;
 /// The first line of `space` is line 6.
 study_file read(const std::string& steps, const std::string& space) {
   auto text = test::with_flat_space(space);
-  const std::string twelve = "steps: {max: 12}";
+  const std::string twelve = "max_steps: 12";
   text.replace(text.find(twelve), twelve.size(), steps);
   return test::read(text);
 }
@@ -34,16 +34,16 @@ study_spec good(const std::string& steps, const std::string& space) {
 
 const std::string annealed
   = "lr: {wsd: {peak: 0.5, warmup: 2, from: 0.1, decay: 20%}}";
-const std::string three = "steps: {max: {choice: [20, 10, 40]}}";
+const std::string three = "max_steps: {choice: [20, 10, 40]}";
 
 TEST(Lengths, APercentageIsOfTheTrial) {
-  const auto study = good("steps: {max: 50}", annealed);
+  const auto study = good("max_steps: 50", annealed);
   const auto trial = study.space.at(0);
   EXPECT_EQ(trial.length, 50u);
   EXPECT_EQ(trial.shown.dump(),
             R"({"lr":{"wsd":{"peak":0.5,"warmup":2,"from":0.1,"decay":10}}})");
   EXPECT_EQ(trial.sequences,
-            good("steps: {max: 50}",
+            good("max_steps: 50",
                  "lr: {wsd: {peak: 0.5, warmup: 2, from: 0.1, decay: 10}}")
               .space.at(0)
               .sequences);
@@ -82,15 +82,14 @@ TEST(Lengths, AreDrawnEquallyOften) {
 }
 
 TEST(Lengths, RangesOfWholeNumbersAreLengths) {
-  EXPECT_EQ(good("steps: {max: {int_uniform: [10, 50], points: 5}}", annealed)
+  EXPECT_EQ(good("max_steps: {int_uniform: [10, 50], points: 5}", annealed)
               .several_lengths,
             (std::vector<step_t>{10, 20, 30, 40, 50}));
-  EXPECT_EQ(good("steps: {max: {log_int_uniform: [8, 64], points: 4}}",
-                 annealed)
+  EXPECT_EQ(good("max_steps: {log_int_uniform: [8, 64], points: 4}", annealed)
               .several_lengths,
             (std::vector<step_t>{8, 16, 32, 64}));
-  EXPECT_EQ(good("steps: {max: {choice: [7, {int_uniform: [10, 50],"
-                 " step: 20}]}}",
+  EXPECT_EQ(good("max_steps: {choice: [7, {int_uniform: [10, 50],"
+                 " step: 20}]}",
                  annealed)
               .several_lengths,
             (std::vector<step_t>{7, 10, 30, 50}));
@@ -126,21 +125,19 @@ TEST(Lengths, TrialsAreReadAsTheyAreShown) {
 }
 
 TEST(Lengths, SaysWhatIsWrongWithPercentages) {
-  const auto study = read("steps: {min: 12}", "lr: {cosine: {initial: 0.5,"
-                                              " horizon: 50%}}");
+  const auto study = read("seed: 1", "lr: {cosine: {initial: 0.5,"
+                                     " horizon: 50%}}");
   EXPECT_EQ(texts(study.errors),
-            (lines{"s.yaml:4:9: steps.min: unknown key 'min', did you mean "
-                   "'max'? Allowed: max",
-                   "s.yaml:4:8: steps: 'max' is missing",
+            (lines{"s.yaml:1:1: 'max_steps' is missing",
                    "s.yaml:6:7: space.lr: has a share of a trial's steps, but "
                    "the study does not say how many these are: give "
-                   "steps.max"}));
-  EXPECT_EQ(texts(read("steps: {max: 12}",
-                       "lr: {cosine: {initial: 0.5, horizon: 0%}}")
-                    .errors),
-            lines{"s.yaml:6:40: space.lr.cosine.horizon: must be a whole "
-                  "number of steps from 1 to 1000000000, or a share of the "
-                  "trial's steps above 0 such as 12.5%, found '0%'"});
+                   "max_steps"}));
+  EXPECT_EQ(
+    texts(read("max_steps: 12", "lr: {cosine: {initial: 0.5, horizon: 0%}}")
+            .errors),
+    lines{"s.yaml:6:40: space.lr.cosine.horizon: must be a whole "
+          "number of steps from 1 to 1000000000, or a share of the "
+          "trial's steps above 0 such as 12.5%, found '0%'"});
 }
 
 TEST(Lengths, SaysWhatIsWrongInTrialsOfSomeLength) {
@@ -160,17 +157,16 @@ TEST(Lengths, SaysWhatIsNoLength) {
     = "must be a whole number of steps from 1 to 1000000000, or a choice or "
       "range of such: {choice: [1000, 2000]}, {int_uniform: [1000, 5000], "
       "points: 5}; found ";
-  EXPECT_EQ(texts(read("steps: {max: {choice: [10, 0]}}", annealed).errors),
-            lines{"s.yaml:4:28: steps.max.choice[1]: " + rule + "'0'"});
-  EXPECT_EQ(texts(read("steps: {max: {uniform: [10, 20]}}", annealed).errors),
-            lines{"s.yaml:4:14: steps.max: " + rule + "a map"});
-  EXPECT_EQ(texts(read("steps: {max: {int_uniform: [0, 20]}}", annealed)
-                    .errors),
-            lines{"s.yaml:4:14: steps.max: " + rule + "a map"});
-  EXPECT_EQ(texts(read("steps: {max: {int_uniform: [1, 2000]}}", "lr: 0.1")
-                    .errors),
-            lines{"s.yaml:4:14: steps.max: gives more than 1000 lengths: give "
-                  "fewer, or the range 'points'"});
+  EXPECT_EQ(texts(read("max_steps: {choice: [10, 0]}", annealed).errors),
+            lines{"s.yaml:4:26: max_steps.choice[1]: " + rule + "'0'"});
+  EXPECT_EQ(texts(read("max_steps: {uniform: [10, 20]}", annealed).errors),
+            lines{"s.yaml:4:12: max_steps: " + rule + "a map"});
+  EXPECT_EQ(texts(read("max_steps: {int_uniform: [0, 20]}", annealed).errors),
+            lines{"s.yaml:4:12: max_steps: " + rule + "a map"});
+  EXPECT_EQ(
+    texts(read("max_steps: {int_uniform: [1, 2000]}", "lr: 0.1").errors),
+    lines{"s.yaml:4:12: max_steps: gives more than 1000 lengths: give "
+          "fewer, or the range 'points'"});
 }
 
 } // namespace

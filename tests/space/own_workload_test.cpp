@@ -24,7 +24,7 @@ study_code code() {
 /// The text of a study with this `workload`, which stands in line 2.
 std::string text_of(const std::string& workload, const std::string& objective) {
   return "study: s\nworkload: " + workload + "\nobjective: " + objective
-         + "\nsteps: {max: 4}\nspace: {lr: 0.1, my_own: {choice: [a, b]}}\n";
+         + "\nmax_steps: 4\nspace: {lr: 0.1, my_own: {choice: [a, b]}}\n";
 }
 
 /// Reads such a study with the files that it names.
@@ -244,7 +244,7 @@ TEST(OwnWorkload, AFileThatTheStudyDoesNotNameIsRefused) {
 
 TEST(OwnWorkload, CodeGoesWithAWorkloadThatIsCode) {
   const auto file = read_study(
-    join({"study: s\nworkload: fashion-mlp\nsteps: {max: 4}\nobjective: "
+    join({"study: s\nworkload: fashion-mlp\nmax_steps: 4\nobjective: "
           "{metric: val_accuracy}\nspace: {lr: 0.1}\n",
           to_json(study_code{})}),
     "s.yaml", built_in_workloads());

@@ -178,8 +178,8 @@ void expect_products(const nlohmann::ordered_json& space,
       expect_products(x, value.at(key), trial);
 }
 
-/// Random spaces in which each hyper-parameter may be a product of others: the
-/// door knows which of them there are no trials of.
+/// Random spaces in which each hyper-parameter may be a product of others:
+/// admission knows which of them there are no trials of.
 TEST(Products, HoldInRandomSpaces) {
   const std::vector<std::string> names{"a", "b", "x.y", "x", "c"};
   std::mt19937_64 random{1};
@@ -214,8 +214,9 @@ TEST(Products, HoldInRandomSpaces) {
       }
     }
     const auto file = read_study(
-      "study: s\nworkload: free\nobjective: {metric: accuracy}\nsteps: {max: "
-      "12}\nspace: " + space.dump() + "\n",
+      "study: s\nworkload: free\nobjective: {metric: accuracy}\nmax_steps: "
+      "12\nspace: "
+        + space.dump() + "\n",
       "s", {free});
     if (!file.study) {
       const auto& why = file.errors.at(0).message;

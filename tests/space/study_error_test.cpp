@@ -121,13 +121,15 @@ TEST(StudyError, EverythingMissing) {
   expect_errors("seed: 1\n", {"s.yaml:1:1: 'study' is missing",
                               "s.yaml:1:1: 'workload' is missing",
                               "s.yaml:1:1: 'objective' is missing",
-                              "s.yaml:1:1: 'steps' is missing",
+                              "s.yaml:1:1: 'max_steps' is missing",
                               "s.yaml:1:1: 'space' is missing"});
-  expect_errors("study:\nworkload: {}\nobjective: {}\nsteps: {}\nspace: {}\n",
+  expect_errors("study:\nworkload: {}\nobjective: {}\nmax_steps: []\n"
+                "space: {}\n",
                 {"s.yaml:1:1: study: must be a word, found nothing",
                  "s.yaml:2:11: workload: 'name' is missing",
                  "s.yaml:3:12: objective: 'metric' is missing",
-                 "s.yaml:4:8: steps: 'max' is missing",
+                 "s.yaml:4:12: max_steps: must be a whole number from 1 to "
+                 "1000000000, found an empty list",
                  "s.yaml:5:8: space: must be a map from hyper-parameters to "
                  "their values, found an empty map"});
 }
@@ -140,8 +142,8 @@ TEST(StudyError, DuplicateAndBadKeys) {
   expect_errors(with_lr("0.1") + "budgt: {trials: 2}\n",
                 {"s.yaml:7:1: budgt: unknown key 'budgt', did you mean "
                  "'budget'? Allowed: study, workload, objective, constraints, "
-                 "steps, space, first, algorithm, budget, stop_when, seed, "
-                 "weight, on_error, devices"});
+                 "max_steps, eval_every, space, first, algorithm, budget, "
+                 "stop_when, seed, weight, on_error, devices"});
 }
 
 TEST(StudyError, DevicesAreOfOneKindOrAny) {
@@ -200,7 +202,7 @@ TEST(StudyError, AnyPrefixAndAnyByteIsAnAnswer) {
 std::string study(const std::string& workload, const std::string& objective,
                   const std::string& steps, const std::string& rest = "") {
   return "study: s\nworkload: " + workload + "\nobjective: " + objective
-         + "\nsteps: " + steps + "\nspace: {lr: 0.1}\n" + rest;
+         + "\nmax_steps: " + steps + "\nspace: {lr: 0.1}\n" + rest;
 }
 
 TEST(StudyError, Name) {
@@ -209,21 +211,21 @@ TEST(StudyError, Name) {
                 "first a letter or digit, found ");
   for (const char* name : {"a b", "-x", "a/b"})
     expect_errors("study: " + std::string(name)
-                    + study("toy", "{metric: loss}", "{max: 1}").substr(8),
+                    + study("toy", "{metric: loss}", "1").substr(8),
                   {"s.yaml:1:8: study: " + message + "'" + name + "'"});
 }
 
 TEST(StudyError, Workload) {
-  expect_errors(study("toi", "{metric: nonsense}", "{max: 1}"),
+  expect_errors(study("toi", "{metric: nonsense}", "1"),
                 {"s.yaml:2:11: workload: unknown workload 'toi', did you mean "
                  "'toy'? Allowed: toy, fashion-cnn"});
-  expect_errors(study("[toy]", "{metric: loss}", "{max: 1}"),
+  expect_errors(study("[toy]", "{metric: loss}", "1"),
                 {"s.yaml:2:11: workload: must be a map of 'name' and the "
                  "workload's options, or of 'python', 'command' or 'files' and "
                  "what goes with it, found a list"});
   expect_errors(
     study("{name: toy, sed: 1, data: {trian: 3}, dat: {train: 1}}",
-          "{metric: loss}", "{max: 1}"),
+          "{metric: loss}", "1"),
     {"s.yaml:2:23: workload.sed: unknown option 'sed' of toy, did you mean "
      "'seed'? Allowed: seed, data.train, data.folder, noise, mode",
      "s.yaml:2:38: workload.data.trian: unknown option 'data.trian' of toy, "
@@ -234,7 +236,7 @@ TEST(StudyError, Workload) {
   expect_errors(
     study("{name: toy, seed: 1.5, data: 3, noise: [1], mode: flot32, "
           "data.train: 0}",
-          "{metric: loss}", "{max: 1}"),
+          "{metric: loss}", "1"),
     {"s.yaml:2:29: workload.seed: must be an integer, found '1.5'",
      "s.yaml:2:40: workload.data: must be a map of options, found '3'",
      "s.yaml:2:50: workload.noise: must be a number or a word, found a list",
@@ -242,43 +244,41 @@ TEST(StudyError, Workload) {
      "did you mean 'float32'?",
      "s.yaml:2:81: workload.data.train: must be at least 1, found '0'"});
   expect_errors(study("{name: toy, data: {train: 1}, data.train: 2}",
-                      "{metric: loss}", "{max: 1}"),
+                      "{metric: loss}", "1"),
                 {"s.yaml:2:53: workload.data.train: the option 'data.train' is "
                  "there twice"});
 }
 
 TEST(StudyError, Objective) {
   expect_errors(
-    study("toy", "{metric: los, direction: maximise, every: 0}", "{max: 1}"),
+    study("toy", "{metric: los, direction: maximise}", "1", "eval_every: 0\n"),
     {"s.yaml:3:21: objective.metric: unknown metric 'los', did you "
      "mean 'loss'? Allowed: accuracy, loss",
      "s.yaml:3:37: objective.direction: unknown direction "
      "'maximise', did you mean 'maximize'? Allowed: maximize, "
      "minimize",
-     "s.yaml:3:54: objective.every: must be a whole number from 1 "
+     "s.yaml:6:13: eval_every: must be a whole number from 1 "
      "to 1000000000, found '0'"});
-  expect_errors(study("toy", "loss", "{max: 1}"),
+  expect_errors(study("toy", "loss", "1"),
                 {"s.yaml:3:12: objective: must be a map of metric, direction, "
-                 "every, found 'loss'"});
+                 "found 'loss'"});
 }
 
 TEST(StudyError, Steps) {
   const auto steps = [](const std::string& max) {
-    return study("toy", "{metric: loss}", "{max: " + max + "}");
+    return study("toy", "{metric: loss}", max);
   };
   for (const char* bad :
        {"0", "-3", "2.5", "1000000001", "ten", ".nan", "1e99"})
-    expect_errors(steps(bad), {"s.yaml:4:14: steps.max: must be a whole number "
+    expect_errors(steps(bad), {"s.yaml:4:12: max_steps: must be a whole number "
                                "from 1 to 1000000000, found '"
                                + std::string(bad) + "'"});
   EXPECT_EQ(read(steps("1e9")).study->max_steps, 1'000'000'000u);
-  expect_errors(study("toy", "{metric: loss}", "12"),
-                {"s.yaml:4:8: steps: must be a map of max, found '12'"});
 }
 
 TEST(StudyError, TheRest) {
   const auto rest = [](const std::string& text) {
-    return study("toy", "{metric: loss}", "{max: 1}", text);
+    return study("toy", "{metric: loss}", "1", text);
   };
   expect_errors(rest("algorithm: {asha: {}, grid: {}}\n"),
                 {"s.yaml:6:12: algorithm: must be a word or a map with one "
@@ -603,7 +603,7 @@ TEST(SpaceError, WhatAnOptionBringsIsCheckedToo) {
 
 TEST(SpaceError, IndependentErrorsAreAllTold) {
   const auto file = read("study: s\nworkload: {name: toy, sed: 1}\n"
-                         "objective: {metric: los}\nsteps: {max: 0}\n"
+                         "objective: {metric: los}\nmax_steps: 0\n"
                          "space:\n  lr: -1\n  momentum: {cosin: 1}\n"
                          "  batch_size: 1.5\n");
   EXPECT_EQ(file.errors.size(), 6u);

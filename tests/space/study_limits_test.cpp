@@ -21,7 +21,7 @@ study_file read_any(const std::string& space, const std::string& more = {}) {
   return read_study("study: s\n"
                     "workload: {command: [sleep], packages: {a: '1'}}\n"
                     "objective: {metric: m, direction: minimize}\n"
-                    "steps: {max: 20000}\n"
+                    "max_steps: 20000\n"
                     "space:\n"
                     "  "
                       + space + '\n' + more,
@@ -62,9 +62,10 @@ TEST(StudyLimits, AMetricsNameIsAsLongAsOneThatTravels) {
     return read_study("study: s\n"
                       "workload: {command: [sleep], packages: {a: '1'}}\n"
                       "objective: {metric: "
-                        + quoted(size) + ", direction: minimize}\n"
-                      "steps: {max: 2}\n"
-                      "space: {a: 1}\n",
+                        + quoted(size)
+                        + ", direction: minimize}\n"
+                          "max_steps: 2\n"
+                          "space: {a: 1}\n",
                       "s.yaml", built_in_workloads());
   };
   expect_errors(measured(max_name_bytes), {});
@@ -79,9 +80,14 @@ std::string named_study(const std::string& study, const std::string& metric,
                         const std::string& constraint) {
   return "study: " + study
          + "\nworkload: {command: [sleep], packages: {a: '1'}}\n"
-           "objective: {metric: " + metric + ", direction: minimize}\n"
-           "steps: {max: 2}\nspace: {lr: 1, " + parameter + ": 2}\n"
-           "constraints: ['" + constraint + "']\n";
+           "objective: {metric: "
+         + metric
+         + ", direction: minimize}\n"
+           "max_steps: 2\nspace: {lr: 1, "
+         + parameter
+         + ": 2}\n"
+           "constraints: ['"
+         + constraint + "']\n";
 }
 
 TEST(StudyLimits, WhatIsNoNameIsRefusedWhereverItStands) {
@@ -133,7 +139,7 @@ TEST(StudyLimits, ZeroBytesAreRefusedHoweverTheyAreSpelt) {
                 {"s.yaml:6:7: holds a zero byte"});
   expect_errors(
     read_study("study: s\nworkload: toy\nobjective: {metric: \"a\\0\"}\n"
-               "steps: {max: 1}\nspace: {lr: 1}\n",
+               "max_steps: 1\nspace: {lr: 1}\n",
                "s.yaml", test::workloads()),
     {"s.yaml:3:21: objective.metric: holds a zero byte",
      "s.yaml:3:21: objective.metric: must be a word, found ''"});
@@ -212,7 +218,7 @@ TEST(StudyLimits, OptionsTogetherAreAsLongAsAWorkloadKey) {
                       "{x: "
                         + quoted(size) + ", y: " + quoted(size)
                         + "}}\nobjective: {metric: m, direction: minimize}\n"
-                          "steps: {max: 1}\nspace: {a: 1}\n",
+                          "max_steps: 1\nspace: {a: 1}\n",
                       "s.yaml", built_in_workloads());
   };
   expect_errors(args(32'000), {});
@@ -229,7 +235,7 @@ TEST(StudyLimits, OptionsAreFiniteAndNamed) {
                       "'1'}, args: "
                         + what
                         + "}\nobjective: {metric: m, direction: minimize}\n"
-                          "steps: {max: 1}\nspace: {a: 1}\n",
+                          "max_steps: 1\nspace: {a: 1}\n",
                       "s.yaml", built_in_workloads());
   };
   expect_errors(args("{x: .inf}"),
@@ -295,7 +301,7 @@ TEST(StudyLimits, BuiltInWorkloadsTakeZeroWhereItHasAMeaning) {
   }
   const auto file = read_study(
     "study: s\nworkload: fashion-cnn\nobjective: {metric: val_accuracy}\n"
-    "steps: {max: 12}\nspace:\n"
+    "max_steps: 12\nspace:\n"
     "  lr: {warmup: {from: 0, to: 0.1, steps: 2, then: {cosine: {initial: 0.1, "
     "end: 0, horizon: 6}}}}\n",
     "s.yaml", built_in_workloads());

@@ -17,8 +17,8 @@ workload:                      # what is trained; equal workloads share
   name: fashion-cnn
   seed: 7
   data: {train: 20000, validation: 5000}
-objective: {metric: val_accuracy, direction: maximize, every: 1}
-steps: {max: 12}               # in the workload's unit (here: epochs)
+objective: {metric: val_accuracy, direction: maximize}
+max_steps: 12               # in the workload's unit (here: epochs)
 space:
   lr:
     choice:
@@ -102,7 +102,7 @@ TEST(Study, OptionsMayBeSpeltWithDotsAndWordsMayLookLikeNumbers) {
          "workload: {name: toy, data.train: 7, noise: 0.30000000000000004, "
          "data: {folder: 2024}}\n"
          "objective: {metric: accuracy}\n"
-         "steps: {max: 1}\n"
+         "max_steps: 1\n"
          "space: {lr: 0.1}\n");
   ASSERT_TRUE(file.study) << to_text(file.errors.at(0));
   const auto& options = file.study->workload.options;
@@ -112,7 +112,7 @@ TEST(Study, OptionsMayBeSpeltWithDotsAndWordsMayLookLikeNumbers) {
 }
 
 TEST(Study, TheMetricKnowsItsDirection) {
-  const auto head = std::string("study: s\nworkload: toy\nsteps: {max: 1}\n"
+  const auto head = std::string("study: s\nworkload: toy\nmax_steps: 1\n"
                                 "space: {lr: 0.1}\n");
   const auto way = [&](const std::string& objective) {
     return read(head + "objective: " + objective).study->objective.direction;

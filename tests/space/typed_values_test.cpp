@@ -12,8 +12,8 @@ using lines = std::vector<std::string>;
 /// A study of code of its own, whose space is in line 6 and after it.
 study_file read_own(const std::string& space, const std::string& more = {}) {
   return read_study("study: s\nworkload: {command: [train], packages: {m: 1}}\n"
-                    "objective: {metric: m, direction: minimize}\nsteps: {max: "
-                    "12}\nspace:\n"
+                    "objective: {metric: m, direction: minimize}\nmax_steps: "
+                    "12\nspace:\n"
                       + space + more,
                     "s.yaml", built_in_workloads());
 }

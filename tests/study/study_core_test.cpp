@@ -1079,9 +1079,9 @@ TEST(StudyCore, AStudyThatGoesOnSaysThatItEndsOnceMore) {
 
 // -- choices ------------------------------------------------------------------
 
-constexpr auto learned_study
-  = "  weight_decay: {uniform: [0, 1]}\n"
-    "algorithm: {gp: {startup: 2, concurrent: 1}}\nbudget: {trials: 6}\n";
+constexpr auto learned_study =
+  "  weight_decay: {uniform: [0, 1]}\n"
+  "algorithm: {gp: {startup: 2, max_concurrent: 1}}\nbudget: {trials: 6}\n";
 
 /// Trains until that many trials are complete.
 void run_until(world& x, std::uint64_t finished) {
@@ -1147,9 +1147,9 @@ nlohmann::ordered_json story_of(const study_core& x) {
 
 TEST(StudyCore, KilledAndResumedItGoesOnAsIfItHadNotBeen) {
   for (const auto* algorithm :
-       {"{gp: {startup: 2, concurrent: 1}}",
-        "{asha: {sampler: gp, startup: 2, concurrent: 2, min: 3}}",
-        "{tpe: {startup: 2, concurrent: 2}}"}) {
+       {"{gp: {startup: 2, max_concurrent: 1}}",
+        "{asha: {sampler: gp, startup: 2, max_concurrent: 2, min: 3}}",
+        "{tpe: {startup: 2, max_concurrent: 2}}"}) {
     const auto text = "  weight_decay: {uniform: [0, 1]}\nalgorithm: "
                       + std::string{algorithm} + "\nbudget: {trials: 8}\n";
     world whole{options_of(text)};
@@ -1221,13 +1221,14 @@ class StudyCoreSeeds : public testing::TestWithParam<std::uint64_t> {};
 TEST_P(StudyCoreSeeds, ReplayIsAsLive) {
   static const char* const algorithms[]{
     "algorithm: {sha: {eta: 2, min: 2}}\nbudget: {trials: 6}\n",
-    "algorithm: {asha: {eta: 2, min: 2, concurrent: 3}}\n"
+    "algorithm: {asha: {eta: 2, min: 2, max_concurrent: 3}}\n"
     "budget: {trials: 6}\n",
     "algorithm: {median: {warmup: 2}}\nbudget: {trials: 6}\n",
     "algorithm: {asha: {eta: 2, min: 2, sampler: gp, startup: 2}}\n"
     "budget: {trials: 6}\n",
     "algorithm: {client: {sampler: gp, startup: 1}}\nbudget: {trials: 3}\n",
-    "algorithm: grid\n", "algorithm: grid\nbudget: {failed: 2}\n",
+    "algorithm: grid\n",
+    "algorithm: grid\nbudget: {failed: 2}\n",
     "algorithm: {pbt: {interval: 4}}\nbudget: {trials: 4, failed: 3}\n",
     client_study};
   std::mt19937_64 random{GetParam()};
@@ -1275,12 +1276,12 @@ TEST_P(StudyCoreSeeds, ReplayIsAsLive) {
 TEST_P(StudyCoreSeeds, RetriedUntilNothingHasFailed) {
   static const char* const algorithms[]{
     "algorithm: {sha: {eta: 2, min: 2}}\nbudget: {trials: 6}\n",
-    "algorithm: {asha: {eta: 2, min: 2, concurrent: 3}}\n"
+    "algorithm: {asha: {eta: 2, min: 2, max_concurrent: 3}}\n"
     "budget: {trials: 6}\n",
-    "algorithm: {asha: {eta: 2, min: 2, concurrent: 3, mode: stopping}}\n"
+    "algorithm: {asha: {eta: 2, min: 2, max_concurrent: 3, mode: stopping}}\n"
     "budget: {trials: 6}\n",
     "algorithm: {hyperband: {eta: 2, min: 2}}\nbudget: {trials: 6}\n",
-    "algorithm: {dehb: {eta: 2, min: 2, concurrent: 3}}\n"
+    "algorithm: {dehb: {eta: 2, min: 2, max_concurrent: 3}}\n"
     "budget: {trials: 6}\n",
     "algorithm: {pbt: {interval: 4}}\nbudget: {trials: 4}\n",
     "algorithm: {median: {warmup: 2}}\nbudget: {trials: 6}\n",

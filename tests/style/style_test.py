@@ -7,8 +7,9 @@ Rules: columns (80 at most), length (of a source file), order (own header, or
 that of what is tested, first, then <...>, then "..."; each block sorted),
 upward (schemas -> libhippo -> actors -> apps, what a library may not include at
 all, and the order of rooms in libhippo and of rows in search), circles (of files
-in search), words (those of words.txt, which were given up), writers (files
-that are to stay are written by `write_whole`, or `whole_file` in Python).
+in search), words (those of words.txt, which were given up), comments (the
+subject of one in a header of libhippo is a noun), writers (files that are to
+stay are written by `write_whole`, or `whole_file` in Python).
 
 exceptions.txt says which files a rule does not yet hold for: `RULE PATH`.
 """
@@ -37,6 +38,10 @@ PARAMETER = re.compile(
     r"[(,]\s*(?:(?:const|typename|unsigned)\s+)*[A-Za-z_][\w:]*(?:<[^()=;]*?>)?"
     r"(?:::\w+)?(?:\s+const)?(?:\s*(?:&&|[&*]|\.\.\.)\s*|\s+)([a-z])\s*"
     r"(?=[,)=])")
+
+# A comment of the public headers whose subject is no noun.
+PRONOUN = re.compile(r"//[/!]?<? *(So many|What|Who) ")
+PUBLIC = "libhippo/"
 
 # Folders of code that is not ours to format.
 FOREIGN = ("python/hippo_hpo/_", "docs/")
@@ -169,6 +174,7 @@ class Style:
             if is_code:
                 self.length(name, lines)
                 self.parameters(name, lines)
+                self.comments(name, lines)
                 self.includes(name, lines)
         self.circles()
 
@@ -189,6 +195,18 @@ class Style:
             for number, letter in short_parameters("\n".join(lines)):
                 self.report("parameters", name, number,
                             f"'{letter}' is no name")
+
+    def comments(self, name, lines):
+        if not (name.startswith(PUBLIC) and name.endswith((".hpp", ".cuh"))):
+            return
+        begun = False  # whether the line before is of the same comment
+        for number, line in enumerate(lines, 1):
+            hit = PRONOUN.search(line)
+            if hit and not (begun and line.lstrip().startswith("//")):
+                self.report("comments", name, number,
+                            f"begins with '{hit[1]}': its subject is a noun")
+            begun = ((line.lstrip().startswith("//") or "///<" in line)
+                     and not line.rstrip().endswith("."))
 
     def given_up(self, name, lines):
         for number, line in enumerate(lines, 1):

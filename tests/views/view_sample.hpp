@@ -28,8 +28,10 @@ inline workload_descriptor sample_workload() {
 /// @param key of `sample_workload`
 inline std::vector<journal_record> view_sample(const std::string& key) {
   const auto text = [](const std::string& name, const std::string& rest) {
-    return "study: " + name + "\nworkload: {name: sum}\nsteps: {max: 9}\n"
-           "space: {lr: {uniform: [0, 1]}}\n" + rest;
+    return "study: " + name
+           + "\nworkload: {name: sum}\nmax_steps: 9\n"
+             "space: {lr: {uniform: [0, 1]}}\n"
+           + rest;
   };
   stored_study running;
   running.id = study_id{1};

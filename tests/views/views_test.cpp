@@ -103,7 +103,7 @@ struct ViewsTest : folder_test {
   ViewsTest() {
     const std::vector<workload_descriptor> workloads{sample_workload()};
     const auto read = admit_study("study: a\nworkload: {name: sum}\n"
-                                  "steps: {max: 9}\n"
+                                  "max_steps: 9\n"
                                   "space: {lr: {uniform: [0, 1]}}\n"
                                   "objective: {metric: sum}\n"
                                   "algorithm: random\nbudget: {trials: 8}\n",

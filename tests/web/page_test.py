@@ -50,7 +50,7 @@ STUDY = """
 study: small
 workload: {python: 'train.py:train', python_executable: PYTHON}
 objective: {metric: value, direction: maximize}
-steps: {max: 6}
+max_steps: 6
 space:
   lr:
     choice:
@@ -77,7 +77,7 @@ SLOW = """
 study: NAME
 workload: {python: 'slow.py:train', python_executable: PYTHON}
 objective: {metric: value, direction: maximize}
-steps: {max: 100000}
+max_steps: 100000
 space: {lr: {choice: [0.5]}}
 algorithm: grid
 """
@@ -90,7 +90,7 @@ workload: {python: 'train.py:train', python_executable: PYTHON}
 objective: [{metric: value, direction: maximize},
             {metric: size, direction: maximize}]
 constraints: ['value <= 0.6']
-steps: {max: 2}
+max_steps: 2
 space: {lr: {uniform: [0.1, 0.9]}, width: {choice: [1, 2, 4]}}
 algorithm: tpe
 budget: {trials: 24}
@@ -114,7 +114,7 @@ NAMED = """
 study: named
 workload: {python: 'named.py:train', python_executable: PYTHON}
 objective: {metric: val/acc, direction: maximize}
-steps: {max: 3}
+max_steps: 3
 space:
   model.lr: {uniform: [0.01, 0.1], points: 4}
   __proto__: {choice: [1, 2, 3]}
@@ -138,7 +138,7 @@ CHOICES = """
 study: choices
 workload: {python: 'choices.py:train', python_executable: PYTHON}
 objective: {metric: loss, direction: minimize}
-steps: {max: 6}
+max_steps: 6
 space:
   lr:
     choice:
@@ -164,7 +164,7 @@ FAILS = """
 study: fails
 workload: {python: 'fails.py:train', python_executable: PYTHON}
 objective: {metric: loss, direction: minimize}
-steps: {max: 6}
+max_steps: 6
 space: {lr: {log_uniform: [0.001, 0.3]}, width: {choice: [1, 2, 3, 4]}}
 algorithm: random
 budget: {trials: 12}
@@ -176,7 +176,7 @@ PLANNED = """
 study: planned
 workload: {name: fashion-mlp}
 objective: {metric: val_accuracy, direction: maximize}
-steps: {max: 9}
+max_steps: 9
 space:
   lr:
     choice:
@@ -245,7 +245,7 @@ class Service:
     def log(self):
         return (self.folder / "serve.log").read_text()
 
-    def door(self, who):
+    def address(self, who):
         """Where trainers or clients connect to."""
         return re.search(rf"{who} connect to (\S+)", self.log())[1]
 
@@ -784,13 +784,13 @@ class Browser(Pages):
         write_study(self.folder, "train.py", CODE, "study.yaml", STUDY)
         service = self.serve()
         trainer = subprocess.Popen(
-            [TRAINER, "--connect", service.door("trainers")],
+            [TRAINER, "--connect", service.address("trainers")],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(trainer.wait)
         self.addCleanup(trainer.kill)
         subprocess.run([HIPPO, "submit", "study.yaml", "--server",
-                        service.door("clients")], cwd=self.folder, check=True,
-                       capture_output=True)
+                        service.address("clients")], cwd=self.folder,
+                       check=True, capture_output=True)
         page = self.open(service, "#/trainers")
         does = page.get_by_role("region", name="Trainers")
         expect(does).to_contain_text("width 3 is one too many")
@@ -840,13 +840,13 @@ class Browser(Pages):
             write_study(self.folder, "slow.py", SLOW_CODE, f"{name}.yaml",
                         SLOW.replace("NAME", name))
             subprocess.run([HIPPO, "submit", f"{name}.yaml", "--server",
-                            service.door("clients")], cwd=self.folder,
+                            service.address("clients")], cwd=self.folder,
                            check=True, capture_output=True)
         page = self.open(service)
         expect(page.get_by_text("no trainer is connected").first
                ).to_be_visible()
         trainer = subprocess.Popen(
-            [TRAINER, "--connect", service.door("trainers")],
+            [TRAINER, "--connect", service.address("trainers")],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(trainer.wait)
         self.addCleanup(trainer.kill)
@@ -1077,8 +1077,8 @@ class Looks(Pages):
         write_study(self.folder, "fails.py", FAILS_CODE, "fails.yaml", FAILS)
         service = self.serve()
         subprocess.run([HIPPO, "submit", "fails.yaml", "--server",
-                        service.door("clients")], cwd=self.folder, check=True,
-                       capture_output=True)
+                        service.address("clients")], cwd=self.folder,
+                       check=True, capture_output=True)
         page = self.open(service)
         # Of twelve trials none has ended: the bar is empty.
         bar = page.get_by_role("img", name=re.compile("^12 "))

@@ -1,25 +1,43 @@
-#include <exception>
+#include <iostream>
+#include <map>
+#include <string>
 
+#include "hippo/check/proof.hpp"
+#include "hippo/search/accepted_study.hpp"
 #include "hippo/train/process/made_workload.hpp"
 #include "modes/inputs.hpp"
 #include "modes/modes.hpp"
 
 namespace hippo {
 
-int check_study(const trainer_options& opts,
-                const workload_registry& registry) {
-  const auto study = read_checked(opts.check, registry);
+int check_study(trainer_options opts, std::vector<device_entry> devices) {
+  auto& device = devices.front();
+  const auto study = read_checked(opts.check, device.registry);
   if (!study)
     return fail(study.failure(), exit_usage);
-  auto made = make_workload(registry, study->workload, study->code);
-  if (!made)
-    return fail(made.failure(), exit_usage);
-  try {
-    made->work->prepare();
-    return exit_done;
-  } catch (const std::exception& why) {
-    return fail({errc::training_failed, why.what()}, exit_usage);
-  }
+  const auto maker = [&](unsigned threads) -> expected<made_workload> {
+    workload_registry registry;
+    if (auto why = add_workloads(opts, device.name, threads, registry))
+      return *why;
+    return make_workload(registry, study->workload, study->code);
+  };
+  opts.proof.threads = opts.threads;
+  if (study->code.empty() && !opts.proof.other_threads.empty())
+    return fail({errc::invalid_argument,
+                 "--other-threads is for code that a study brings"},
+                exit_usage);
+  std::map<std::string, sequence> defaults;
+  for (const auto& x : device.registry.descriptors())
+    if (x.name == study->workload.name)
+      defaults = defaults_of(x);
+  const auto findings =
+    prove(*study, defaults, opts.proof, maker, [](const proof_finding& x) {
+      std::cout << proof_text(x) << std::flush;
+    });
+  if (!findings)
+    return fail(findings.failure(), exit_failed);
+  std::cout << proof_summary(*findings) << std::flush;
+  return holds(*findings) ? exit_done : exit_failed;
 }
 
 } // namespace hippo

@@ -14,11 +14,12 @@ int describe_workloads(const workload_registry& registry);
 
 /// Makes a study's workload and throws it away: whether it can be trained here.
 /// @returns the exit code
-int check_study(const trainer_options& opts, const workload_registry& registry);
+int prepare_study(const trainer_options& opts,
+                  const workload_registry& registry);
 
 /// Says whether trials of a study's workload may share training.
 /// @returns the exit code
-int prove_study(trainer_options opts, std::vector<device_entry> devices);
+int check_study(trainer_options opts, std::vector<device_entry> devices);
 
 /// Measures how long a study's training takes, and prints a profile.
 /// @returns the exit code

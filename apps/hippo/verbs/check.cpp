@@ -112,12 +112,12 @@ expected<study_source> study_of_class(const check_options& x) {
       return setting.failure();
     space[setting->first]["choice"] = choice_of(values_of(setting->second));
   }
-  const json study{{"study", "check"},
-                   {"workload", workload},
-                   {"objective",
-                    {{"metric", any_metric}, {"direction", "maximize"}}},
-                   {"steps", {{"max", class_steps}}},
-                   {"space", space}};
+  const json study{
+    {"study", "check"},
+    {"workload", workload},
+    {"objective", {{"metric", any_metric}, {"direction", "maximize"}}},
+    {"max_steps", class_steps},
+    {"space", space}};
   auto text = pack_study(study.dump(1), x.file);
   if (!text)
     return text.failure();
@@ -172,7 +172,7 @@ int check(const check_options& options) {
   if (!text.write(study.text()))
     return fail({errc::io_failed, "cannot write " + text.path()}, exit_failed);
   auto command = catalogue->trainer_command();
-  command.insert(command.end(), {"--prove", text.path()});
+  command.insert(command.end(), {"--check", text.path()});
   std::copy(options.flags.begin(), options.flags.end(),
             std::back_inserter(command));
   const auto code = run_in_front(command);

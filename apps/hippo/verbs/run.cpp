@@ -13,6 +13,7 @@
 
 #include "common_options.hpp"
 #include "event_trace.hpp"
+#include "graceful_shutdown.hpp"
 #include "hippo/base/devices.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/report/report.hpp"
@@ -37,7 +38,6 @@
 #include "terminal.hpp"
 #include "verbs/study_files.hpp"
 #include "verbs/verbs.hpp"
-#include "winding_down.hpp"
 
 namespace hippo {
 
@@ -139,7 +139,7 @@ private:
   service actors_;
   std::optional<gateway> depot_; ///< for what is in no object store
   std::optional<own_page> page_;
-  std::optional<trainer_port> door_; ///< once it is open
+  std::optional<trainer_port> trainer_port_; ///< once it is open
   local_trainers trainers_;
   bool closed_ = false;
 };
@@ -245,9 +245,10 @@ std::optional<error> local_service::open() {
     actors_.self()->send(actors_.coordinator(), depot_atom::value,
                          std::uint16_t{depot_->rpc_port()});
   }
-  door_.emplace(system_, caf::actor_cast<registrar_actor>(actors_.pool()),
-                trainer_port_options{});
-  const auto port = door_->open();
+  trainer_port_.emplace(system_,
+                        caf::actor_cast<registrar_actor>(actors_.pool()),
+                        trainer_port_options{});
+  const auto port = trainer_port_->open();
   if (!port)
     return port.failure();
   // Trainers take a while to start: they do so while trials are merged.
@@ -358,7 +359,7 @@ std::optional<error> follow(local_service& svc, run_console& out,
   auto left = options.studies.size();
   auto next_look = clock::now();
   auto could_train_at = clock::now();
-  std::optional<winding_down> halted;
+  std::optional<graceful_shutdown> halted;
   std::optional<error> broken;
   const auto say = [&](const std::string& text) { out.say(text); };
   const auto wind_down = [&](std::optional<error> why) {

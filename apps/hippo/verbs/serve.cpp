@@ -16,6 +16,7 @@
 #include "common_options.hpp"
 #include "event_trace.hpp"
 #include "gateway/gateway.hpp"
+#include "graceful_shutdown.hpp"
 #include "hippo/base/devices.hpp"
 #include "hippo/base/endpoint.hpp"
 #include "hippo/checkpoint/folder_token.hpp"
@@ -38,7 +39,6 @@
 #include "study_waits.hpp"
 #include "system_config.hpp"
 #include "verbs/verbs.hpp"
-#include "winding_down.hpp"
 
 namespace hippo {
 
@@ -161,7 +161,7 @@ std::optional<error> follow(service& svc, local_trainers& trainers,
 
 /// Lets trainers end their present steps.
 void wind_up(service& svc, double grace_seconds) {
-  winding_down halted{svc, grace_seconds};
+  graceful_shutdown halted{svc, grace_seconds};
   while (!halted.is_over())
     svc.self()->receive([](notify_atom, const trial_event&) {},
                         [](notify_atom, const study_end&) {},
@@ -173,13 +173,13 @@ void wind_up(service& svc, double grace_seconds) {
 
 /// Says which address would let others in without keys, if one does and nobody
 /// wants that.
-std::optional<error> find_open_door(const serve_options& x) {
+std::optional<error> find_unprotected_port(const serve_options& x) {
   if (!x.keys.empty() || x.insecure)
     return std::nullopt;
-  auto doors = std::vector{x.trainers, x.clients, x.people};
+  auto ports = std::vector{x.trainers, x.clients, x.people};
   if (x.visitors)
-    doors.push_back(*x.visitors);
-  for (const auto& where : doors)
+    ports.push_back(*x.visitors);
+  for (const auto& where : ports)
     if (!is_loopback(where))
       return error{errc::not_allowed,
                    to_text(where)
@@ -213,8 +213,8 @@ expected<authenticator> make_authenticator(const credentials& shown,
 }
 
 /// Speaks TLS with everybody: who they are, tokens say.
-expected<authenticator> make_open_door(const credentials& shown,
-                                       kj::Timer& timer) {
+expected<authenticator> make_tls_for_people(const credentials& shown,
+                                            kj::Timer& timer) {
   auto made = open_tls_service::make(shown, timer);
   if (!made)
     return made.failure();
@@ -271,10 +271,10 @@ gateway_options gateway_of(const serve_options& x, service& svc,
     return result;
   result.people = {x.visitors->host, x.visitors->port, {}};
   if (keys)
-    result.people->make_authenticator
-      = [shown = keys->clients](kj::Timer& timer) {
-          return make_open_door(shown, timer);
-        };
+    result.people->make_authenticator = [shown =
+                                           keys->clients](kj::Timer& timer) {
+      return make_tls_for_people(shown, timer);
+    };
   return result;
 }
 
@@ -305,7 +305,7 @@ void start_log(const serve_options& x) {
 ///          input
 int serve(serve_options options,
           const std::shared_ptr<thinking_pool>& where) {
-  if (auto why = find_open_door(options))
+  if (auto why = find_unprotected_port(options))
     return fail(*why, exit_bad_input);
   if (!options.keys.empty() && !options.local.devices.empty())
     return fail({errc::invalid_argument,
@@ -372,9 +372,9 @@ int serve(serve_options options,
   options.people.port = entry.http_port();
   svc.self()->send(svc.coordinator(), depot_atom::value,
                    std::uint16_t{entry.rpc_port()});
-  trainer_port door{system, caf::actor_cast<registrar_actor>(svc.pool()),
-                    port_of(options, keys, held)};
-  const auto port = door.open();
+  trainer_port listener{system, caf::actor_cast<registrar_actor>(svc.pool()),
+                        port_of(options, keys, held)};
+  const auto port = listener.open();
   if (!port)
     return fail(port.failure(), exit_failed);
   options.trainers.port = *port;

@@ -43,7 +43,7 @@ void add_resume(verb_table& verbs);
 void add_retry(verb_table& verbs);
 void add_stop(verb_table& verbs);
 void add_cancel(verb_table& verbs);
-void add_update(verb_table& verbs);
+void add_set_weight(verb_table& verbs);
 void add_export(verb_table& verbs);
 void add_ask(verb_table& verbs);
 void add_train(verb_table& verbs);

@@ -48,7 +48,7 @@ public:
   /// @returns `errc::resource_exhausted` if that is more than its share
   expected<byte_booking> take(std::uint64_t bytes) const;
 
-  /// What it holds, and all below it.
+  /// The bytes that it holds, and all below it.
   [[nodiscard]] std::uint64_t held() const;
 
   /// How much it may take now.

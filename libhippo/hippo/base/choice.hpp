@@ -14,7 +14,7 @@ struct choice_reason {
   /// `given` by the study, `startup`, `model`, `cross of A, B, C`; empty:
   /// nothing was learned.
   std::string how;
-  /// What the model expected of the objective after the last step.
+  /// The model's prediction of the objective after the last step.
   std::optional<double> predicted;
   /// Of the trial's steps to its first goal, those that no trial of the study
   /// had been asked for.
@@ -22,12 +22,12 @@ struct choice_reason {
   friend bool operator==(const choice_reason&, const choice_reason&) = default;
 };
 
-/// What a sampler that learns has decided of a trial. It is stored, so that a
+/// A learning sampler's decision about a trial. It is stored, so that a
 /// restart need not compute it anew: another machine's arithmetic might decide
 /// otherwise.
 struct trial_choice {
   choice_reason why;
-  /// What was decided on each leaf, in the order of `search_space::walk`.
+  /// The decision on each leaf, in the order of `search_space::walk`.
   std::vector<std::uint64_t> decisions;
   friend bool operator==(const trial_choice&, const trial_choice&) = default;
 };

@@ -8,9 +8,9 @@
 
 namespace hippo {
 
-// What may travel between a service and its trainers. The codec refuses what
-// keeps to none of this, and so does whatever lets something in that is to
-// travel later: study files, the metrics of a workload.
+// The limits of messages between a service and its trainers. The codec refuses
+// all else, and so does every reader of things that travel later: study files,
+// the metrics of a workload.
 
 /// Of a name: a hyper-parameter's, an option's, a metric's, a host's. What may
 /// be called so is `name.hpp`.

@@ -46,7 +46,7 @@ private:
   std::uint64_t bytes_ = 0;
 };
 
-/// What an evaluation measured, in 16 bytes and 8 for each metric: a map of
+/// The result of an evaluation, in 16 bytes and 8 for each metric: a map of
 /// names takes ten times as much. Keeps values bit for bit.
 class packed_metrics {
 public:

@@ -5,7 +5,7 @@
 
 namespace hippo {
 
-/// What a program prints, for as long as this lives: all of `std::cout`. It
+/// The output of a program, for as long as this lives: all of `std::cout`. It
 /// gets where it goes, or the program ends with a code that says that it did
 /// not, whatever printed it. One at a time, made before anything is opened.
 ///

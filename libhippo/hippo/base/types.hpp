@@ -14,7 +14,7 @@ using step_t = std::uint64_t;
 /// A hyper-parameter's value at one step, or an option: a number or a word.
 using scalar = std::variant<double, std::string>;
 
-/// What code is given of a value, beyond what a `scalar` tells.
+/// The type of a value that code is given, where a `scalar` does not tell it.
 enum class value_type : std::uint8_t {
   plain, ///< a number with a point, a word
   whole, ///< a number without a point, up to `whole_limit`
@@ -25,7 +25,7 @@ enum class value_type : std::uint8_t {
 /// Up to here every whole number is a double of its own.
 inline constexpr double whole_limit = 9'007'199'254'740'992; // 2^53
 
-/// What an evaluation measured, by the metric's name.
+/// The result of an evaluation, by the metric's name.
 using metrics = std::map<std::string, double>;
 
 /// Whether small or large values of an objective are good.

@@ -45,8 +45,8 @@ using workload_maker
 /// other training, with evaluations in between, and compares all states bit for
 /// bit; and whether every hyper-parameter makes a difference.
 ///
-/// What holds here may still break elsewhere: on another kind of device, or
-/// after more steps.
+/// A property that holds here may still break elsewhere: on another kind of
+/// device, or after more steps.
 /// @param defaults values of hyper-parameters that the study does not mention
 /// @param tell is called with each finding as soon as it is there
 /// @returns all findings, or why the workload cannot be trained at all

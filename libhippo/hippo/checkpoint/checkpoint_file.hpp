@@ -22,11 +22,11 @@ inline constexpr std::size_t checkpoint_name_bytes_max = 240;
 /// front) and is neither empty nor too long.
 bool is_checkpoint_name(const std::string& name) noexcept;
 
-/// What a checkpoint is to survive.
+/// The failures that a checkpoint survives.
 enum class durability : std::uint8_t {
   synced, ///< the end of the machine: it is on the disk
   cached, ///< the end of the process: the system writes it when it likes to.
-          ///< What a power failure damages is found out when it is read.
+          ///< Damage by a power failure is found when it is read.
 };
 
 /// A checkpoint while it is written, in parts. Until it is committed it has a

@@ -56,7 +56,7 @@ spec:
             - --rpc=0.0.0.0:{{CLIENTS}}
             - --http=127.0.0.1:{{HTTP}}
             - --people=0.0.0.0:{{PEOPLE}}
-            - {{DOOR}}
+            - {{ACCESS}}
             - --log-format=json
           ports:
             - {name: trainers, containerPort: {{TRAINERS}}}
@@ -263,7 +263,7 @@ std::string service_of(const machines& x) {
      {"CLIENTS", std::to_string(client_port_number)},
      {"HTTP", std::to_string(http_port_number)},
      {"PEOPLE", std::to_string(people_port_number)},
-     {"DOOR", x.keys.empty() ? "--insecure" : "--keys=/keys/hippo"},
+     {"ACCESS", x.keys.empty() ? "--insecure" : "--keys=/keys/hippo"},
      {"SCHEME", x.keys.empty() ? "HTTP" : "HTTPS"},
      {"IMAGE", x.pod.image},
      {"CPUS", std::to_string(x.pod.cpus)},

@@ -11,7 +11,7 @@
 
 namespace hippo {
 
-/// What starts trainers.
+/// The system that starts trainers.
 enum class deploy_target { slurm, kubernetes, ssh };
 
 /// The ports of a service that `hippo deploy` describes: those that
@@ -65,7 +65,7 @@ struct service_pod {
   std::string memory = "4Gi";
 };
 
-/// What there is to train on, as people write it down.
+/// The machines that train, as people write them down.
 struct machines {
   deploy_target target = deploy_target::ssh;
   endpoint service; ///< where trainers connect; slurm and ssh
@@ -75,7 +75,7 @@ struct machines {
   std::vector<trainer_group> trainers; ///< not empty, no name twice
 };
 
-/// What came of reading machines: some unless there is an error.
+/// The result of reading machines: some unless there is an error.
 struct machines_file {
   std::optional<machines> found;
   std::vector<diagnostic> errors;

@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-/// What a study wants and how good it is, in the form in which it is stored and
+/// A study's goals and their values, in the form in which they are stored and
 /// reported; `front_view` of schemas/model.capnp has the same in JSON:
 ///
 ///     {"goals": [{"metric": "acc", "direction": "maximize"}, ...],

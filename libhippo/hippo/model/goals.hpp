@@ -21,7 +21,7 @@ struct metric_goal {
   friend bool operator==(const metric_goal&, const metric_goal&) = default;
 };
 
-/// What a study demands of a metric: to be at most, or at least, a number.
+/// A study's limit for a metric: to be at most, or at least, a number.
 struct metric_constraint {
   std::string metric;
   bool is_at_most = true;
@@ -48,7 +48,7 @@ struct goals {
 /// Values of the goals, turned such that less is better.
 using losses = std::vector<double>;
 
-/// What a measurement is worth where one number does not tell.
+/// The worth of a measurement where one number does not tell it.
 struct outcome {
   losses values;        ///< one for each goal
   double violation = 0; ///< by how much it breaks constraints, added up

@@ -72,7 +72,7 @@ struct lease {
 /// How much of what a workload prints between two stops is kept.
 inline constexpr std::size_t output_bytes_max = 32 << 10;
 
-/// What a trainer tells of one stop point, as soon as it has passed it.
+/// A trainer's report of one stop point, as soon as it has passed it.
 struct stop_report {
   lease_id lease{};
   step_t at = 0;
@@ -89,14 +89,14 @@ struct stop_report {
   // is known no longer. The trainer fills them in.
   node_id node{}; ///< the root: unknown
   std::uint64_t identity = 0;
-  /// What the workload has printed since the stop before, of the end of it at
+  /// The output of the workload since the stop before, of its end at
   /// most `output_bytes_max`.
   std::string output{};
   /// How much there is to compute in the workload, as far as it knows.
   workload_size size{};
 };
 
-/// What a trainer was at when a lease failed.
+/// The part of its work at which a trainer failed.
 enum class lease_part : std::uint8_t {
   training,  ///< on its way from state `at` to the next; all that comes before
   measuring, ///< state `at`

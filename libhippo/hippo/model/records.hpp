@@ -32,7 +32,7 @@ struct stored_node {
   friend bool operator==(const stored_node&, const stored_node&) = default;
 };
 
-/// What was measured at one state of a node.
+/// The measurement of one state of a node.
 struct stored_result {
   node_id node{};
   step_t step = 0;
@@ -41,7 +41,7 @@ struct stored_result {
   std::string trainer{}; ///< that trained and measured it; empty: unknown
 };
 
-/// What a trainer has done on a node of a plan: measurements that it made.
+/// The work of a trainer on a node of a plan: measurements that it made.
 struct stored_work {
   node_id node{};
   std::string trainer; ///< empty: nobody knows
@@ -60,7 +60,7 @@ struct stored_end {
   friend bool operator==(const stored_end&, const stored_end&) = default;
 };
 
-/// What a study has heard of one metric at one state of a trial.
+/// The value of one metric at one state of a trial, as a study received it.
 struct stored_value {
   std::uint64_t event = 0; ///< its place in what the study has heard
   double time = 0;         ///< seconds since 1970
@@ -81,7 +81,7 @@ struct stored_checkpoint {
                          const stored_checkpoint&) = default;
 };
 
-/// What a workload has printed on the way to a state of a node.
+/// The output of a workload on the way to a state of a node.
 struct stored_output {
   node_id node{};
   step_t step = 0;
@@ -149,8 +149,8 @@ struct stored_trial {
   friend bool operator==(const stored_trial&, const stored_trial&) = default;
 };
 
-// What a study receives. All of it, in its order, decides what the study does,
-// so that it can be done again after a restart.
+// The input of a study. All of it, in its order, decides the study's actions,
+// so that they can be repeated after a restart.
 
 /// A state of a trial was measured.
 struct trial_measured {
@@ -213,7 +213,7 @@ struct stored_event {
   study_input what;
 };
 
-// What may happen to a state folder. Adding what is there already changes
+// The changes of a state folder. Adding what is there already changes
 // nothing, whatever it holds: the first one counts.
 
 struct node_added {
@@ -289,7 +289,7 @@ struct steps_trained {
   double device_seconds = 0; ///< added up over trainers
 };
 
-/// What is known of a time that a workload takes, in place of what was.
+/// The estimate of a time that a workload takes, in place of the one before.
 struct timing_learned {
   std::string workload_key;
   timing what;
@@ -303,7 +303,7 @@ struct study_served {
   double cost = 0; ///< of these, by the prices of the time
 };
 
-/// What was trained, and how long trainers were at work for that.
+/// The steps that were trained, and the time of trainers for them.
 struct trained_time {
   std::uint64_t steps = 0;
   double device_seconds = 0; ///< added up over trainers
@@ -341,7 +341,7 @@ struct stored_plan {
   std::vector<stored_checkpoint> checkpoints; ///< by node and step
   /// The last state of each node that a trial has got, by node.
   std::vector<std::pair<node_id, step_t>> delivered;
-  /// What could not be read of it and is left out, for people: the first of it.
+  /// The parts that could not be read and are left out, for people: the first.
   std::vector<std::string> damage{};
   std::uint64_t damages = 0; ///< how much that is in all
 };

@@ -20,7 +20,7 @@ struct trial_measurement {
   metrics values;
 };
 
-/// What is known of one trial.
+/// The record of one trial.
 struct trial_record {
   std::uint64_t id = 0;
   trial_state state = trial_state::pending;
@@ -65,7 +65,7 @@ struct front_so_far {
   std::optional<double> hypervolume;
 };
 
-/// What is known of one study.
+/// The record of one study.
 struct study_record {
   /// Identifies the study outside of its state; empty: not known.
   std::string uid{};
@@ -85,7 +85,7 @@ struct study_record {
   /// For how long trainers worked for it, added up over them; what several
   /// studies waited for is divided among them by weight.
   double device_seconds = 0;
-  /// What that cost; nothing: there is no list of machines.
+  /// The cost of that; nothing: there is no list of machines.
   std::optional<double> cost{};
   std::string reason{}; ///< why it ended early, or has paused by itself
   std::optional<best_record> best;
@@ -107,7 +107,7 @@ struct stage_record {
   std::string workload;              ///< its workload key
 };
 
-/// What one lane of a trainer did in one stretch of time, for the picture.
+/// The work of one lane of a trainer in one stretch of time, for the picture.
 /// A trainer has as many lanes as it trains leases at once.
 struct busy_record {
   std::uint64_t trainer = 0; ///< number, from 1
@@ -132,7 +132,7 @@ inline std::string lane_text(std::uint64_t trainer, std::uint32_t lane) {
   return result;
 }
 
-/// What one trainer was.
+/// The record of one trainer.
 struct trainer_record {
   std::uint64_t number = 0;
   std::string name;   ///< host and process
@@ -177,8 +177,8 @@ struct run_record {
   double k_wise_merge_rate = 1;    ///< q = sum of the studies' unique / unique
   double wall_seconds = 0;
   double device_seconds = 0; ///< time in which trainers were at work, added up
-  /// What the delivered steps would take if each trial were trained alone, and
-  /// what of that was avoided, as its steps were shared: estimates by the mean
+  /// The time of the delivered steps if each trial were trained alone, and
+  /// the part that was avoided, as its steps were shared: estimates by the mean
   /// step of the workload.
   double alone_device_seconds = 0;
   double saved_device_seconds = 0;
@@ -194,7 +194,7 @@ struct run_record {
   std::vector<stage_record> stages;
   std::vector<busy_record> timeline;
   std::vector<trainer_record> trainers;
-  /// What they cost, by kind of machine; nothing: there is no list of them.
+  /// Their cost, by kind of machine; nothing: there is no list of them.
   std::optional<std::vector<trainers_cost>> costs{};
   // Where the trainers' time went, in seconds, added up over them.
   double load_seconds = 0;

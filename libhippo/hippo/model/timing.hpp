@@ -10,7 +10,7 @@
 
 namespace hippo {
 
-/// What trainers tell the time of.
+/// The activities whose time trainers report.
 enum class timed : std::uint8_t {
   step,
   evaluate,
@@ -24,7 +24,7 @@ enum class timed : std::uint8_t {
 const char* to_string(timed sample) noexcept; ///< e.g. `"step"`
 std::optional<timed> timed_from(std::string_view text);
 
-/// What was measured of one thing on one kind of device. Later measurements
+/// The times of one activity on one kind of device. Later measurements
 /// weigh more, so that the sums are of the last ones in the main.
 struct timing {
   std::string device; ///< its kind

@@ -11,7 +11,7 @@
 
 namespace hippo {
 
-/// What a hyper-parameter or an option of a workload may be.
+/// The possible values of a hyper-parameter or an option of a workload.
 struct parameter_descriptor {
   std::string name;
   scalar fallback; ///< its value where a study does not mention it

@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-/// What is trained, as a study names it: equal specs share their training.
+/// A workload, as a study names it: equal specs share their training.
 struct workload_spec {
   std::string name;
   /// Every option of the workload, nested ones with dots (`data.train`). Those

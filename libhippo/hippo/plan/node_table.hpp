@@ -11,7 +11,7 @@
 
 namespace hippo {
 
-/// What a block of memory takes beyond what is in it.
+/// The overhead of a block of memory.
 inline constexpr std::uint64_t block_bytes = 16;
 
 /// The nodes of a plan. Those that are idle can be *packed*: they take a
@@ -53,7 +53,7 @@ public:
   ///             that was made or unpacked
   void pack_idle();
 
-  /// So many nodes may be unpacked in any case.
+  /// The number of nodes that may be unpacked in any case.
   void set_unpacked_max(std::size_t value);
 
   [[nodiscard]] std::size_t unpacked_count() const noexcept {

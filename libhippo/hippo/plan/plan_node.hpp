@@ -26,7 +26,7 @@ struct running_range {
   step_t reached = 0; ///< the last state that the trainer reported
 };
 
-/// Who waits for the measurement of one state.
+/// The trials that wait for the measurement of one state.
 struct want {
   /// Those included that have ceased to wait.
   boost::container::small_vector<trial_id, 1> waiters;

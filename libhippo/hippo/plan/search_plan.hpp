@@ -59,7 +59,7 @@ struct waiting_limits {
   std::uint64_t total = 1ull << 18; ///< of a study, counting equal states once
 };
 
-/// What of a report was not known before.
+/// The new part of a report.
 struct recorded {
   node_id node{}; ///< that the state belongs to
   bool measured = false;
@@ -188,7 +188,7 @@ public:
   /// @complexity O(nodes below)
   void fail(node_id at, step_t from, const error& reason);
 
-  /// What has failed for a reason that may pass (`may_pass`) is tried again if
+  /// Work that failed for a reason that may pass (`may_pass`) is tried again if
   /// somebody asks for it from now on. Trials that have failed stay so.
   /// @complexity O(failures since the last call)
   void forget_passing_failures();
@@ -215,7 +215,7 @@ public:
   /// @complexity O(nodes that have come, or were looked at, since)
   void pack_idle() { nodes_.pack_idle(); }
 
-  /// So many nodes may be there unpacked in any case.
+  /// The number of nodes that may be unpacked in any case.
   void set_unpacked_max(std::size_t value) { nodes_.set_unpacked_max(value); }
 
   // -- what was there before --------------------------------------------------

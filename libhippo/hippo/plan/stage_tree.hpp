@@ -15,7 +15,7 @@
 
 namespace hippo {
 
-/// What is waited for at and below some state.
+/// The measurements that are awaited at and below some state.
 struct demand {
   double seconds = 0;      ///< the longest of `stage_tree::seconds_to`
   std::uint64_t order = 0; ///< the earliest request
@@ -174,7 +174,7 @@ private:
     void for_each(F&& function) const;
 
   private:
-    /// So many pages that nothing uses are kept, to be used next.
+    /// The number of unused pages that are kept, to be used next.
     static constexpr std::size_t spare_pages_max = 4;
     struct page {
       std::array<node_state, page_nodes> nodes;

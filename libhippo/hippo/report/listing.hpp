@@ -32,7 +32,7 @@ struct listing_column {
   std::string former{}; ///< its name of before, for one release more
 };
 
-/// What a verb lists: a row for each thing, a value for each column, null where
+/// A listing: a row for each thing, a value for each column, null where
 /// there is none.
 struct listing {
   std::vector<listing_column> columns;
@@ -51,7 +51,7 @@ std::string to_yaml(const nlohmann::ordered_json& document);
 /// Returns a value as JSON, two-space indented, ended by a newline.
 std::string to_pretty_json(const nlohmann::ordered_json& document);
 
-/// What of a listing is shown, and how.
+/// The columns of a listing that are shown, and their form.
 struct listing_view {
   listing_format format = listing_format::table;
   std::string sort;                 ///< `COLUMN[:asc|:desc]`; empty: as it is

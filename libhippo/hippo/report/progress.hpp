@@ -23,7 +23,7 @@ struct study_progress {
   std::optional<front_so_far> front{}; ///< set if it has several metrics
 };
 
-/// What one trainer does now.
+/// The present work of one trainer.
 struct trainer_progress {
   std::uint64_t number = 0;
   bool busy = false;

@@ -27,7 +27,7 @@ std::string stage_tree_svg(const run_record& record);
 /// right; load, train, evaluate and save told apart, idle left white.
 std::string timeline_svg(const run_record& record);
 
-/// What is printed at the end of a run: a leaderboard for each study (the best
+/// The text at the end of a run: a leaderboard for each study (the best
 /// `rows` trials), the merge figures and failures, at most 80 columns.
 std::string summary_text(const run_record& record, std::size_t rows = 5,
                          bool colour = false);

@@ -37,7 +37,7 @@ stage_records(const std::vector<overview_stage>& stages,
               const std::string& workload_key, std::uint64_t first,
               const by_id<study_no, std::size_t>& study_index);
 
-/// What training and evaluating the stages of one tree took, in seconds.
+/// The times of training and evaluating the stages of one tree, in seconds.
 struct tree_seconds {
   double all = 0;     ///< all of them together
   double longest = 0; ///< those on the longest way from the root
@@ -87,10 +87,10 @@ merge_rates rates_of(std::uint64_t delivered_steps,
 double idle_seconds(double wall_seconds, std::size_t trainers,
                     double device_seconds);
 
-/// What is left to do for one study.
+/// The remaining work of one study.
 struct work_left {
   std::uint64_t waiting_steps = 0; ///< asked for by its trials, and not there
-  /// What its algorithm will likely ask for yet: see `expected_work`.
+  /// The work that its algorithm will likely request: see `expected_work`.
   std::uint64_t steps_to_come = 0;
   step_t longest_to_come = 0;
   double unique_share = 1; ///< of what is asked for, what merging leaves
@@ -99,7 +99,7 @@ struct work_left {
   double step_seconds = 0; ///< mean time of a step; 0: unknown
   std::optional<double> seconds_max{}; ///< that its budget leaves it
 
-  /// What all of it takes one trainer.
+  /// The time that one trainer needs for all of it.
   [[nodiscard]] double trainer_seconds() const {
     return (static_cast<double>(waiting_steps) * unique_share
             + static_cast<double>(steps_to_come) * unique_share_to_come)

@@ -13,7 +13,7 @@ struct sequence_curve {
   std::vector<std::uint64_t> cuts; ///< where another form begins
 };
 
-/// What a plot on a terminal is made of.
+/// The characters of a plot on a terminal.
 enum class plot_charset {
   ascii,   ///< one `*` for a character
   braille, ///< 2 by 4 dots in a character

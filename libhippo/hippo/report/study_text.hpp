@@ -15,7 +15,7 @@ namespace hippo {
 //        after_items, trial.end)...
 //     after_items, study.end
 
-/// What is written around a list.
+/// The text around a list.
 struct text_frame {
   std::string begin; ///< up to its `[`
   std::string end;   ///< from behind its `]`

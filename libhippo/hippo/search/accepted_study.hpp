@@ -57,7 +57,7 @@ public:
     return search_;
   }
 
-  /// What one of its trials takes.
+  /// The cost of one of its trials.
   [[nodiscard]] const trial_cost& cost() const noexcept { return cost_; }
 
   /// About how much it takes in memory before anything of it is trained, in
@@ -97,7 +97,7 @@ private:
   trial_cost cost_;
 };
 
-/// What came of asking for a study's admission: it is there unless there is an
+/// The result of a study's admission: it is there unless there is an
 /// error.
 struct study_admission {
   std::optional<accepted_study> study;
@@ -106,8 +106,8 @@ struct study_admission {
   std::vector<diagnostic> notes;    ///< what was decided for it, and why
 };
 
-/// Reads and checks the text of a study file, its algorithm included: the one
-/// door through which studies come in, whoever brings them.
+/// Reads and checks the text of a study file, its algorithm included: the only
+/// path by which studies are admitted.
 /// @param name stands for the file in messages
 /// A new one that names no algorithm, or `auto`, gets one (`choose_algorithm`).
 study_admission admit_study(const std::string& text, const std::string& name,

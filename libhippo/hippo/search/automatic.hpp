@@ -11,7 +11,7 @@ namespace hippo {
 /// How a study file leaves the algorithm to Hippo, as it does without a word.
 inline constexpr auto automatic_name = "auto";
 
-/// What `algorithm: auto` stands for in a study.
+/// The algorithm that `algorithm: auto` stands for in a study.
 struct automatic_algorithm {
   algorithm_spec algorithm;
   std::string why; ///< for people

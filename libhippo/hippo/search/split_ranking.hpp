@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-/// What a trial's value is worth: the better, the less. NaN is worse than any
+/// The worth of a trial's value: the better, the less. NaN is worse than any
 /// number; equal values are ordered by the trial's number.
 struct standing {
   bool is_nan = false;

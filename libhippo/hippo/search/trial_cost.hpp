@@ -6,7 +6,7 @@
 
 namespace hippo {
 
-/// What a trial takes of a service that is yet to train it, about.
+/// The approximate work that a service needs for a trial.
 struct trial_cost {
   std::uint64_t pieces = 0; ///< ranges of steps in which nothing changes
   std::uint64_t hyper_parameters = 0;

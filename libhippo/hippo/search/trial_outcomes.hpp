@@ -12,9 +12,9 @@
 
 namespace hippo {
 
-/// What the trials of a study with several metrics, or with constraints, have
-/// measured: what its algorithm and its sampler go by, as one number does not
-/// tell.
+/// The measurements of the trials of a study with several metrics, or with
+/// constraints: its algorithm and its sampler decide by them, as one number
+/// does not tell.
 class trial_outcomes {
 public:
   explicit trial_outcomes(goals wanted) : wanted_(std::move(wanted)) {}

@@ -23,7 +23,7 @@ namespace hippo {
 class client_algorithm;
 class trial_outcomes;
 
-/// What a study has to do next. Trials are added and rerouted before anything
+/// The next actions of a study. Trials are added and rerouted before anything
 /// is asked for.
 struct turn {
   std::vector<trial_no> added; ///< trials that have got their values
@@ -78,7 +78,7 @@ public:
     return algorithm_->wants_capacity();
   }
 
-  /// So many trials more may be in flight.
+  /// The number of further trials that may be in flight.
   turn widen(std::uint64_t trials);
 
   // -- what a client wants of a study whose algorithm is `client`; each answers

@@ -24,19 +24,19 @@ struct remark {
   std::string message; ///< what was found, and what would be right
 };
 
-/// What the study's objective was found to be after some steps of a trial.
+/// The value of the study's objective after some steps of a trial.
 struct observation {
   step_t at = 0;    ///< steps trained by then
   double value = 0; ///< NaN: it diverged, which is no better than anything
 };
 
-/// What has been measured of a trial so far.
+/// The measurements of a trial so far.
 struct observations {
   direction better = direction::maximize;
   std::vector<observation> values; ///< `at` increases strictly
 };
 
-/// What came of making a sequence.
+/// The result of making a sequence.
 struct made_sequence {
   sequence value; ///< of no use unless `errors` is empty
   std::vector<remark> errors;

@@ -52,8 +52,8 @@ struct form {
   step_t origin = 0; ///< the absolute step at which the form's phase is 0
   std::array<double, 5> a{};
   std::string word;
-  /// What code is given: `whole` of a constant or an exponential form of whole
-  /// numbers, `truth` of a constant, `json` of a text.
+  /// The type that code is given: `whole` of a constant or an exponential form
+  /// of whole numbers, `truth` of a constant, `json` of a text.
   value_type type = value_type::plain;
 
   static form constant(double value);

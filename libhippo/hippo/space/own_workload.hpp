@@ -26,7 +26,7 @@ workload_spec read_own_workload(const document& document,
                                 const study_code& code, bool typed,
                                 diagnostics& notes);
 
-/// What a study file needs from the folder that it lies in.
+/// The needs of a study file from the folder that it lies in.
 struct code_request {
   bool own = false;               ///< whether it brings code at all
   std::vector<std::string> files; ///< paths relative to the folder
@@ -39,7 +39,7 @@ struct code_request {
 };
 
 /// Reads the text of a study file only as far as whoever sends it must know.
-/// What is wrong with it is left for `read_study` to tell.
+/// Errors are left for `read_study` to tell.
 code_request requested_code(const std::string& text);
 
 /// Whether trials of a workload may share training: it is exact, or somebody

@@ -10,7 +10,7 @@ namespace hippo {
 /// The most alternatives that one text may have.
 inline constexpr std::uint64_t alternatives_max = 16;
 
-/// What came of reading the value of one hyper-parameter.
+/// The result of reading the value of one hyper-parameter.
 struct sequence_text {
   /// Every choice and range decided; empty if there is an error.
   std::vector<nlohmann::ordered_json> alternatives;

@@ -237,7 +237,7 @@ private:
         && has_percentages(value)) {
       tell({},
            "has a share of a trial's steps, but the study does not say how "
-           "many these are: give steps.max",
+           "many these are: give max_steps",
            &diagnostics::error);
       return;
     }

@@ -565,13 +565,21 @@ void part_leaves(space_node& x, std::set<std::string>& known) {
     part_leaves(space, known);
 }
 
+/// Gives the leaves of a length the path by which they are drawn, whatever the
+/// key of the study file.
+void name_length(space_node& x, std::size_t key_length) {
+  x.path.replace(0, key_length, length_name);
+  for (auto& child : x.children)
+    name_length(child, key_length);
+}
+
 } // namespace
 
 std::shared_ptr<const space_node> read_lengths(const document& document,
                                                std::set<step_t>& all,
                                                diagnostics& notes) {
   const auto errors = notes.errors();
-  const auto read = reader{{}, nullptr, notes}.length(document);
+  auto read = reader{{}, nullptr, notes}.length(document);
   if (!read || notes.errors() != errors)
     return nullptr;
   if (read->size == 0 || read->size > lengths_max) {
@@ -580,7 +588,8 @@ std::shared_ptr<const space_node> read_lengths(const document& document,
     return nullptr;
   }
   add_numbers(*read, all);
-  return std::make_shared<space_node>(*read);
+  name_length(*read, document.path.size());
+  return std::make_shared<space_node>(std::move(*read));
 }
 
 std::shared_ptr<const space_node>

@@ -16,6 +16,7 @@
 #include "hippo/base/utf8.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/first_trials.hpp"
+#include "hippo/space/old_spellings.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/space/space_reader.hpp"
 #include "hippo/space/value_reader.hpp"
@@ -45,12 +46,14 @@ public:
     study_.file = notes_->file();
     collect_marks(*root_);
     known_keys(*root_, "key",
-               {"study", "workload", "objective", "constraints", "steps",
-                "space", "first", "algorithm", "budget", "stop_when", "seed",
-                "weight", "on_error", "devices"});
+               {"study", "workload", "objective", "constraints", "max_steps",
+                "eval_every", "space", "first", "algorithm", "budget",
+                "stop_when", "seed", "weight", "on_error", "devices"});
     read_name();
     read_workload();
     read_objective();
+    if (const auto* x = root_->find("eval_every"))
+      study_.objective.every = whole(*x, 1, step_limit).value_or(1);
     read_constraints();
     // Where the last step is not known, what can be checked without it is.
     study_.max_steps = read_steps().value_or(piece_limit);
@@ -292,7 +295,7 @@ private:
       return;
     std::vector<metric_goal> found;
     if (x->type != kind::list) {
-      if (is_map(*x, "metric, direction, every"))
+      if (is_map(*x, "metric, direction"))
         read_goal(*x, found);
     } else if (x->items.empty() || x->items.size() > goals_max) {
       notes_->error(*x, "must hold 1 to " + std::to_string(goals_max)
@@ -300,7 +303,7 @@ private:
                           + std::to_string(x->items.size()));
     } else {
       for (const auto& item : x->items)
-        if (is_map(item, "metric, direction, every"))
+        if (is_map(item, "metric, direction"))
           read_goal(item, found);
     }
     if (found.empty())
@@ -311,7 +314,7 @@ private:
   }
 
   void read_goal(const document& x, std::vector<metric_goal>& found) {
-    known_keys(x, "key", {"metric", "direction", "every"});
+    known_keys(x, "key", {"metric", "direction"});
     auto& goal = found.emplace_back();
     if (const auto* metric = required(x, "metric"))
       read_metric(*metric, goal);
@@ -332,22 +335,6 @@ private:
         notes_->error(
           *way, unknown_text("direction", *name, {"maximize", "minimize"}));
     }
-    if (const auto* every = x.find("every"))
-      read_every(*every);
-  }
-
-  /// All metrics are measured together.
-  void read_every(const document& x) {
-    const auto steps = whole(x, 1, step_limit);
-    if (!steps)
-      return;
-    if (every_ && *every_ != *steps)
-      notes_->error(x, "must be " + std::to_string(*every_)
-                         + " as for the metric before it, since all are"
-                           " measured together, found "
-                         + std::to_string(*steps));
-    every_ = every_.value_or(*steps);
-    study_.objective.every = *every_;
   }
 
   void read_metric(const document& x, metric_goal& goal) {
@@ -431,18 +418,14 @@ private:
 
   /// @returns how far a trial may be trained
   std::optional<step_t> read_steps() {
-    const auto* x = required(*root_, "steps");
-    if (x == nullptr || !is_map(*x, "max"))
+    const auto* x = required(*root_, "max_steps");
+    has_length_ = x != nullptr;
+    if (x == nullptr)
       return {};
-    known_keys(*x, "key", {"max"});
-    const auto* max = required(*x, "max");
-    has_length_ = max != nullptr;
-    if (max == nullptr)
-      return {};
-    if (max->type != kind::map)
-      return whole(*max, 1, step_limit);
+    if (x->type != kind::map)
+      return whole(*x, 1, step_limit);
     std::set<step_t> all;
-    lengths_ = read_lengths(*max, all, *notes_);
+    lengths_ = read_lengths(*x, all, *notes_);
     if (lengths_ == nullptr)
       return {};
     study_.several_lengths = {all.begin(), all.end()};
@@ -602,7 +585,6 @@ private:
   const workload_descriptor* workload_ = nullptr;
   workload_descriptor limited_;
   std::set<std::string> options_seen_;
-  std::optional<step_t> every_; ///< as it was given first
   study_spec study_;
 };
 
@@ -648,7 +630,8 @@ study_file read_study(const std::string& text, const std::string& name,
     else
       code = std::move(*read);
   }
-  if (const auto root = read_document(parts.study, notes, "study", rules)) {
+  if (auto root = read_document(parts.study, notes, "study", rules)) {
+    rename_old_keys(*root, notes);
     auto study
       = study_reader{*root, code, notes, workloads, rules, typed}.read();
     if (is_own_workload(study.workload.name))

@@ -192,7 +192,7 @@ private:
   const search_space::node* node_;
 };
 
-/// What a study maximises or minimises.
+/// The goal of a study.
 struct objective {
   /// Where there are several, the first one: schedules that follow measurements
   /// follow it.
@@ -238,11 +238,11 @@ struct study_budget {
 /// Ends a study that is good enough, or gets no better; whichever comes first.
 struct stop_rule {
   std::optional<double> value; ///< its best is as good
-  /// So many whole trials' steps were measured since its best got better.
+  /// The whole trials' steps that were measured since its best got better.
   std::optional<std::uint64_t> no_gain;
 };
 
-/// What a study does if its first trials all fail alike.
+/// The reaction of a study to first trials that all fail alike.
 enum class failure_policy {
   pause, ///< somebody is to look at it
   end,   ///< nobody is there who would: it has failed
@@ -282,11 +282,11 @@ struct study_spec {
   }
 };
 
-/// What came of reading a study file: a study unless there is an error.
+/// The result of reading a study file: a study unless there is an error.
 struct study_file : findings {
   std::optional<study_spec> study;
-  /// What could be read of it if there are errors, for what else can be told of
-  /// it; nothing if the text is no map.
+  /// The part that could be read if there are errors, for further findings;
+  /// nothing if the text is no map.
   std::optional<study_spec> draft;
 };
 

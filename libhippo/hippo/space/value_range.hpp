@@ -21,7 +21,7 @@ enum class range_scale {
   log_normal,
 };
 
-/// What is to be known of a scale: whoever reads, checks or shows ranges asks
+/// The properties of a scale: whoever reads, checks or shows ranges asks
 /// here.
 struct scale_rule {
   range_scale scale;

@@ -11,7 +11,7 @@
 
 namespace hippo {
 
-/// What takes a plan in parts: some thousand nodes, those that follow on the
+/// Receives a plan in parts: some thousand nodes, those that follow on the
 /// ones before, and all that is of them. The first has what is of the root.
 using plan_taker = std::function<void(stored_plan)>;
 

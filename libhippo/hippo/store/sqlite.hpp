@@ -16,7 +16,7 @@ namespace hippo {
 
 class file_witness;
 
-/// What helps where a database is damaged, for people.
+/// The remedy for a damaged database, for people.
 std::string damage_remedy(const std::string& file);
 
 /// A prepared SQL statement. Parameters count from 1, columns from 0. What a
@@ -83,7 +83,7 @@ public:
   /// Opens `path`; for `write` it is created if missing. Whether it is a
   /// database at all shows only when it is used.
   ///
-  /// What may only be read, or has no room for more, is read as it lies there
+  /// A file that may only be read, or has no room for more, is read as it is
   /// if nobody works with it; `step` fails once somebody does. If its log holds
   /// more than it, this reads a copy of both in a temporary folder, as of now.
   static expected<sql_database> open(const std::string& path, access how);

@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-/// What there may be where a state is copied to.
+/// The content that the target of a copy may have.
 enum class copy_target : std::uint8_t {
   fresh, ///< no state
   older, ///< no state, or an earlier copy of the same one
@@ -21,7 +21,7 @@ enum class copy_check : std::uint8_t {
   sizes,    ///< not read: what has rotted there is not noticed
 };
 
-/// What a copy of a state came to, in checkpoints but for the first.
+/// The result of a copy of a state, in checkpoints but for the first.
 struct copy_outcome {
   std::uint64_t studies = 0;
   std::uint64_t copied = 0;

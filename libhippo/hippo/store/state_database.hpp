@@ -7,7 +7,7 @@
 #include "hippo/base/error.hpp"
 #include "hippo/store/sqlite.hpp"
 
-// What the reader and the writer of a state folder have in common.
+// The common part of the reader and the writer of a state folder.
 
 namespace hippo {
 

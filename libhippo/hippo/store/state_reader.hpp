@@ -200,7 +200,7 @@ public:
   /// something since the last call.
   expected<std::uint64_t> data_version();
 
-  /// What of a workload is stored, for people.
+  /// The stored data of a workload, for people.
   struct usage {
     std::string workload_key;
     std::uint64_t nodes = 0;

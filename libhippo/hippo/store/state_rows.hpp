@@ -13,7 +13,7 @@
 
 namespace hippo {
 
-// What rows of a state folder's database stand for.
+// The meaning of rows of a state folder's database.
 
 /// The columns that `study_in` reads, in its order, of a database of that
 /// version.

@@ -20,7 +20,7 @@ inline constexpr std::uint64_t outputs_max = 100'000;
 
 /// The durable state of a service, for writing. Reads as `state_reader` does.
 ///
-/// What was committed survives the death of the process at any instant, and a
+/// A commit survives the death of the process at any instant, and a
 /// power cut if the disk keeps what it says it has. One thread at a time.
 class state_writer : public state_reader {
 public:

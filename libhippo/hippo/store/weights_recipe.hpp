@@ -10,7 +10,7 @@
 
 namespace hippo {
 
-/// What it takes to have the state that a trial had at a step.
+/// The recipe for the state that a trial had at a step.
 struct weights_recipe {
   /// From the last state on the way that is kept to the one that is wanted. Its
   /// folder, unless that is in an object store, and the file of the code are

@@ -26,7 +26,7 @@ void call_watch::start_lease(bool is_new) {
   if (is_new)
     longest_ = {};
   cancelled_.reset();
-  winding_down_.reset();
+  ending_since_.reset();
 }
 
 void call_watch::begin(call_kind what, std::uint64_t units, duration now) {
@@ -46,8 +46,8 @@ void call_watch::end(duration now) {
 }
 
 void call_watch::wind_down(duration now) {
-  if (!winding_down_)
-    winding_down_ = now;
+  if (!ending_since_)
+    ending_since_ = now;
 }
 
 void call_watch::cancel(duration now) {
@@ -83,7 +83,7 @@ std::optional<duration> call_watch::due(bool can_stop) const {
     return std::nullopt;
   const auto known = usual(*call_);
   if (!cancelled_)
-    return std::max(*winding_down_, call_->begun)
+    return std::max(*ending_since_, call_->begun)
            + (known ? std::max(limits_.usual_min,
                                times(limits_.usual_factor, *known))
                     : limits_.unknown_max);

@@ -8,8 +8,8 @@
 
 namespace hippo {
 
-/// What a call of a workload does, since that is why it takes as long as it
-/// does.
+/// The task of a call of a workload, which decides how long the call usually
+/// takes.
 enum class call_kind : std::uint8_t {
   starting,  ///< making the workload, and waiting until it can train
   loading,   ///< bringing it into a state
@@ -51,7 +51,7 @@ class call_watch {
 public:
   using duration = call_limits::duration;
 
-  /// What is to be done about the call that runs.
+  /// The measure against the call that runs.
   enum class effect : std::uint8_t {
     nothing,
     terminate, ///< `stop_force::terminate`
@@ -92,9 +92,7 @@ public:
   [[nodiscard]] duration overdue(duration now) const;
 
   /// Whether the lease was cancelled, or is to end after its present step.
-  [[nodiscard]] bool is_to_end() const {
-    return cancelled_ || winding_down_;
-  }
+  [[nodiscard]] bool is_to_end() const { return cancelled_ || ending_since_; }
 
 private:
   struct call {
@@ -115,7 +113,7 @@ private:
   std::array<duration, 5> longest_{};
   std::optional<call> call_;
   std::optional<duration> cancelled_;
-  std::optional<duration> winding_down_;
+  std::optional<duration> ending_since_;
 };
 
 /// A call watch for several threads, by the clock of this machine.

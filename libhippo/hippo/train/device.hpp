@@ -11,7 +11,7 @@
 
 namespace hippo {
 
-/// What a device is.
+/// The description of a device.
 struct device_info {
   /// Decides the bits of a result, e.g. `cpu amd x86-64-v4 avx512 1-thread
   /// torch-2.11.0`.
@@ -30,7 +30,7 @@ enum class numerics : std::uint8_t {
   native    ///< all that it has
 };
 
-/// What a study gets that does not choose, as `built_in_workloads()` say.
+/// The numerics of a study that does not choose, as in `built_in_workloads()`.
 inline constexpr auto default_numerics = numerics::native;
 
 /// Returns the option's word for it, and back; nothing if there is none.
@@ -90,8 +90,8 @@ expected<device_info> prepare_device(const std::string& device,
                                      unsigned threads = 1,
                                      numerics how = default_numerics);
 
-/// What to do when a GPU does not answer any more, with the device and what it
-/// says. CUDA gives nothing but that error in this process from then on, so it
+/// The reaction to a GPU that does not answer any more, with the device and its
+/// error. CUDA gives nothing but that error in this process from then on, so it
 /// should end the process. If it returns, what was asked of the GPU fails.
 using device_lost_handler = void (*)(const std::string& device,
                                      const std::string& why);

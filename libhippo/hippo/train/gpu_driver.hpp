@@ -7,7 +7,7 @@
 
 namespace hippo {
 
-/// What the driver says of a GPU.
+/// The driver's description of a GPU.
 struct gpu_facts {
   std::string name;
   std::uint64_t memory_bytes = 0; ///< 0: unknown

@@ -50,7 +50,7 @@ private:
   std::atomic<bool> cancelled_{false};
 };
 
-/// What a device's thread does while it trains; counts for the heartbeat.
+/// The work of a device's thread while it trains; counts for the heartbeat.
 struct lease_progress {
   explicit lease_progress(call_limits limits = {}) : calls(limits) {}
 

@@ -21,7 +21,7 @@ namespace hippo {
 /// A stop that training has passed.
 struct passed_stop {
   stop_report report;
-  /// What is to be written before it is reported; null: nothing.
+  /// The state to write before it is reported; null: none.
   std::shared_ptr<const workload_state> state{};
   std::string name{}; ///< of the checkpoint
   durability how = durability::cached;

@@ -16,7 +16,7 @@
 
 namespace hippo {
 
-/// What a workload throws when a data set is not where it expects it. The text
+/// The exception of a workload whose data set is not in its place. The text
 /// says what is missing and what to do about it.
 class missing_data_error : public std::runtime_error {
 public:

@@ -33,7 +33,7 @@ struct findings {
 /// How many things are told of one file.
 inline constexpr std::size_t told_max = 100;
 
-/// What is found while a file is read; the same thing is told only once,
+/// The findings of reading a file; the same thing is told only once,
 /// and no more than `told_max` errors and warnings each.
 class diagnostics {
 public:

@@ -13,7 +13,7 @@
 
 namespace hippo {
 
-/// What a depot takes at most.
+/// The limits of a depot.
 struct depot_limits {
   /// Largest checkpoint, in bytes.
   std::uint64_t checkpoint_bytes_max = 64ull << 30;

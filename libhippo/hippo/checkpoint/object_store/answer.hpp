@@ -8,7 +8,7 @@
 
 namespace hippo {
 
-/// What to make of an answer of an object store.
+/// The meaning of an answer of an object store.
 enum class verdict : std::uint8_t {
   done,
   missing, ///< there is no such object

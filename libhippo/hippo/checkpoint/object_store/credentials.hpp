@@ -10,7 +10,7 @@
 
 namespace hippo {
 
-/// What requests to an object store are signed with. It is never logged, sent
+/// The key that signs requests to an object store. It is never logged, sent
 /// to anybody or kept on a disk by Hippo.
 struct aws_credentials {
   std::string id;

@@ -31,7 +31,7 @@ struct http_request {
   bool through_proxy = true; ///< if the environment names one
 };
 
-/// What came of it.
+/// The answer to a request.
 struct http_answer {
   long status = 0;     ///< 0: there is no answer
   std::string trouble; ///< why there is none
@@ -39,7 +39,7 @@ struct http_answer {
   std::string body;
 };
 
-/// Who carries requests. Calls block. Not thread-safe.
+/// Carries requests. Calls block. Not thread-safe.
 class http {
 public:
   virtual ~http() = default;

@@ -43,7 +43,7 @@ struct listed_object {
 /// store is silent. Calls block. Not thread-safe.
 class object_client {
 public:
-  /// What a client needs of the world.
+  /// The environment of a client.
   struct world {
     std::unique_ptr<http> carrier;
     environment env;

@@ -23,7 +23,7 @@ struct machine_life {
   double lost_seconds = 0;
 };
 
-/// What machines of one kind cost.
+/// The cost of machines of one kind.
 struct machines_cost {
   std::string kind;      ///< its name
   double price = 0;      ///< of a machine and an hour

@@ -24,7 +24,7 @@ struct machine_kind {
   double notice_seconds = 0;         ///< of warning before it goes
   std::vector<std::string> profiles; ///< files, as they are written down
 
-  /// What an hour of one of its trainers costs.
+  /// The cost of an hour of one of its trainers.
   [[nodiscard]] double trainer_price() const {
     return price / static_cast<double>(trainers);
   }
@@ -38,7 +38,7 @@ struct fleet {
   [[nodiscard]] const machine_kind* find(const std::string& name) const;
 };
 
-/// What came of reading a fleet: one unless there is an error.
+/// The result of reading a fleet: one unless there is an error.
 struct fleet_file {
   std::optional<fleet> found;
   std::vector<diagnostic> errors;

@@ -7,7 +7,7 @@
 
 namespace hippo {
 
-/// What a study begins with.
+/// The first work of a study.
 struct first_rung {
   std::uint64_t trials = 0; ///< that it starts before it has any result
   std::uint64_t steps = 0;  ///< that these need, after merging

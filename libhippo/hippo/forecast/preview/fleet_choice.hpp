@@ -12,7 +12,7 @@
 
 namespace hippo {
 
-/// What studies took on some machines, in one simulation.
+/// Time and cost of studies on some machines, in one simulation.
 struct fleet_run {
   double seconds = 0; ///< from asking for the machines to the last result
   double cost = 0;    ///< of all machines, idling included
@@ -29,7 +29,7 @@ struct fleet_run {
 using fleet_simulator = std::function<expected<fleet_run>(
   const std::vector<machine_group>& machines, std::uint64_t seed)>;
 
-/// What the studies may take.
+/// Limits of time and cost.
 struct fleet_limits {
   std::optional<double> deadline_seconds;
   std::optional<double> budget; ///< in the currency of the prices
@@ -42,7 +42,7 @@ struct fleet_spread {
   double high = 0;
 };
 
-/// What became of machines that were thought of.
+/// The fate of a candidate.
 enum class candidate_fate : std::uint8_t {
   simulated, ///< with every seed
   late,      ///< at best they miss the deadline: not simulated

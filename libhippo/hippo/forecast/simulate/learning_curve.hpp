@@ -11,7 +11,7 @@
 
 namespace hippo {
 
-/// What the model takes for one of its inputs: a hyper-parameter's value, or a
+/// One of the inputs of the model: a hyper-parameter's value, or a
 /// number that no hyper-parameter changes.
 struct curve_input {
   std::string name; ///< of the hyper-parameter; empty: it is `fixed`

@@ -29,7 +29,7 @@ struct step_time_table {
   [[nodiscard]] double at(const scalar& value) const;
 };
 
-/// What simulated training is like: how long things take on one kind of device,
+/// The behaviour of simulated training: times on one kind of device,
 /// how often they fail and what comes of them.
 struct simulation_profile {
   std::string device; ///< what the times stand for, as results name it
@@ -61,7 +61,7 @@ struct simulation_profile {
   [[nodiscard]] double step_time(const configuration& config, step_t at) const;
 };
 
-/// What came of reading a profile: one unless there is an error.
+/// The result of reading a profile: one unless there is an error.
 struct profile_file {
   std::optional<simulation_profile> profile;
   std::vector<diagnostic> errors;

@@ -19,7 +19,7 @@ inline constexpr std::size_t result_table_bytes_max = 64 << 20;
 
 struct result_table_file;
 
-/// What real training has measured, for simulations to play again: a tabular
+/// Recorded results of real training, for simulations: a tabular
 /// benchmark (Klein and Hutter, arXiv 1905.04970), in which trials that begin
 /// alike have the same results up to where they part.
 ///
@@ -58,7 +58,7 @@ private:
   std::size_t rows_ = 0;
 };
 
-/// What came of reading a table: one unless there is an error.
+/// The result of reading a table: one unless there is an error.
 struct result_table_file {
   std::optional<result_table> table;
   std::vector<diagnostic> errors;

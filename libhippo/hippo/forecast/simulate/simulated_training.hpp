@@ -19,7 +19,7 @@ namespace hippo {
 /// and file. Those that the service gives up stay: a state is 144 bytes.
 using simulated_store = std::unordered_map<std::string, curve_state>;
 
-/// What simulated training tells next.
+/// The next event of simulated training.
 using simulated_event = std::variant<stop_report, lease_end>;
 
 /// One lease of simulated training, as a function of virtual time: the events
@@ -67,7 +67,7 @@ public:
   [[nodiscard]] const lease& work() const noexcept { return lease_; }
 
 private:
-  /// What goes on until the next event.
+  /// The time until the next event.
   struct stretch {
     std::optional<stop_point> stop;  ///< that it leads to; none: the lease ends
     std::vector<duration> step_ends; ///< of the steps that it trains

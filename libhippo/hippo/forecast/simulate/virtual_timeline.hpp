@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-/// What is going to happen in a simulation, in order of virtual time; of what
+/// The coming events of a simulation, in order of virtual time; of those that
 /// happens at the same time, in the order in which it was scheduled.
 /// Not thread-safe: a simulation is one thread.
 class virtual_timeline {

@@ -36,7 +36,7 @@ struct study_code {
 /// the checkpoints of the workload.
 inline constexpr const char* code_file_name = "code.json";
 
-// What code has at most: all of its digests and names are in the workload key,
+// The limits of code: all of its digests and names are in the workload key,
 // which has 64 KiB.
 inline constexpr std::size_t code_files_max = 256;
 inline constexpr std::size_t code_path_bytes_max = 512;

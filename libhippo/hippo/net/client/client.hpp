@@ -26,7 +26,7 @@ struct client_options {
   /// For how long a lost connection is made again before calls fail.
   std::chrono::milliseconds reconnect_for{60'000};
 
-  /// Who this is, for the service's log, at most 1024 bytes.
+  /// The name of this client in the service's log, at most 1024 bytes.
   std::string name = "C++ client";
 };
 
@@ -71,7 +71,7 @@ struct output_part {
   bool ended = false; ///< whether the trial has ended
 };
 
-/// What it takes to have the state that a trial had at a step.
+/// The recipe for the state that a trial had at a step.
 struct weights_summary {
   std::string recipe; ///< an encoded lease, for `hippo-trainer --export`
   std::string code;   ///< what the study brings to be run; empty: nothing

@@ -29,7 +29,7 @@ class session final : public kj::Refcounted {
 public:
   session(kj::Own<kj::AsyncIoStream> stream, std::uint64_t number);
 
-  /// What the service gives first. To be called once.
+  /// The first interface of the service. To be called once.
   kj::Promise<void> greet(const std::string& client);
 
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
@@ -62,7 +62,7 @@ public:
   /// Connects, without trying again.
   kj::Promise<void> open();
 
-  /// What the service has said of itself when it was last connected to.
+  /// The service's description of itself at the last connection.
   [[nodiscard]] const service_summary& info() const noexcept { return info_; }
 
   /// Makes a call: `call(session&)` sends it and returns a promise of a `T`.

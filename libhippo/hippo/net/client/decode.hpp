@@ -1,6 +1,6 @@
 #pragma once
 
-// What a service answers, as the client library shows it. Everything here
+// The answers of a service, as the client library shows them. Everything here
 // throws a kj::Exception with `errc::malformed_message` for what no service
 // says.
 

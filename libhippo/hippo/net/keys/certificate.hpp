@@ -34,7 +34,7 @@ unix_seconds now_seconds();
 /// Returns the day in UTC, e.g. `2029-02-23`.
 std::string date_text(unix_seconds at);
 
-/// Who holds a certificate: what its common name says.
+/// The holder of a certificate, by its common name.
 struct key_holder {
   key_role role = key_role::client;
   std::string name; ///< letters, digits, `.`, `_` and `-`
@@ -59,7 +59,7 @@ std::string to_text(const key_holder& holder);
 /// @returns `errc::not_allowed` if it is none that `hippo keys` gives
 expected<key_holder> read_key_holder(std::string_view common_name);
 
-/// What a certificate says.
+/// The content of a certificate.
 struct certificate_info {
   key_holder holder;
   std::string authority;       ///< the name of who gave it

@@ -8,7 +8,7 @@
 
 namespace hippo {
 
-/// What one side of a TLS connection shows, and whom it lets in. Every text is
+/// The certificate of one side of a TLS connection, and its trust. Each text is
 /// PEM, checked when it was loaded.
 struct credentials {
   key_holder holder;       ///< who shows this certificate

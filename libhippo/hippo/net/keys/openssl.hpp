@@ -1,6 +1,6 @@
 #pragma once
 
-// What the rest of this folder needs of OpenSSL; of no use outside of it.
+// The use of OpenSSL by the rest of this folder; of no use outside of it.
 
 #include <cstdint>
 #include <memory>

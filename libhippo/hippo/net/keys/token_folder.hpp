@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-/// What somebody who looks at a service's page may do.
+/// The permissions of a person who looks at a service's page.
 enum class page_role : std::uint8_t {
   viewer,   ///< look
   operator_ ///< and change and submit studies
@@ -46,7 +46,7 @@ public:
     return state + "/tokens";
   }
 
-  /// What is given out of a new token, this once.
+  /// A new token in full, which is given out only once.
   struct secrets {
     token_entry entry;
     std::string token; ///< for `Authorization: Bearer`

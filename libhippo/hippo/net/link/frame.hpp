@@ -15,7 +15,7 @@
 
 namespace hippo {
 
-// What goes over the connection between a service and one of its trainers: a
+// The content of the connection between a service and one of its trainers: a
 // greeting, which is the same in every version, then frames. A frame is a
 // header of 8 bytes and a Cap'n Proto message:
 //
@@ -23,14 +23,14 @@ namespace hippo {
 //     4     its type
 //     5..7  0
 
-/// What either side sends first. As long as the header of BASP, which trainers
+/// The greeting of either side. As long as the header of BASP, which trainers
 /// before version 5 speak: they see at once that they are in the wrong place.
 inline constexpr std::string_view link_greeting
   = "Hippo: trainers connect here. 1\n";
 
 inline constexpr std::size_t frame_header_bytes = 8;
 
-/// What a frame holds. Numbers are those on the wire: never reused.
+/// The content of a frame. Numbers are those on the wire: never reused.
 enum class frame_type : std::uint8_t {
   alive = 1,   ///< nothing: the sender is there
   hello,       ///< `schema::Hello`, of a trainer that registers
@@ -51,7 +51,7 @@ enum class frame_type : std::uint8_t {
 /// The sides of a connection.
 enum class link_side : std::uint8_t { trainer, service };
 
-/// Who may send a type of frame, and how much of it.
+/// The sender of a type of frame, and its maximal length.
 struct frame_rule {
   frame_type type{};
   bool from_trainer = false;
@@ -94,7 +94,7 @@ struct frame {
     return wire<Schema>{message};
   }
 
-  /// What it takes on the way and in memory, about.
+  /// Its approximate size on the way and in memory.
   [[nodiscard]] std::size_t bytes() const noexcept {
     return frame_header_bytes
            + (message ? message->size() * sizeof(capnp::word) : 0);

@@ -10,8 +10,8 @@
 namespace hippo {
 
 /// Takes frames out of what comes over a connection, in pieces of any size.
-/// What may not be sent is refused with its header. Memory follows what has
-/// come, whatever a header announces: at most twice as much, beside one step.
+/// A frame that is not allowed is refused with its header. Memory follows what
+/// has come, whatever a header announces: at most twice that, beside one step.
 class frame_decoder {
 public:
   /// @param sender whose frames come

@@ -78,7 +78,7 @@ public:
 private:
   /// Books what is held now. @returns why that is not possible
   std::optional<error> book();
-  /// What is booked of a message that is not complete.
+  /// The booked bytes of a message that is not complete.
   [[nodiscard]] std::size_t begun_bytes() const noexcept;
   void make_input();
   kj::Promise<void> read();

@@ -19,7 +19,7 @@ namespace hippo {
 /// The connections of an event loop, which have one heartbeat in common.
 class link_set : private kj::TaskSet::ErrorHandler {
 public:
-  /// Who hears of a connection, on the loop.
+  /// The listener of a connection, on the loop.
   struct listener {
     std::function<void(const link_handle&)> greeted; ///< may be null
     std::function<void(const link_handle&, frame)> take;

@@ -6,9 +6,9 @@
 
 namespace hippo {
 
-/// What one connection between service and trainer may cost, and how long it
-/// may stand still. Time is counted in beats, so that a process that was
-/// stopped itself does not take everybody else for silent.
+/// The cost that a connection between service and trainer may have, and how
+/// long it may stand still. Time is counted in beats, so that a process that
+/// was stopped itself does not take everybody else for silent.
 struct link_limits {
   std::chrono::milliseconds beat{1000};
   unsigned silent_beats_max = 30; ///< nothing read, or nothing taken by it
@@ -17,11 +17,11 @@ struct link_limits {
   /// A message may take as long as a peer may be silent, and longer as long as
   /// it has moved this since it began.
   std::size_t message_bytes_per_second_min = std::size_t{16} << 10;
-  /// What waits to be sent: from here on nothing more is read from the peer.
+  /// Unsent bytes: from here on nothing more is read from the peer.
   std::size_t unsent_bytes_pause = std::size_t{1} << 20;
   /// From here on it is let go. Room for the largest message.
   std::size_t unsent_bytes_max = std::size_t{128} << 20;
-  /// What was read and has not been worked through: as much again is not read.
+  /// Frames that were read and not yet handled: as much again is not read.
   std::size_t unread_frames_max = 64;
   std::size_t unread_bytes_max = std::size_t{1} << 20;
 };

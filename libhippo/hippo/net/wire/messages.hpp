@@ -15,7 +15,7 @@ namespace hippo {
 /// one side can no longer understand the other.
 inline constexpr std::uint32_t protocol_version = 7;
 
-/// What a trainer says first.
+/// The first message of a trainer.
 struct hello {
   std::uint32_t protocol = protocol_version; ///< the sender's, not 0
   std::string host;                          ///< empty: unknown

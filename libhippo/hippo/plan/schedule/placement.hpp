@@ -11,8 +11,8 @@
 
 namespace hippo {
 
-// Who gets which kind of device, where a pool has several: pure functions. Who
-// is next by shares alone is the matter of `fair_shares`.
+// The placement of mergers on kinds of devices, where a pool has several: pure
+// functions. The order by shares alone is the matter of `fair_shares`.
 
 /// How a free trainer finds the merger that it goes to.
 enum class placement_rule : std::uint8_t {
@@ -72,7 +72,7 @@ kind_speeds compare_speeds(std::vector<measured_steps> xs);
 /// Whether two of them differ by so much that it should be told.
 bool differ(const kind_speeds& left, const kind_speeds& right);
 
-/// What decides where the work of a merger had best be done.
+/// The facts that decide where the work of a merger is best done.
 struct placement_facts {
   kind_speeds speeds{};
   /// Of the largest search space of its studies (`complexity_of`).

@@ -10,7 +10,7 @@ namespace hippo {
 
 /// A step's time, as a `step_model` sees it: so many iterations alike.
 struct step_makeup {
-  /// What else decides its time, beside the batch, with the workload.
+  /// The further values that decide its time, beside batch and workload.
   std::string workload;
   double batch = 1;      ///< samples in an iteration
   double iterations = 1; ///< in a step, at least 1

@@ -189,7 +189,7 @@ private:
     double usual = 0; ///< the estimate before these
   };
 
-  /// What was measured on one kind of device, or on all.
+  /// The measurements on one kind of device, or on all.
   struct times {
     std::unordered_map<std::string, step_time> steps;
     mean any_step;

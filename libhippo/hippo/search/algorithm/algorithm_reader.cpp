@@ -44,13 +44,13 @@ void algorithm_reader::read_lengths(algorithm_settings& to) {
   if (!type_.takes_lengths) {
     error("algorithm", std::string{type_.name}
                          + " takes trials of one length: use grid, random, tpe,"
-                           " gp or client, or give steps.max one number");
+                           " gp or client, or give max_steps one number");
     return;
   }
   if (!sampler_.lengths_refusal.empty())
     error(path_of(sampler_option), std::string{sampler_.lengths_refusal});
   if (has(max_option))
-    error(path_of(max_option), "says how long trials are, as steps.max does:"
+    error(path_of(max_option), "says how long trials are, as max_steps does:"
                                " give one of them");
   to.lengths = study().several_lengths;
 }

@@ -51,7 +51,7 @@ public:
   /// Finds how long trials are, once `to.max` has been read.
   void read_lengths(algorithm_settings& to);
 
-  /// Reads `concurrent`. @returns nothing for `auto`
+  /// Reads `max_concurrent`. @returns nothing for `auto`
   std::optional<std::uint64_t> read_concurrent();
 
   /// Reads the options of the sampler.

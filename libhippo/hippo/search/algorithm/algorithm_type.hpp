@@ -115,14 +115,14 @@ inline constexpr option min_option{.name = "min",
 
 inline constexpr option max_option{.name = "max",
                                    .low = 1,
-                                   .high_text = "`steps.max`",
-                                   .fallback_text = "`steps.max`",
+                                   .high_text = "`max_steps`",
+                                   .fallback_text = "`max_steps`",
                                    .meaning = "the last rung, in steps"};
 
 /// The option of an algorithm that starts as many trials as keep the trainers
 /// busy.
 inline constexpr option auto_concurrent_option{
-  .name = "concurrent",
+  .name = "max_concurrent",
   .words = {"auto"},
   .fallback = "auto",
   .meaning = "the largest number of trials in flight; 0: no limit; `auto`: as"

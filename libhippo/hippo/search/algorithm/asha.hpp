@@ -14,7 +14,7 @@
 
 namespace hippo {
 
-/// What both forms of ASHA have in common: which trials are in flight, and that
+/// The common part of both forms of ASHA: which trials are in flight, and that
 /// something new starts whenever one comes to rest.
 ///
 /// New trials start in the order of their numbers, whatever work they make. To
@@ -132,7 +132,7 @@ public:
                  const trial_outcomes* outcomes = nullptr);
 
 private:
-  /// Who has come to one rung.
+  /// The trials that have reached one rung.
   struct rung_board {
     split_ranking values;       ///< of all that have not failed since
     std::set<standing> resting; ///< of these, those that are there still

@@ -162,7 +162,7 @@ constexpr option client_interval = [] {
 }();
 
 constexpr option client_concurrent{
-  .name = "concurrent",
+  .name = "max_concurrent",
   .fallback = 0.0,
   .meaning = "the largest number of trials in flight; 0: no limit"};
 

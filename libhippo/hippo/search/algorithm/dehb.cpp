@@ -404,7 +404,7 @@ void check_dehb_rungs(algorithm_reader& from, const dehb_settings& x) {
   from.error(from.has(min_option) ? from.path_of(min_option) : "algorithm",
              "dehb needs two rungs: `min`, " + std::to_string(x.first)
                + ", must be below "
-               + (from.has(max_option) ? "`max`, " : "`steps.max`, ")
+               + (from.has(max_option) ? "`max`, " : "`max_steps`, ")
                + std::to_string(x.max)
                + "; to train each trial in full use tpe");
 }

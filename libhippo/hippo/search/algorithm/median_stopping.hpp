@@ -54,7 +54,7 @@ public:
   }
 
 private:
-  /// What a trial had measured up to a step, that one included.
+  /// The measurements of a trial up to a step, that one included.
   struct total {
     step_t at = 0;
     double sum = 0; ///< of losses: the values, less is better

@@ -92,14 +92,14 @@ std::shared_ptr<algorithm_settings> read_no_pruning(algorithm_reader& from) {
 
 const algorithm_type grid_type{
   .name = "grid",
-  .meaning = "every combination once, in order, each to `steps.max`",
+  .meaning = "every combination once, in order, each to `max_steps`",
   .sampler = "grid",
   .takes_lengths = true,
   .read = read_no_pruning};
 
 const algorithm_type random_type{
   .name = "random",
-  .meaning = "combinations in random order, each to `steps.max`",
+  .meaning = "combinations in random order, each to `max_steps`",
   .sampler = "random",
   .takes_lengths = true,
   .read = read_no_pruning};

@@ -9,10 +9,10 @@
 
 namespace hippo {
 
-/// What an arm of a bandit has given, in order: the sums of all runs of
+/// The observations of an arm of a bandit, in order: the sums of all runs of
 /// observations, in O(1) each.
 ///
-/// What is not finite is worse than anything: a run with such an observation
+/// A value that is not finite is worse than any: a run with such an observation
 /// has the mean -infinity.
 class observed_rewards {
 public:

@@ -25,7 +25,7 @@ struct parameter_importance {
   std::size_t trials = 0; ///< that have it
 };
 
-/// What the best trials have in common.
+/// The common values of the best trials.
 struct study_importance {
   std::size_t trials = 0; ///< that were compared
   std::size_t best = 0;   ///< of these

@@ -6,7 +6,7 @@
 
 namespace hippo {
 
-/// What values a hyper-parameter may have, and the grid that they are put on.
+/// The values that a hyper-parameter may have, and the grid for them.
 struct parameter_domain {
   bool is_category = false; ///< values are 0, 1, ... without an order
   bool is_log = false;      ///< the grid is one of logarithms

@@ -27,7 +27,7 @@ public:
     others_->begin_with(first);
   }
   trial_parameters draw(trial_no trial) override;
-  /// What was given it does not keep.
+  /// It does not keep given values.
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;
   [[nodiscard]] std::optional<trial_choice>

@@ -54,7 +54,7 @@ private:
   /// A trial: its coordinates, in the order of `walk`.
   using point = std::vector<std::pair<leaf_no, double>>;
 
-  /// What it decides, in the same order.
+  /// Its decisions, in the same order.
   using combination = std::vector<std::pair<leaf_no, std::uint64_t>>;
 
   struct individual {

@@ -18,14 +18,14 @@ namespace hippo {
 /// The most leaves of a space that `gp` takes.
 inline constexpr std::uint64_t gp_leaves_max = 200;
 
-/// What makes untrained steps count against a candidate of `gp_sampler`.
+/// The weight of untrained steps against a candidate of `gp_sampler`.
 enum class step_price {
   none,    ///< nothing: the greatest expected improvement is taken
   full,    ///< what is cheap may be had often
   falling, ///< less with every trial, nothing for the last: cheap first
 };
 
-/// What a `gp_sampler` is to do.
+/// The options of a `gp_sampler`.
 struct gp_options {
   std::uint64_t seed = 0;
   std::uint64_t startup = 10; ///< trials with a result before it learns
@@ -58,7 +58,7 @@ struct gp_options {
 /// Bayesian Optimization*, arXiv 2003.10870), where alpha is 1 or falls from 1
 /// to 0. Of equal ones the cheapest is taken, then the first.
 ///
-/// What it proposes follows from the results, and from which trials were drawn
+/// Its proposals follow from the results, and from which trials were drawn
 /// when, on one kind of machine.
 /// @complexity for each trial O(n^3 + candidates * n^2), n <= 300 being the
 ///             results that are looked at; O(1) for each result
@@ -103,7 +103,7 @@ private:
     trial_parameters values;
   };
 
-  /// What is known of a candidate.
+  /// The model's knowledge of a candidate.
   struct standing {
     combination taken;
     double score = 0; ///< the greater, the better

@@ -16,13 +16,13 @@
 
 namespace hippo {
 
-/// What samplers that learn from results have in common: which combination each
+/// The common part of samplers that learn from results: which combination each
 /// trial got, and random ones as long as there is no model: without replacement
 /// in a finite space, else spread evenly.
 ///
 /// Combinations that were tried are not proposed again while others are left.
-/// What was decided before a restart is taken from there (`restore`), so what a
-/// model proposes must follow from results, and from which trials were drawn
+/// Decisions from before a restart are restored (`restore`), so the proposals
+/// of a model must follow from results, and from which trials were drawn
 /// when, but not from which of them it was asked for.
 class learning_sampler : public sampler {
 public:

@@ -186,7 +186,7 @@ const sampler_type nsga2_sampler_type{
   .options = nsga2_options,
   .is_slow = true,
   .lengths_refusal = "nsga2 takes trials of one length: use tpe, gp or random,"
-                     " or give steps.max one number",
+                     " or give max_steps one number",
   .goals_refusal = nsga2_goals_refusal,
   .read = [](option_reader& from) -> std::shared_ptr<sampler_settings> {
     auto result = std::make_shared<nsga2_settings>();

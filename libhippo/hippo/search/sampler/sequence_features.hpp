@@ -10,7 +10,7 @@
 
 namespace hippo {
 
-/// What a model may know of a trial that has come to some step: numbers that
+/// The features of a trial that has come to some step: numbers that
 /// follow from the values that its hyper-parameters had before, and from
 /// nothing else. Trials that are one state there have equal features, however
 /// they are spelt and however they go on.

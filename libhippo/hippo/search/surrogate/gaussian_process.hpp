@@ -15,7 +15,7 @@ struct gp_points {
   [[nodiscard]] Eigen::Index size() const { return at.cols(); }
 };
 
-/// What a Gaussian process takes for granted of a function: its mean is 0, and
+/// The prior of a Gaussian process over a function: its mean is 0, and
 /// the covariance of two points that lie r apart is that of the Matern 5/2
 /// kernel, `signal * (1 + sqrt(5) r + 5/3 r^2) * exp(-sqrt(5) r)`, where r^2 is
 /// the sum, over the groups, of the squared distance / length^2.
@@ -24,7 +24,7 @@ struct gp_kernel {
   double signal = 1;       ///< variance of the function
   double noise = 1e-3;     ///< variance of what is measured of it
 
-  /// What is likeliest before anything is known.
+  /// The likeliest values before anything is known.
   explicit gp_kernel(Eigen::Index groups);
 
   /// Returns the covariances of two sets of points, without noise.
@@ -48,7 +48,7 @@ gp_kernel fit_kernel(const gp_points& points, const Eigen::VectorXd& values,
 double fit_loss(const gp_points& points, const Eigen::VectorXd& values,
                 const Eigen::VectorXd& parameters, Eigen::VectorXd& gradient);
 
-/// What is known of a function once values of it are.
+/// The posterior of a function, given values of it.
 class gp_posterior {
 public:
   /// @param pending points whose values will be known before any that is asked

@@ -10,7 +10,7 @@
 
 namespace hippo {
 
-/// What a job is for.
+/// The owner of a job.
 enum class job_kind : std::uint8_t {
   decision,  ///< of a study: which values come next
   admission, ///< a study is read and checked, for a client who waits

@@ -9,7 +9,7 @@
 
 namespace hippo {
 
-/// What a job that runs can ask.
+/// The questions that a running job can ask.
 class job_turn {
 public:
   virtual ~job_turn() = default;

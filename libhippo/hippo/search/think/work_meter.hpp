@@ -12,7 +12,7 @@ public:
   static void charge(std::uint64_t values) noexcept { spent_ += values; }
   [[nodiscard]] static std::uint64_t spent() noexcept { return spent_; }
 
-  /// What is spent while this lives does not count.
+  /// Work during the life of this object does not count.
   class pause {
   public:
     pause() = default;

@@ -22,13 +22,13 @@ struct place {
   /// The value that the sequence starts from unless it says otherwise: what a
   /// warm-up has reached.
   std::optional<double> initial;
-  /// What has been measured of the trial; never null.
+  /// The measurements of the trial; never null.
   const observations* observed = nullptr;
 };
 
 /// A value among a family's parameters, or the lack of it.
 ///
-/// What is missing or wrong is noted in the `made_sequence`; the caller goes on
+/// Missing and wrong values are noted in `made_sequence`; the caller continues
 /// with a harmless value, so that all errors are found in one go.
 class argument {
 public:

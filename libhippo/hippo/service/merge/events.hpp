@@ -17,7 +17,7 @@
 #include "hippo/service/merge/orders.hpp"
 #include "hippo/service/merge/outbox.hpp"
 
-// What happens to a merger, and what it has done about it.
+// The events of a merger, and its effects.
 
 namespace hippo::merge_event {
 
@@ -179,7 +179,7 @@ struct give_back_stalled {
 struct note_alive {
   trainer_id trainer{};
 };
-/// So many trainers more could be used, for studies of that weight.
+/// The number of further trainers that studies of that weight could use.
 struct announce_demand {
   double weight = 0;
   std::uint64_t trainers = 0;

@@ -6,7 +6,7 @@
 
 namespace hippo {
 
-/// What a workload runs, and where it lies for its trainers.
+/// The code of a workload, and its place for trainers.
 struct kept_code {
   std::string folder; ///< of the service's disk
   checkpoint file;    ///< there

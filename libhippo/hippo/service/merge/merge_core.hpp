@@ -203,7 +203,7 @@ private:
   [[nodiscard]] std::string hindrance() const;
   /// How long heartbeats may show the present state of a lease.
   [[nodiscard]] double stall_seconds(const running_lease& lease) const;
-  /// What that state is expected to take; nothing: nobody has measured it.
+  /// The expected time of that state; nothing: nobody has measured it.
   [[nodiscard]] std::optional<double>
   expected_seconds(const running_lease& lease) const;
   /// How long heartbeats may come of a lease without a report; nothing: nobody

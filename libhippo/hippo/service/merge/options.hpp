@@ -16,7 +16,7 @@ namespace hippo {
 
 class trace_log;
 
-/// What a merger is made for and how it works.
+/// The workload of a merger, and its options.
 struct merger_options {
   workload_spec workload; ///< its settings are of no matter: studies have them
   /// Of the workload: only trainers that know this one are used; empty: all.
@@ -34,7 +34,7 @@ struct merger_options {
   bool merge = true; ///< false: every trial is trained alone
   /// The hyper-parameters that affect a step's time.
   std::vector<std::string> speed_names;
-  /// What was measured of steps of other workloads.
+  /// The measured times of steps of other workloads.
   std::vector<step_profile> other_steps{};
   /// A long stage leaves a checkpoint about this often.
   double save_every_seconds = 120;
@@ -54,12 +54,12 @@ struct merger_options {
   /// Likewise one whose stages have larger configurations together; a study
   /// file's limits keep each of them below a few MiB.
   std::size_t lease_bytes_max = 16 << 20;
-  /// So many nodes of the plan are unpacked in any case; see `node_table`.
+  /// The number of nodes that are unpacked in any case; see `node_table`.
   std::size_t unpacked_nodes_max = 1024;
   /// Leases are numbered from here on: no two of a service may be the same, now
   /// or after a restart.
   lease_id first_lease{1};
-  /// What earlier runs left; null: nothing. Of one merger alone.
+  /// The plan of earlier runs; null: none. Of one merger alone.
   std::shared_ptr<kept_plan> kept;
   std::vector<timing> timings; ///< likewise
   /// Files that earlier runs have evicted, the oldest first.

@@ -25,7 +25,7 @@ struct study_registration {
   /// For how long trainers may work for it yet, in seconds added up over them.
   std::optional<double> device_seconds{};
   double complexity = 1; ///< of its search space (`complexity_of`)
-  /// What trainers may cost for it yet.
+  /// The remaining cost of trainers for it.
   std::optional<double> cost{};
 };
 
@@ -35,7 +35,7 @@ enum class study_limit : std::uint8_t {
   cost,        ///< of the same time
 };
 
-/// What a study wants of its merger, carried out in this order. Trials go by
+/// The orders of a study to its merger, carried out in this order. Trials go by
 /// the study's own numbers.
 struct study_orders {
   struct trial {
@@ -70,7 +70,7 @@ struct study_orders {
   }
 };
 
-/// What a study is notified of in one go, by its own numbers of trials.
+/// Events of a study that are sent together, by its own numbers of trials.
 using study_news = std::vector<study_input>;
 
 } // namespace hippo

@@ -18,11 +18,11 @@ namespace hippo {
 /// stands for.
 enum class reply_address : std::uint64_t {};
 
-/// What is to be stored in one go; what depends on it happens afterwards.
+/// A transaction of the store; the effects that depend on it follow it.
 struct commit_request {
   std::uint64_t number = 0; ///< from 1, in order
   std::vector<journal_record> records;
-  /// What studies are sent once that is stored.
+  /// The messages to studies after the commit.
   std::vector<std::pair<study_no, study_news>> news;
   /// Files to delete then.
   std::vector<std::string> files;
@@ -32,7 +32,7 @@ struct commit_request {
   }
 };
 
-/// What must be stored, and what waits for it.
+/// The transactions to store, and the effects that wait for them.
 ///
 /// @invariant a report is acknowledged only after the commit that holds what it
 ///            brought, and so is a file deleted and news sent

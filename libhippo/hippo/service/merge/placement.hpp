@@ -17,7 +17,7 @@
 
 namespace hippo {
 
-/// What decisions about leases are made from.
+/// The facts that decide about leases.
 struct merge_view {
   const search_plan& plan;
   const time_estimates& estimates;

@@ -30,7 +30,7 @@ double handover_seconds(const merge_view& view, const usage_totals& totals);
 double seconds_to_last(const merge_view& view, const usage_totals& totals,
                        const running_lease& lease);
 
-/// What becomes of a lease that has reported.
+/// The fate of a lease that has reported.
 struct preemption {
   bool ends = false; ///< after its next step
   bool outranked = false; ///< longer work waits that may interrupt it

@@ -54,7 +54,7 @@ public:
   void check_invariants(const search_plan& plan) const;
 
 private:
-  /// What an eviction leaves free, so that it need not be done at once again.
+  /// Bytes that an eviction leaves free, so that another is not due at once.
   [[nodiscard]] std::uint64_t slack() const;
 
   std::uint64_t bytes_;

@@ -63,7 +63,7 @@ struct fail_from {
   std::set<settings_table::settings> under{};
 };
 
-/// What a failed lease means.
+/// The meaning of a failed lease.
 using verdict
   = std::variant<retry, cool_down, mark_diverged, forget_checkpoint,
                  fail_measuring, fail_from>;
@@ -113,10 +113,10 @@ public:
   static constexpr std::chrono::milliseconds cool_down_first{1000};
   static constexpr std::chrono::milliseconds cool_down_last{60'000};
 
-  /// So many trainers that fail at the same step with the same words agree.
+  /// The number of trainers that must fail at one step with the same words.
   static constexpr std::size_t agreeing_trainers = 3;
 
-  /// So many trainers must say of a state that it has diverged.
+  /// The number of trainers that must report a state as diverged.
   static constexpr std::size_t divergence_words = 2;
   /// Whose word was confirmed so often in a row is believed, but for each time
   /// of so many.

@@ -13,7 +13,7 @@
 
 namespace hippo {
 
-/// What a study has had.
+/// The time that a study has had.
 struct served_study {
   study_no study{};
   double seconds = 0; ///< of devices
@@ -91,10 +91,10 @@ public:
 
   /// Whether a study has a budget that it has not had.
   [[nodiscard]] bool has_budgets() const { return !budgets_.empty(); }
-  /// What a study's time has cost since the ledger began.
+  /// The cost of a study's time since the ledger began.
   [[nodiscard]] double cost(study_no study) const { return books_[study].cost; }
   [[nodiscard]] const fair_shares& shares() const { return shares_; }
-  /// What the time is booked up to.
+  /// The moment up to which time is booked.
   [[nodiscard]] moment advanced_to() const { return advanced_to_; }
   [[nodiscard]] bool has(lease_id lease) const {
     return leases_.count(lease) > 0;

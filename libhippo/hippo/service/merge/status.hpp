@@ -24,7 +24,7 @@ struct merger_status {
   std::map<study_id, std::uint64_t> segments;
   double device_seconds = 0; ///< in which trainers were at work, added up
   double step_seconds = 0; ///< the mean time of a trained step, all included
-  /// What the steps that its trials have got would take if each trial were
+  /// The time that the steps of its trials would take if each trial were
   /// trained alone, by the time of a step itself: an estimate, as the next one.
   double alone_seconds = 0;
   double saved_seconds = 0; ///< of these, what was not trained for its trial

@@ -53,8 +53,8 @@ public:
   /// REQUIRES: it is there and has not left
   void leave(study_no study);
 
-  /// What a lease that has ended did not reach is no longer on its way: paused
-  /// studies must not have it trained again.
+  /// Steps that an ended lease did not reach are no longer on their way: paused
+  /// studies must not have them trained again.
   void follow_ended_lease();
 
   /// Takes what the plan has for the studies. @returns it by study

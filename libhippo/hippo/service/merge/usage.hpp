@@ -14,7 +14,7 @@
 
 namespace hippo {
 
-/// What the trainers' time went into, in seconds, added up over them.
+/// The uses of the trainers' time, in seconds, added up over them.
 struct usage_totals {
   double busy_seconds = 0; ///< in which they had a lease
   // Of these, as trainers report it; the rest is dispatch.
@@ -43,8 +43,8 @@ public:
     : begun_(begun), before_(before) {}
 
   /// Books the time since the last report of a lease, and the steps trained.
-  /// What others in the same launches have booked already counts no more: what
-  /// is left of the time stands for all of its parts.
+  /// Time that others in the same launches have booked does not count again:
+  /// the rest of the time stands for all of its parts.
   /// @param lease the lease, as it was before the report
   /// @param unreported_since the earliest last report of the trainer's other
   ///        leases; `now` if there is none. No later report goes back further.

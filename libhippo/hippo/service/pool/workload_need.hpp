@@ -4,7 +4,7 @@
 
 namespace hippo {
 
-/// What a merger needs of a trainer.
+/// The demands of a merger on a trainer.
 struct workload_need {
   std::string key;        ///< the workload key
   std::string name;       ///< of the workload

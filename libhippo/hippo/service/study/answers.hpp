@@ -34,7 +34,7 @@ struct study_status {
   [[nodiscard]] study_id id() const noexcept { return study_id{view.id}; }
 };
 
-/// What came of a command.
+/// The result of a command.
 struct command_answer {
   trial_no trial = 0;            ///< that was asked for
   nlohmann::ordered_json params; ///< its values

@@ -14,7 +14,7 @@
 
 namespace hippo {
 
-// What clients and the merger can want of a study, read from the text that is
+// The commands of clients and the merger to a study, read from the text that is
 // stored. Numbers are in range by then; whether the study can do so at the
 // moment is not known.
 

@@ -10,7 +10,7 @@
 
 namespace hippo {
 
-/// What a service's studies and plans take in memory, in bytes, and what is
+/// The memory of a service's studies and plans, in bytes, and the work that is
 /// refused because of it, so that all together stay within the limit, and one
 /// study leaves half of it to others.
 ///

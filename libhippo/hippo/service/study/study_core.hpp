@@ -35,7 +35,7 @@ namespace hippo {
 ///        +---complete---+--cancel---+--> ended --retry--> running
 ///        +---finish-----+---finish--+
 ///
-/// What it does follows from its text and from what it has received, in that
+/// Its actions follow from its text and from what it has received, in that
 /// order: after a restart it receives all of that again, and is where it was.
 /// Holds no clock, no thread and no I/O.
 ///

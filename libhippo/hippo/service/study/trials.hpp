@@ -42,7 +42,7 @@ public:
     /// the first metric.
     std::optional<stored_best> best;
     std::string failure;
-    /// What the trainers have failed with; nothing: no trainer has.
+    /// The errors of trainers that have failed; nothing: no trainer has.
     std::optional<errc> cause;
   };
 
@@ -103,7 +103,7 @@ public:
   /// All that a trial has measured, in the order in which it came.
   [[nodiscard]] std::vector<trial_measurement> results_of(trial_no no) const;
 
-  /// What a trial has measured last, if anything.
+  /// The last measurement of a trial, if any.
   [[nodiscard]] std::optional<trial_measurement> last_result(trial_no no) const;
 
   /// The same at `to`, or else last.
@@ -118,8 +118,8 @@ public:
   [[nodiscard]] const std::optional<best_measurement>& best() const noexcept {
     return best_;
   }
-  /// What the study wants, and, where that is several metrics, the front of all
-  /// trials that have not failed.
+  /// The goals of the study, and, where these are several metrics, the front of
+  /// all trials that have not failed.
   [[nodiscard]] const goals& wanted() const noexcept { return wanted_; }
   [[nodiscard]] bool has_front() const noexcept {
     return wanted_.metrics.size() > 1;
@@ -144,7 +144,7 @@ public:
 
 private:
   entry& at(trial_no no);
-  /// What a trial waits for, in steps; nothing once it has ended.
+  /// The step that a trial waits for; nothing once it has ended.
   [[nodiscard]] static step_t waiting(const entry& place);
   /// Asserts what is said above of one trial.
   void check(trial_no no) const;

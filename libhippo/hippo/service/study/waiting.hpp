@@ -42,7 +42,7 @@ public:
   /// So long something may be in the way without a word: at the beginning
   /// trainers are yet to come.
   static constexpr std::chrono::seconds patience{5};
-  /// What changes all the time is told so often.
+  /// The interval at which values that change all the time are told.
   static constexpr std::chrono::seconds pause{60};
 
   /// Takes in for what each study waits; empty, or not there: for nothing.

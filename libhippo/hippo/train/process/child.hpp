@@ -63,7 +63,7 @@ public:
   /// Whether its end has not been heard of.
   [[nodiscard]] bool alive() const noexcept { return pid_ > 0; }
 
-  /// What was waited for.
+  /// The event that ended a wait.
   enum class event : std::uint8_t {
     ready,   ///< the descriptor can be used
     ended,   ///< the program has ended, and all that it has started

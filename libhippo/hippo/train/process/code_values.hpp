@@ -8,8 +8,8 @@
 
 namespace hippo {
 
-// What code is given: arguments and the values of hyper-parameters, each of the
-// type that it has in the study file.
+// The values that code is given: arguments and the values of hyper-parameters,
+// each of the type that it has in the study file.
 
 /// Returns the arguments by name.
 nlohmann::json arguments_json(const process_setup& setup);

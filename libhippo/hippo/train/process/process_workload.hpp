@@ -10,11 +10,11 @@
 
 namespace hippo {
 
-/// What a workload in another process is told once.
+/// The set-up of a workload in another process, sent once.
 struct process_setup {
   std::uint64_t seed = 0;
   std::map<std::string, scalar> args;
-  /// What it must have of interpreters and packages, by name.
+  /// The versions of interpreters and packages that it must have, by name.
   std::map<std::string, std::string> versions;
   /// The JSON text of those of which `args` does not tell all
   /// (`workload_spec::exact`).

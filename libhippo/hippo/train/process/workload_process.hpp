@@ -35,7 +35,7 @@ public:
   workload_process(const workload_process&) = delete;
   workload_process& operator=(const workload_process&) = delete;
 
-  /// What a process says of itself.
+  /// A process's description of itself.
   struct description {
     std::string name;
     std::vector<std::string> metrics;            ///< empty: not known before
@@ -58,7 +58,7 @@ public:
   /// How much there is to compute, as far as it has told.
   [[nodiscard]] workload_size size() const noexcept { return size_; }
 
-  /// What the last `train` spent beside its steps, in nanoseconds, as the
+  /// The time of the last `train` beside its steps, in nanoseconds, as the
   /// process tells.
   [[nodiscard]] std::uint64_t setup_ns() const noexcept { return setup_ns_; }
 

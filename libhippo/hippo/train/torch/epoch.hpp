@@ -9,7 +9,7 @@
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 
-// What the epochs of all built-in workloads have in common.
+// The common part of the epochs of all built-in workloads.
 
 namespace hippo {
 

@@ -26,7 +26,7 @@ at::MemoryFormat layout_for(precision numerics, at::Device device);
 /// Throws `std::invalid_argument` if the device cannot compute so.
 precision precision_of(const workload_spec& spec, at::Device device);
 
-/// What losses are multiplied by before their gradients are computed, so that
+/// The factor of losses before their gradients are computed, so that
 /// these do not become 0 in float16 (Micikevicius et al., 2018): a constant.
 double loss_scale(precision numerics);
 

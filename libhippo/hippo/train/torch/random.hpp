@@ -5,7 +5,7 @@
 
 namespace hippo {
 
-/// What random numbers are drawn for; keeps the uses of one seed apart.
+/// The purpose of random numbers; keeps the uses of one seed apart.
 /// Values decide results: append only, never renumber.
 enum class purpose : std::uint64_t {
   weights = 1,

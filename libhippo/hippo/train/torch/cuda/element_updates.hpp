@@ -7,8 +7,8 @@
 #include "hippo/train/torch/cuda/kernels.h"
 #include "hippo/train/torch/random.hpp"
 
-// What the threads of our kernels compute. It is compiled for CPUs as well, so
-// that what needs a GPU to be tested is little.
+// The computation of the threads of our kernels. It is compiled for CPUs as
+// well, so that little needs a GPU to be tested.
 //
 // Every operation is rounded as IEEE 754 says, in the order that
 // kernel_loops.cpp has.

@@ -12,7 +12,7 @@
 
 namespace hippo {
 
-/// What the images of a set have in common.
+/// The common form of the images of a set.
 struct image_form {
   std::size_t channels = 1;
   std::size_t height = 0;
@@ -31,7 +31,7 @@ struct image_set {
   std::vector<std::int64_t> labels; ///< from 0 to below `classes`
 };
 
-/// What every byte of a channel is to a network.
+/// A network's input for every byte of a channel.
 using normalised_bytes = std::array<float, 256>;
 
 /// Returns a table of `(byte / 255 - mean) / deviation`.

@@ -22,7 +22,7 @@ struct span_question {
   std::vector<std::string> answers;
 };
 
-/// What a network sees of a question and its passage: a window of the passage.
+/// A network's input for a question and its passage: a window of the passage.
 struct span_window {
   /// `[CLS]` question `[SEP]` window `[SEP]`.
   std::vector<std::int32_t> tokens;

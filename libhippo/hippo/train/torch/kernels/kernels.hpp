@@ -20,7 +20,7 @@ inline constexpr std::int64_t vector_width = 16;
 /// The most rows that are to be added up in one go: sums are floats.
 inline constexpr std::int64_t rows_a_sum = 256;
 
-/// What follows a normalisation: nothing, max(x, 0), or that but at most 6
+/// The activation after a normalisation: none, max(x, 0), or that but at most 6
 /// (Krizhevsky, 2010).
 enum class activation : std::uint8_t { none, relu, relu6 };
 

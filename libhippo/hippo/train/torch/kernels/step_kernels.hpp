@@ -21,7 +21,7 @@ struct weight_update {
   std::vector<bool> decays; ///< whether a weight decays
 };
 
-/// What a training step needs beside LibTorch's operations. The results are the
+/// The kernels of a training step beside LibTorch's operations. Results are the
 /// same on every device, bit for bit: floats are rounded after each operation,
 /// and random numbers come from addresses.
 ///

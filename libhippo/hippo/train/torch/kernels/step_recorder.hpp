@@ -18,11 +18,12 @@ void* cuda_graph_function(const char* name);
 /// time that launching its kernels one by one takes. Bits are the same: the
 /// same kernels run.
 ///
-/// What changes from one time to the next must lie in device memory that was
-/// there before, such as `step_values`; tensors made in a step must not be kept.
+/// Values that change between two runs must lie in device memory that was
+/// there before, such as `step_values`; tensors made in a step must not be
+/// kept.
 class step_recorder {
 public:
-  /// What tells steps apart that launch other kernels or use other memory.
+  /// The key of steps that launch the same kernels and use the same memory.
   using shape = std::vector<std::int64_t>;
 
   /// A step that was recorded.
@@ -36,7 +37,7 @@ public:
   using record_function
     = std::unique_ptr<recording> (*)(const std::function<void()>& step);
 
-  /// So many recordings are kept, the last used ones: each has memory.
+  /// The number of kept recordings, the last used ones: each has memory.
   static constexpr std::size_t recordings_max = 8;
 
   /// @param record null: steps are always run as they are

@@ -58,7 +58,7 @@ public:
   /// linear layers and attention, and twice as many to go back.
   [[nodiscard]] double operations(std::int64_t tokens) const;
 
-  /// What is trained, named as in the reference's `state_dict()`.
+  /// The trained tensors, named as in the reference's `state_dict()`.
   [[nodiscard]] const named_tensors& parameters() const { return parameters_; }
 
 private:
@@ -98,7 +98,7 @@ private:
   linear_layer head_;
 };
 
-/// What attention works on: inputs x heads x tokens x size each, and whether the
+/// Arguments of attention: inputs x heads x tokens x size each, and whether the
 /// tokens that are looked at are there: inputs x 1 x 1 x tokens.
 struct attention_inputs {
   at::Tensor query, key, value, present;

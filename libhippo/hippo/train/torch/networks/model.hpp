@@ -41,7 +41,7 @@ public:
   /// anything.
   void init(std::uint64_t seed);
 
-  /// What is trained, named as in a PyTorch module's `state_dict()`.
+  /// The trained tensors, named as in a PyTorch module's `state_dict()`.
   [[nodiscard]] const named_tensors& parameters() const { return parameters_; }
 
   /// How many weights there are.

@@ -5,7 +5,7 @@
 #include "hippo/train/torch/data/image_data.hpp"
 #include "hippo/train/torch/networks/model.hpp"
 
-// What `make_network` is made of.
+// The parts of `make_network`.
 
 namespace hippo {
 

@@ -17,7 +17,7 @@ struct batch_norm {
   at::Tensor mean, variance; ///< running ones, which evaluation uses
 };
 
-/// What happens beside normalisation, in this order.
+/// The operations beside normalisation, in this order.
 struct normalisation {
   bool pool = false;     ///< first, the largest of each 2 x 2 pixels is taken
   at::Tensor residual{}; ///< added, if there is one

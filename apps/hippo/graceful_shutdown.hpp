@@ -21,10 +21,10 @@ int end_thinking(thinking_pool& where, int code);
 /// How a service on its way to its end comes to be quiescent: nothing more is
 /// leased, and trainers have some time to end their present steps and to save
 /// what they have trained.
-class winding_down {
+class graceful_shutdown {
 public:
   /// Halts the service, which outlives this.
-  winding_down(service& actors, double grace_seconds);
+  graceful_shutdown(service& actors, double grace_seconds);
 
   /// Asks the mergers. @returns whether no lease runs, or the time is up
   [[nodiscard]] bool is_over();

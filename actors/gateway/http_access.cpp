@@ -1,4 +1,4 @@
-#include "gateway/http_door.hpp"
+#include "gateway/http_access.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -44,21 +44,21 @@ bool is_same_origin(std::string_view origin, const std::string& host) {
   return at != std::string_view::npos && origin.substr(at + 3) == host;
 }
 
-http_door::verdict refuse(unsigned status, std::string why) {
+http_access::verdict refuse(unsigned status, std::string why) {
   return {std::nullopt, page_role::viewer, status, std::move(why)};
 }
 
 } // namespace
 
-std::int64_t http_door::now() const {
+std::int64_t http_access::now() const {
   using namespace std::chrono;
-  return options_.now ? options_.now()
-                      : duration_cast<seconds>(
-                          system_clock::now().time_since_epoch())
-                          .count();
+  return options_.now
+           ? options_.now()
+           : duration_cast<seconds>(system_clock::now().time_since_epoch())
+               .count();
 }
 
-http_door::verdict http_door::judge(const http_asker& asker) const {
+http_access::verdict http_access::judge(const http_asker& asker) const {
   if (options_.loopback_only && !is_loopback_name(asker.host))
     return refuse(403, "not_allowed: this service is asked by the name of its "
                        "machine: localhost or 127.0.0.1");
@@ -96,7 +96,7 @@ http_door::verdict http_door::judge(const http_asker& asker) const {
   return result;
 }
 
-expected<std::string> http_door::welcome(const std::string& link) const {
+expected<std::string> http_access::welcome(const std::string& link) const {
   auto session = token_folder{options_.tokens}.take(link, now());
   if (!session)
     return session.failure();

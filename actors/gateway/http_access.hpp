@@ -15,28 +15,28 @@ namespace hippo {
 
 /// What of a request says who asks, and where it comes from.
 struct http_asker {
-  std::string host;          ///< the Host header
-  std::string origin;        ///< of the page that asks; empty: none said
+  std::string host;   ///< the Host header
+  std::string origin; ///< of the page that asks; empty: none said
   std::string cookie;
   std::string authorization;
-  std::string page;          ///< the header that only our own page sends
+  std::string page; ///< the header that only our own page sends
   std::string content_type;
-  bool changes = false;      ///< it is to change something
+  bool changes = false; ///< it is to change something
 };
 
 /// Who may ask what: the rules of docs/security.md, without a network.
-class http_door {
+class http_access {
 public:
   struct options {
     /// Whether only this machine can reach it: then a request must name it so.
     bool loopback_only = false;
     /// Where tokens are; empty: none is asked for, all may do all.
     std::string tokens{};
-    bool is_secure = false; ///< whether TLS is spoken
+    bool is_secure = false;              ///< whether TLS is spoken
     std::function<std::int64_t()> now{}; ///< seconds since 1970
   };
 
-  explicit http_door(options chosen) : options_(std::move(chosen)) {}
+  explicit http_access(options chosen) : options_(std::move(chosen)) {}
 
   /// Returns who asks, or why that is refused.
   struct verdict {

@@ -16,13 +16,13 @@
 namespace hippo {
 
 /// What an actor does for an event loop.
-struct bridge_job {
+struct caller_job {
   std::function<void(caf::event_based_actor*)> run;
 };
 
 } // namespace hippo
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::bridge_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::caller_job)
 
 namespace hippo {
 
@@ -82,15 +82,15 @@ private:
 /// a thread of its own, and brings the answer back to the loop.
 ///
 /// Belongs to the thread of the loop, which outlives every job: `close` waits.
-class actor_bridge {
+class actor_caller {
 public:
   /// Where the jobs run: among the other actors, or on a thread of their own.
   enum class place { shared, own_thread };
 
-  actor_bridge(caf::actor_system& system, place where);
-  ~actor_bridge() { close(); }
-  actor_bridge(const actor_bridge&) = delete;
-  actor_bridge& operator=(const actor_bridge&) = delete;
+  actor_caller(caf::actor_system& system, place where);
+  ~actor_caller() { close(); }
+  actor_caller(const actor_caller&) = delete;
+  actor_caller& operator=(const actor_caller&) = delete;
 
   /// Ends the actor. What has not been answered fails. Any thread may call it.
   void close();
@@ -133,7 +133,7 @@ private:
   kj::Promise<T> start(Job job) {
     auto pair = kj::newPromiseAndCrossThreadFulfiller<T>();
     caf::anon_send(actor_,
-                   bridge_job{[job = std::move(job),
+                   caller_job{[job = std::move(job),
                                done = loop_answer<T>{kj::mv(pair.fulfiller)}](
                                 caf::event_based_actor* self) {
                      done.guard([&] { job(self, done); });

@@ -1,4 +1,4 @@
-#include "winding_down.hpp"
+#include "graceful_shutdown.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -15,8 +15,7 @@ constexpr std::chrono::seconds thinking_patience{2};
 bool has_running_leases(service& actors) {
   const auto known = actors.status();
   return std::ranges::any_of(known.mergers, [&](const auto& x) {
-    const auto status
-      = actors.ask<merger_status>(x.handle, status_atom::value);
+    const auto status = actors.ask<merger_status>(x.handle, status_atom::value);
     return status && !status->running.empty();
   });
 }
@@ -30,7 +29,7 @@ int end_thinking(thinking_pool& where, int code) {
   std::_Exit(code);
 }
 
-winding_down::winding_down(service& actors, double grace_seconds)
+graceful_shutdown::graceful_shutdown(service& actors, double grace_seconds)
   : actors_(actors),
     deadline_(clock::now()
               + std::chrono::duration_cast<clock::duration>(
@@ -38,7 +37,7 @@ winding_down::winding_down(service& actors, double grace_seconds)
   actors_.halt();
 }
 
-bool winding_down::is_over() {
+bool graceful_shutdown::is_over() {
   if (!has_running_leases(actors_))
     return true;
   cut_off_ = clock::now() > deadline_;

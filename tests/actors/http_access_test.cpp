@@ -4,28 +4,28 @@
 
 #include <gtest/gtest.h>
 
-#include "gateway/http_door.hpp"
+#include "gateway/http_access.hpp"
 #include "train/temporary_folder.hpp"
 
 namespace hippo::test {
 namespace {
 
-struct HttpDoorTest : testing::Test {
+struct HttpAccessTest : testing::Test {
   temporary_folder folder;
   std::int64_t now = 1000;
-  http_door own{{true, {}, false, {}}}; // loopback
-  http_door people{{false, folder.path + "/tokens", true,
-                    [this] { return now; }}};
+  http_access own{{true, {}, false, {}}}; // loopback
+  http_access people{
+    {false, folder.path + "/tokens", true, [this] { return now; }}};
   token_folder tokens{folder.path + "/tokens"};
 
   /// What our own page sends that changes something.
   http_asker page(const std::string& cookie = {}) {
-    return {"localhost:1", "http://localhost:1", cookie, {}, "1",
-            "application/json", true};
+    return {"localhost:1", "http://localhost:1", cookie, {},
+            "1",           "application/json",   true};
   }
 };
 
-TEST_F(HttpDoorTest, OnThisMachineOurOwnPageMayDoAll) {
+TEST_F(HttpAccessTest, OnThisMachineOurOwnPageMayDoAll) {
   EXPECT_EQ(own.judge(page()).status, 200u);
   EXPECT_EQ(own.judge(page()).role, page_role::operator_);
   auto x = page();
@@ -33,7 +33,7 @@ TEST_F(HttpDoorTest, OnThisMachineOurOwnPageMayDoAll) {
   EXPECT_EQ(own.judge(x).status, 200u);
 }
 
-TEST_F(HttpDoorTest, OnlyNamesOfThisMachineAreAsked) {
+TEST_F(HttpAccessTest, OnlyNamesOfThisMachineAreAsked) {
   for (const auto* name : {"localhost", "localhost:80", "127.0.0.1:1",
                            "127.1.2.3", "[::1]", "[::1]:4850"}) {
     http_asker x;
@@ -49,24 +49,23 @@ TEST_F(HttpDoorTest, OnlyNamesOfThisMachineAreAsked) {
   }
 }
 
-TEST_F(HttpDoorTest, WhereNoTokenIsNeededNoneExcusesAForeignPage) {
+TEST_F(HttpAccessTest, WhereNoTokenIsNeededNoneExcusesAForeignPage) {
   auto x = page();
   x.authorization = "Bearer x";
   x.page.clear();
   EXPECT_EQ(own.judge(x).status, 403u);
 }
 
-TEST_F(HttpDoorTest, WhateverAForeignPageCanSendChangesNothing) {
+TEST_F(HttpAccessTest, WhateverAForeignPageCanSendChangesNothing) {
   // By the rules of browsers: its origin is told, it cannot set our header or
   // type without asking first, and its name may lead here.
-  for (auto* const door : {&own, &people}) {
+  for (auto* const access : {&own, &people}) {
     for (const auto change : {0, 1, 2, 3}) {
       auto x = page();
-      if (door == &people)
-        x.cookie
-          = *people.welcome(
-            tokens.add("", page_role::operator_, now, now + 9)->link);
-      ASSERT_EQ(door->judge(x).status, 200u);
+      if (access == &people)
+        x.cookie = *people.welcome(
+          tokens.add("", page_role::operator_, now, now + 9)->link);
+      ASSERT_EQ(access->judge(x).status, 200u);
       if (change == 0)
         x.origin = "https://evil.example";
       else if (change == 1)
@@ -75,9 +74,9 @@ TEST_F(HttpDoorTest, WhateverAForeignPageCanSendChangesNothing) {
         x.page.clear();
       else
         x.content_type = "text/plain";
-      EXPECT_EQ(door->judge(x).status, 403u) << change;
+      EXPECT_EQ(access->judge(x).status, 403u) << change;
       x.changes = false;
-      EXPECT_EQ(door->judge(x).status, 200u) << "who looks changes nothing";
+      EXPECT_EQ(access->judge(x).status, 200u) << "who looks changes nothing";
     }
   }
   auto x = page();
@@ -86,7 +85,7 @@ TEST_F(HttpDoorTest, WhateverAForeignPageCanSendChangesNothing) {
   EXPECT_EQ(own.judge(x).status, 403u);
 }
 
-TEST_F(HttpDoorTest, RolesTimeAndRemovalDecide) {
+TEST_F(HttpAccessTest, RolesTimeAndRemovalDecide) {
   const auto viewer = tokens.add("v", page_role::viewer, now, now + 10);
   const auto operators = tokens.add("o", page_role::operator_, now, now + 20);
   ASSERT_TRUE(viewer && operators);
@@ -108,7 +107,7 @@ TEST_F(HttpDoorTest, RolesTimeAndRemovalDecide) {
   EXPECT_TRUE(tokens.remove("o"));
 }
 
-TEST_F(HttpDoorTest, WhatIsNoTokenLetsNobodyIn) {
+TEST_F(HttpAccessTest, WhatIsNoTokenLetsNobodyIn) {
   const auto made = tokens.add("", page_role::viewer, now, now + 10);
   const auto id = made->entry.id;
   for (const auto& secret : std::initializer_list<std::string>{
@@ -119,7 +118,7 @@ TEST_F(HttpDoorTest, WhatIsNoTokenLetsNobodyIn) {
   EXPECT_TRUE(tokens.find(made->token, now));
 }
 
-TEST_F(HttpDoorTest, ALinkIsGoodOnceAndItsSessionAsLongAsItsToken) {
+TEST_F(HttpAccessTest, ALinkIsGoodOnceAndItsSessionAsLongAsItsToken) {
   const auto made = tokens.add("", page_role::viewer, now, now + 10);
   const auto cookie = people.welcome(made->link);
   ASSERT_TRUE(cookie);

@@ -1,4 +1,4 @@
-#include "gateway/actor_bridge.hpp"
+#include "gateway/actor_caller.hpp"
 
 #include <spdlog/spdlog.h>
 
@@ -7,7 +7,7 @@ namespace hippo {
 namespace {
 
 caf::behavior worker(caf::event_based_actor* self) {
-  return {[self](const bridge_job& x) { x.run(self); }};
+  return {[self](const caller_job& x) { x.run(self); }};
 }
 
 } // namespace
@@ -38,12 +38,12 @@ error to_error(const caf::error& failure) {
   return {errc::io_failed, "the service has ended, or what was asked has"};
 }
 
-actor_bridge::actor_bridge(caf::actor_system& system, place where)
+actor_caller::actor_caller(caf::actor_system& system, place where)
   : system_(system),
     actor_(where == place::own_thread ? system.spawn<caf::detached>(worker)
                                       : system.spawn(worker)) {}
 
-void actor_bridge::close() {
+void actor_caller::close() {
   if (!actor_)
     return;
   caf::scoped_actor self{system_};
