@@ -29,7 +29,7 @@ const std::vector<std::string> spaces{
 /// Reads a study with this space whose first trial has these values.
 study_file with_first(const std::string& space, const std::string& first) {
   return read("study: s\nworkload: toy\nobjective: {metric: accuracy}\n"
-              "steps: {max: 12}\nspace: "
+              "max_steps: 12\nspace: "
               + space + "\nfirst: [" + first + "]\n");
 }
 
@@ -71,16 +71,18 @@ TEST(FirstTrials, AnIndexIsThatOfItsDecisions) {
 TEST(FirstTrials, LengthsAreAmongTheValues) {
   const auto text = [](const std::string& first) {
     return "study: s\nworkload: toy\nobjective: {metric: accuracy}\n"
-           "steps: {max: {choice: [4, 8]}}\nspace: {lr: {choice: [1, 2]}}\n"
+           "max_steps: {choice: [4, 8]}\nspace: {lr: {choice: [1, 2]}}\n"
            "first: ["
            + first + "]\n";
   };
-  const auto file = read(text("{steps.max: 8, lr: 2}"));
-  ASSERT_TRUE(file.study) << texts(file.errors)[0];
-  EXPECT_EQ(file.study->first, (std::vector<leaf_decisions>{{1, 1}}));
-  EXPECT_EQ(file.study->space.index_of(file.study->first[0]), 3u);
+  for (const auto* name : {"max_steps", "steps.max"}) {
+    const auto file = read(text("{" + std::string{name} + ": 8, lr: 2}"));
+    ASSERT_TRUE(file.study) << texts(file.errors)[0];
+    EXPECT_EQ(file.study->first, (std::vector<leaf_decisions>{{1, 1}}));
+    EXPECT_EQ(file.study->space.index_of(file.study->first[0]), 3u);
+  }
   EXPECT_NE(texts(read(text("{lr: 2}")).errors)[0].find(
-              "'steps.max' is missing: it must be one of 4, 8"),
+              "'max_steps' is missing: it must be one of 4, 8"),
             std::string::npos);
 }
 

@@ -68,8 +68,10 @@ public:
     : given_(&given), notes_(&notes) {}
 
   leaf_decisions read(const space_node& root) {
+    // As study files write it, or as trials show it.
     if (root.lengths != nullptr)
-      read_value(length_name, *root.lengths);
+      read_value(given_->find(length_name) ? length_name : "max_steps",
+                 *root.lengths);
     read_space(root);
     for (const auto& entry : given_->entries)
       if (!names_.contains(entry.key))

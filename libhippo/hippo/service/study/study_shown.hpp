@@ -27,7 +27,7 @@ std::optional<best_record> shown_best(const study_books& books);
 std::optional<front_record> shown_front(const study_books& books);
 std::optional<front_so_far> front_in_brief(const study_books& books);
 
-/// What a study's row and its specification say of where it stands.
+/// The status that a study's row and its specification give.
 study_status status_of(const stored_study& stored, const study_spec& spec);
 
 /// The end of a trial that has ended, as observers are told.
