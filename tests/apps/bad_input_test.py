@@ -92,6 +92,12 @@ class OldKeys(Bad):
         self.assertIn(f"{file}:4:1: steps: is the old name of max_steps, "
                       "which line 5 gives too: remove 'steps' here", said)
 
+    def test_prove_is_the_former_name_of_check(self):
+        done = subprocess.run([programs.TRAINER, "--prove", self.path("none")],
+                              capture_output=True, text=True)
+        self.assertIn("warning: --prove is now --check;", done.stderr)
+        self.assertIn("none: cannot be read: No such file", done.stderr)
+
 
 class StudyFiles(Bad):
     def check(self, old, new, place, *texts):
