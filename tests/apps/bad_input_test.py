@@ -83,7 +83,7 @@ class OldKeys(Bad):
                     subprocess.run(command, shell=True, check=True,
                                    cwd=self.folder)
                 after = self.hippo("preview", "-f", "json", file)
-                self.assertNotIn("warning", after.err)
+                self.assertNotIn("is now", after.err)
                 self.assertEqual(after.out, before.out)
 
     def test_both_names_of_a_key(self):
@@ -91,6 +91,12 @@ class OldKeys(Bad):
         said = self.refused_run(file)
         self.assertIn(f"{file}:4:1: steps: is the old name of max_steps, "
                       "which line 5 gives too: remove 'steps' here", said)
+
+    def test_prove_is_the_former_name_of_check(self):
+        done = subprocess.run([programs.TRAINER, "--prove", self.path("none")],
+                              capture_output=True, text=True)
+        self.assertIn("warning: --prove is now --check;", done.stderr)
+        self.assertIn("none: cannot be read: No such file", done.stderr)
 
 
 class StudyFiles(Bad):
@@ -124,7 +130,8 @@ class StudyFiles(Bad):
         self.assertIn("x.yaml:", self.refused_run(self.path("x.yaml")))
 
     def test_not_yaml(self):
-        self.check("{max: 3}", "{max: 3", ("7:6", ""), "not valid YAML")
+        self.check("{metric: val_accuracy}", "{metric: val_accuracy",
+                   ("6:10", ""), "not valid YAML")
 
     def test_unknown_key(self):
         self.check("max_steps:", "max_stesp:", ("6:1", "max_stesp: "),
@@ -209,7 +216,7 @@ class StudyFiles(Bad):
         self.check("- 0.1", "- {uniform: [0.1, 0.2]}", ("12:12", "algorithm"))
 
     def test_two_errors_are_both_told(self):
-        file = self.write("x.yaml", GOOD.replace("{max: 3}", "{max: -3}")
+        file = self.write("x.yaml", GOOD.replace("max_steps: 3", "max_steps: -3")
                           .replace("- 0.1", "- -0.1"))
         said = self.refused_run(file)
         self.assertEqual(said.count("error: "), 2, said)
