@@ -192,8 +192,7 @@ public:
                                       study_command what);
 
   /// Trains a trial. Those who want the same wait together.
-  kj::Promise<trained_trial> train(study_id study, trial_no trial,
-                                    step_t to);
+  kj::Promise<trained_trial> train(study_id study, trial_no trial, step_t to);
 
   // ---------------------------------------------------------------------------
 
@@ -263,8 +262,8 @@ private:
   /// Gives a command to a study that has ended.
   kj::Promise<command_answer> reopen(client_work& client, stored_study study,
                                      study_command what);
-  kj::Promise<trained_trial> start_training(study_id study,
-                                             trial_no trial, step_t to);
+  kj::Promise<trained_trial> start_training(study_id study, trial_no trial,
+                                            step_t to);
 
   const query_sources sources_;
   kj::Timer& timer_;

@@ -12,6 +12,7 @@
 
 #include "gateway/archive.hpp"
 #include "gateway_fixture.hpp"
+#include "hippo/model/view/view_json.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/search/accepted_study.hpp"
 #include "store/folder_fixture.hpp"
@@ -119,7 +120,7 @@ budget: {trials: 64}
     result["tree"] = tree.dump();
     for (const step_t step : {0, 1, 3}) {
       const auto x = from.importance(id, step, "");
-      result["importance"] += x ? *x : x.failure().message;
+      result["importance"] += x ? to_json(*x).dump() : x.failure().message;
     }
     std::string text, after;
     do {

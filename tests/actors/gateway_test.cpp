@@ -126,7 +126,7 @@ TEST_F(GatewayTest, ResultsOfASubmittedStudy) {
   EXPECT_EQ(kj::str(trials.getTrials()[0].getState()), "COMPLETE"_kj);
   EXPECT_EQ(json::parse(trials.getTrials()[0].getParams().cStr()),
             (json{{"lr", 0.2}}));
-  EXPECT_EQ(trials.getTrials()[0].getSteps(), 4u);
+  EXPECT_EQ(trials.getTrials()[0].getDeliveredSteps(), 4u);
 
   const auto best = study.bestRequest().send().wait(scope);
   EXPECT_EQ(best.getTrial().getBest().getValue().getStep(), 4u);
@@ -227,6 +227,33 @@ TEST_F(GatewayTest, AClientsStudyHasNoPreview) {
   auto preview = me.service.previewRequest();
   preview.setText(client_text);
   EXPECT_NE(failure_of(preview).find("decisions come from a client"),
+            std::string::npos);
+}
+
+TEST_F(GatewayTest, AnswersAboutTrainingAreTyped) {
+  open();
+  auto me = enter();
+  auto study = submit(me, grid_text);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  const auto known = describe(study);
+  const auto key = known.getInfo().getWorkload();
+  const auto timeline = me.service.timelineRequest().send().wait(scope);
+  const auto done = decode(timeline.getTimeline());
+  EXPECT_EQ(done.to_step.size(), done.trainer.size());
+  EXPECT_EQ(done.workload.size(), done.trainer.size());
+  const auto timings = me.service.timingsRequest().send().wait(scope);
+  for (const auto x : timings.getTimings())
+    EXPECT_EQ(kj::str(x.getWorkload()), kj::str(key));
+  auto columns = study.columnsRequest();
+  columns.setKind(schema::ColumnKind::WORK);
+  EXPECT_TRUE(json::parse(columns.send().wait(scope).getJson().cStr())
+                .contains("from_step"));
+  auto others = study.columnsRequest();
+  others.setKind(static_cast<schema::ColumnKind>(99));
+  EXPECT_NE(failure_of(others).find("knows no columns of kind 99: upgrade it"),
+            std::string::npos);
+  EXPECT_NE(failure_of(study.importanceRequest())
+              .find("parameter importance needs at least"),
             std::string::npos);
 }
 
@@ -400,8 +427,8 @@ TEST_F(GatewayTest, TrainersShowTheirLease) {
     if (x.getLease().isNone())
       continue;
     const auto lease = x.getLease().getValue();
-    EXPECT_EQ(lease.getTo(), 4u);
-    EXPECT_EQ(kj::str(lease.getWhat()).slice(0, 3), "lr="_kj);
+    EXPECT_EQ(lease.getToStep(), 4u);
+    EXPECT_EQ(kj::str(lease.getValues()).slice(0, 3), "lr="_kj);
     ASSERT_EQ(lease.getStudies().size(), 1u);
     EXPECT_EQ(kj::str(lease.getStudies()[0]), "grid"_kj);
     break;
@@ -497,15 +524,17 @@ TEST_F(GatewayTest, ErrorsComeVerbatim) {
   train.setTrial(3);
   EXPECT_EQ(failure_of(train),
             "invalid_argument: study mine has no trial 3");
-  auto greeting = me.entrance.greetRequest();
-  greeting.setProtocol(99);
-  EXPECT_NE(failure_of(greeting).find(
+  const auto refusal = [&](std::uint32_t protocol) {
+    auto greeting = me.entrance.greetRequest();
+    greeting.setProtocol(protocol);
+    return failure_of(greeting);
+  };
+  const auto newer = refusal(99), why = refusal(1);
+  EXPECT_NE(newer.find(
               "and the client version 99: upgrade the service to the client's "
               "release (stop it, install that, and run hippo serve again)"),
             std::string::npos)
-    << failure_of(greeting);
-  greeting.setProtocol(1);
-  const auto why = failure_of(greeting);
+    << newer;
   EXPECT_EQ(why.substr(0, 22), "incompatible_version: ");
   EXPECT_NE(why.find("this service speaks version 2 "), std::string::npos)
     << why;
