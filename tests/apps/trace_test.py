@@ -71,8 +71,14 @@ class Trace(Serving):
         self.assert_replays("pool", "merger", "study")
 
     def test_trainers(self):
-        self.run_study(study(), "state", "--trainers", 2,
-                       env={"HIPPO_TRAINER_TRACE": self.trace})
+        service = self.serve()
+        around = ["env", "HIPPO_TRAINER_TRACE=" + self.trace]
+        self.trainer(around=around)
+        self.trainer(around=around)
+        self.submit(study())
+        self.await_end()
+        send(service, signal.SIGTERM)
+        self.finish(service, 0)
         folder, name = os.path.split(self.trace)
         traces = [x for x in os.listdir(folder) if x.startswith(name + ".")]
         self.assertEqual(len(traces), 2, "one for each process")
