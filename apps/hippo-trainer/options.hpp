@@ -8,6 +8,7 @@
 
 #include "hippo/base/error.hpp"
 #include "hippo/check/proof.hpp"
+#include "log_format.hpp"
 
 namespace hippo {
 
