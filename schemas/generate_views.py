@@ -599,7 +599,7 @@ def python_class(x, rows):
         kind = next(y[1] for y in rows if y[0] == field.python)
         text += (f"\n    @property\n    def {former}(self) -> {kind}:\n"
                  f'        """The former name of `{field.python}`."""\n'
-                 f'        renamed("{former}", "{field.python}")\n'
+                 f'        warn_renamed("{former}", "{field.python}")\n'
                  f"        return self.{field.python}\n")
     return text
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, NamedTuple
+
+from ._renamed import warn as warn_renamed
 
 
 class HasEnded:
@@ -67,7 +68,7 @@ class TrialInfo:
     @property
     def steps(self) -> int:
         """The former name of `delivered_steps`."""
-        renamed("steps", "delivered_steps")
+        warn_renamed("steps", "delivered_steps")
         return self.delivered_steps
 
 
@@ -237,13 +238,13 @@ class StudyInfo(HasEnded):
     @property
     def left_seconds(self) -> float | None:
         """The former name of `seconds_left`."""
-        renamed("left_seconds", "seconds_left")
+        warn_renamed("left_seconds", "seconds_left")
         return self.seconds_left
 
     @property
     def deadline_left(self) -> float | None:
         """The former name of `deadline_seconds_left`."""
-        renamed("deadline_left", "deadline_seconds_left")
+        warn_renamed("deadline_left", "deadline_seconds_left")
         return self.deadline_seconds_left
 
 
@@ -310,19 +311,19 @@ class LeaseInfo:
     @property
     def what(self) -> str:
         """The former name of `values`."""
-        renamed("what", "values")
+        warn_renamed("what", "values")
         return self.values
 
     @property
     def at(self) -> int:
         """The former name of `step`."""
-        renamed("at", "step")
+        warn_renamed("at", "step")
         return self.step
 
     @property
     def to(self) -> int:
         """The former name of `to_step`."""
-        renamed("to", "to_step")
+        warn_renamed("to", "to_step")
         return self.to_step
 
 
@@ -392,7 +393,7 @@ class TrainerInfo:
     @property
     def failed(self) -> str:
         """The former name of `failure`."""
-        renamed("failed", "failure")
+        warn_renamed("failed", "failure")
         return self.failure
 
 
@@ -468,7 +469,7 @@ class Event:
     @property
     def failed(self) -> str | None:
         """The former name of `failure`."""
-        renamed("failed", "failure")
+        warn_renamed("failed", "failure")
         return self.failure
 
 
@@ -582,7 +583,7 @@ class Timeline:
     @property
     def to(self) -> tuple[int, ...]:
         """The former name of `to_step`."""
-        renamed("to", "to_step")
+        warn_renamed("to", "to_step")
         return self.to_step
 
 
@@ -882,13 +883,6 @@ def values_of(text: str) -> dict[str, Any]:
 def given(union: Any, read: Callable[[Any], Any] = lambda x: x) -> Any:
     """Reads a value that may be missing; None if it is."""
     return read(union.value) if union.which() == "value" else None
-
-
-def renamed(former: str, name: str, depth: int = 3) -> None:
-    """Warns of a former name of a field or an argument; who used it is `depth`
-    calls away."""
-    warnings.warn(f"'{former}' is '{name}' now", DeprecationWarning,
-                  stacklevel=depth)
 
 
 def front_of_several(message: Any) -> Front | None:

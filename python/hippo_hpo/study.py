@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ._document import read_document
 from ._packing import code_of, study_of
+from ._renamed import renamed
 from ._states import load_state
 from .errors import InvalidArgument, Timeout, TrialFailed
 from .mlflow_runs import write_runs
@@ -16,7 +17,7 @@ from .notebook import LiveCard, card_of
 from .plots import Figure, figure_of
 from .progress import Progress, shown
 from .records import (LENGTH, Event, Front, StudyInfo, TrialInfo, event_of,
-                      importance_of, metrics_of, params_of, plain, renamed,
+                      importance_of, metrics_of, params_of, plain,
                       study_info_of, trial_info_of)
 from .study_file import StudyFile
 from .study_text import json_of
@@ -374,8 +375,8 @@ class Study:
         return self._call("export", lambda x: x.export(after=after),
                           lambda x: (str(x.json), str(x.next)))
 
-    def importance(self, step: int = 0, metric: str = "", *,
-                   at: int | None = None) -> dict[str, Any]:
+    @renamed(at="step")
+    def importance(self, step: int = 0, metric: str = "") -> dict[str, Any]:
         """Returns the importance of each hyper-parameter, by conditional
         PED-ANOVA (arXiv 2304.10255, 2601.20800): how much its values in the
         best tenth of the trials differ from those in all trials. It does not
@@ -386,7 +387,6 @@ class Study:
                 which nine tenths of them were measured.
             metric: the metric that decides which trials are the best; empty:
                 the first one of the objective.
-            at: the former name of `step`.
 
         Returns:
             The answer of ``/api/studies/STUDY/importance``: docs/http.md.
@@ -397,9 +397,6 @@ class Study:
             InvalidArgument: fewer than 10 trials were measured at that step,
                 or `metric` is not part of the objective.
         """
-        if at is not None:
-            renamed("at", "step")
-            step = at
         return self._call("importance of",
                           lambda x: x.importance(step=step, metric=metric),
                           lambda x: plain(importance_of(x.importance)))
@@ -420,12 +417,9 @@ class Study:
         hyper-parameters."""
         return figure_of(self, "parallel")
 
-    def plot_importance(self, step: int = 0, metric: str = "", *,
-                        at: int | None = None) -> Figure:
+    @renamed(at="step")
+    def plot_importance(self, step: int = 0, metric: str = "") -> Figure:
         """The importance of each hyper-parameter. Raises as `importance`."""
-        if at is not None:
-            renamed("at", "step")
-            step = at
         return figure_of(self, "importance", step, metric)
 
     def plot_tree(self) -> Figure:
@@ -548,21 +542,20 @@ class Study:
             lambda x: (int(x.trial), params_of(x.params)), repeatable=False)
         return Trial(self, number, values)
 
-    def train_async(self, trial: Trial | int, step: int = -1, *,
-                    until: int | None = None
+    @renamed(until="step")
+    def train_async(self, trial: Trial | int, step: int = -1
                     ) -> concurrent.futures.Future[dict[str, float]]:
         """Trains a trial, as `Trial.train`, and returns at once.
 
         Args:
             trial: a trial or its number.
             step: as of `Trial.train`.
-            until: the former name of `step`.
 
         Returns:
             A future of the metrics. Cancelling it ends the wait, not the
             training. Its callbacks must not call the service.
         """
-        number, step = _number(trial), _step_of(step, until)
+        number = _number(trial)
         if step < 0:
             raise InvalidArgument(f"step {step}: 0 or more is asked for")
 
@@ -674,8 +667,8 @@ class Trial:
     def __repr__(self) -> str:
         return f"<hippo.Trial {self.number} of study {self.study.id}>"
 
-    def train(self, step: int = -1, *, until: int | None = None
-              ) -> dict[str, float]:
+    @renamed(until="step")
+    def train(self, step: int = -1) -> dict[str, float]:
         """Trains the trial up to a step, and waits for it. Steps that were
         already trained, for any trial, are not trained again. The call may be
         repeated.
@@ -683,7 +676,6 @@ class Trial:
         Args:
             step: a step with a measurement; see `eval_every` and the
                 rungs of the study.
-            until: the former name of `step`.
 
         Returns:
             The metrics at that step, by name; a value may be NaN.
@@ -693,24 +685,17 @@ class Trial:
             InvalidArgument: it cannot be trained to that step.
         """
         return self.study._client._line._result(
-            self.train_async(_step_of(step, until)))
+            self.train_async(step))
 
-    def train_async(self, step: int = -1, *, until: int | None = None
+    @renamed(until="step")
+    def train_async(self, step: int = -1
                     ) -> concurrent.futures.Future[dict[str, float]]:
         """Starts the training of the trial; see `Study.train_async`."""
-        return self.study.train_async(self, _step_of(step, until))
+        return self.study.train_async(self, step)
 
 
 def _number(trial: Trial | TrialInfo | int) -> int:
     return trial.number if isinstance(trial, (Trial, TrialInfo)) else trial
-
-
-def _step_of(step: int, until: int | None) -> int:
-    """Takes the former name of `step`, too."""
-    if until is None:
-        return step
-    renamed("until", "step", 4)
-    return until
 
 
 def _nothing(answer: object) -> None:

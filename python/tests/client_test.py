@@ -655,7 +655,7 @@ class Training(Case):
         self.assertEqual(2.0, metrics["val_accuracy"])
         self.assertTrue(math.isnan(metrics["loss"]))
         with self.assertWarnsRegex(DeprecationWarning,
-                                   "'until' is 'step' now") as warned:
+                                   "until= .* is step= now") as warned:
             self.assertEqual(2.0, trial.train(until=4)["val_accuracy"])
         self.assertEqual(__file__, warned.filename)
         self.study.tell(trial, 0.7, step=4)

@@ -85,7 +85,7 @@ class Views(unittest.TestCase):
                   records.LeaseInfo(values="lr 0.1", step=3, to_step=9)):
             for former, name in RENAMED[type(x)].items():
                 with self.assertWarnsRegex(DeprecationWarning,
-                                           f"'{former}' is '{name}' now"):
+                                           f"{former} is {name} now"):
                     self.assertEqual(getattr(x, name), getattr(x, former))
         with warnings.catch_warnings():
             warnings.simplefilter("error")

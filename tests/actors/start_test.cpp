@@ -63,7 +63,7 @@ bool is_of(caf::resumable* job, part what) {
     case part::study: {
       auto* const y
         = dynamic_cast<study_actor::stateful_base<study_state>*>(x);
-      return y != nullptr && y->state.told.id != study_id{1};
+      return y != nullptr && y->state.told.id() != study_id{1};
     }
     case part::merger:
       return dynamic_cast<merger_actor::stateful_base<merger_state>*>(x)

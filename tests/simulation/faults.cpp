@@ -59,7 +59,7 @@ void world::run_out_of_memory() {
     using one = study_actor::stateful_base<study_state>;
     using many = merger_actor::stateful_base<merger_state>;
     if (auto* const z = dynamic_cast<one*>(y); z && z->state.mind)
-      all.push_back({x, z->state.told.id});
+      all.push_back({x, z->state.told.id()});
     if (auto* const z = dynamic_cast<many*>(y); z && z->state.core) {
       const auto& studies = z->state.core->studies();
       for (const auto no : studies.ids())
