@@ -359,7 +359,7 @@ TEST_F(StudyParts, ATrialIsShownAsItEnded) {
   EXPECT_EQ(ended.trial, 0u);
   EXPECT_EQ(ended.value, 0.75);
   EXPECT_EQ(ended.best->value, 0.75);
-  EXPECT_EQ(answer_of(books(), 0, end()).values.at("accuracy"), 0.75);
+  EXPECT_EQ(answer_of(books(), 0, end()).metrics.at("accuracy"), 0.75);
   EXPECT_EQ(stored_of(books(), 0, false).best->value, 0.75);
   EXPECT_EQ(stored_of(books(), 0, true).params,
             shown_params(books(), 0).dump());
