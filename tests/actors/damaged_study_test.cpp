@@ -278,11 +278,11 @@ struct DamagedStudySeeds : testing::TestWithParam<unsigned> {};
 TEST_P(DamagedStudySeeds, IsFoundOutAndHarmsNobodyElse) {
   std::mt19937_64 rng{GetParam()};
   const auto one_of = [&](const auto& xs) { return xs[rng() % xs.size()]; };
-  const std::vector<std::pair<std::string, std::string>> tables{
+  const std::vector<std::pair<std::string, std::string>> odd{
     rows_of_odd.begin(), rows_of_odd.end()};
   int done = 0;
   for (int i = 0; i < 30; ++i) {
-    const auto [table, rows] = one_of(tables);
+    const auto [table, rows] = one_of(odd);
     raw_tables tables{begun().where.path};
     const auto columns =
       tables.texts("SELECT name FROM pragma_table_info('" + table + "')");
