@@ -76,8 +76,9 @@ public:
                 "\"most\": %zu, \"counted\": %llu, "
                 "\"counted_after\": %llu}",
                 studies_ == 1 ? "[" : ", ",
-                static_cast<unsigned long long>(status.finished), with_study,
-                allocated(), most_, static_cast<unsigned long long>(counted),
+                static_cast<unsigned long long>(status.view.finished),
+                with_study, allocated(), most_,
+                static_cast<unsigned long long>(counted),
                 static_cast<unsigned long long>(merger_.memory_bytes()));
   }
 
