@@ -306,13 +306,14 @@ class Page(unittest.TestCase):
             text = file.read().partition("## Options")[2]
         shown = {x for line in text.splitlines() if line.startswith("| `")
                  for x in re.findall(r"`(\w+)`", line.split("|")[1])}
-        for conf, more in (Options, set()), (HippoSweeperConf, {"_target_"}):
+        others = {"_target_", "steps", "every"}  # former names, too
+        for conf, more in (Options, set()), (HippoSweeperConf, others):
             fields = {x.name: x.default for x in dataclasses.fields(conf)}
             self.assertEqual(shown | more, set(fields))
         self.assertEqual(
             {x.name: x.default for x in dataclasses.fields(Options)},
             {x.name: x.default for x in dataclasses.fields(HippoSweeperConf)
-             if x.name != "_target_"})
+             if x.name not in others})
 
 
 if __name__ == "__main__":

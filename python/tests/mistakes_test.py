@@ -55,8 +55,9 @@ def once(ctx):
 
 
 def optimize(function, space=LR, max_steps=4, objective=LESS, **more):
-    return hippo.optimize(function, space, max_steps=steps, objective=objective,
-                          algorithm="grid", trainers=2, state=STATE, **more)
+    return hippo.optimize(function, space, max_steps=max_steps,
+                          objective=objective, algorithm="grid", trainers=2,
+                          state=STATE, **more)
 """
 
 TAIL = """

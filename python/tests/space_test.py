@@ -88,7 +88,9 @@ def study_file(rng):
         else rng.choice([{"value": 0.75, "no_gain": 4}, {"no_gain": 1}]),
         "weight": 2, "on_error": "continue", "devices": "any",
     }.items() if rng.random() < 0.5}
-    ordering = ["auto", "random", {"nsga2": {"population": 8}},
+    one = not several and "constraints" not in more
+    ordering = ["auto", "random",
+                *([] if one else [{"nsga2": {"population": 8}}]),
                 {"tpe": {"prefer_shared": rng.choice(["off", "ties"])}},
                 {"asha": {"eta": 3, "min": 1, "sampler": "tpe"}},
                 {"bohb": {"eta": 3, "min": 1}}]
@@ -98,7 +100,6 @@ def study_file(rng):
                {"pbt": {"interval": 3, "resample": {
                    "probability": 0.5,
                    "space": {"lr": forms.log_normal(-3, 0.5)}}}}]
-    one = not several and "constraints" not in more
     return hippo.StudyFile(
         "s", rng.choice(["fashion-mlp", {"name": "fashion-mlp", "seed": 3,
                                          "data": {"train": 640}}]),
