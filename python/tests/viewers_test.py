@@ -586,7 +586,7 @@ class Failed(unittest.TestCase):
         "table": {"version": 1, "whole": True, "trial": [0, 1, 2],
                   "state": ["COMPLETE", "FAILED", "COMPLETE"],
                   "value": [0.25, None, 0.5], "step": [2, None, 2],
-                  "steps": [2, 2, 2], "asked_steps": [2, 3, 2],
+                  "delivered_steps": [2, 2, 2], "asked_steps": [2, 3, 2],
                   "shared_steps": [0, 0, 0], "failures": {"1": "it broke"},
                   "params": {"lr": [0.1, 0.2, 0.3]}},
         "curves": {"metric": "value", "metrics": ["value"], "whole": True,

@@ -105,8 +105,8 @@ class Fake(Asking):
 
     def test_show(self):
         text = self.ask("show", "mnist").out
-        self.assertIn("state        COMPLETE\n", text)
-        self.assertIn("best_params  lr=0.3 batch_size=64\n", text)
+        self.assertRegex(text, r"(?m)^state +COMPLETE$")
+        self.assertRegex(text, r"(?m)^best_params +lr=0.3 batch_size=64$")
         shown = self.json("show", "1")
         self.assertEqual(shown["best_params"], {"lr": 0.3, "batch_size": 64})
         self.assertEqual(shown["saved_seconds"], 75)

@@ -129,7 +129,8 @@ class Prices(Case):
         self.ask("watch", "soon", "--quiet")
         self.assertEqual(self.named("soon", "state", "reason"), [
             "COMPLETE", "its deadline, 12s after it was submitted, has come"])
-        cost, deadline = self.named("later", "cost", "deadline")
+        cost, deadline = self.named("later", "cost",
+                                    "deadline_seconds_left")
         self.assertGreaterEqual(cost, before)
         self.assertLess(deadline, 7200 - 1)
 
