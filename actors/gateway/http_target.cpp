@@ -75,7 +75,7 @@ expected<std::uint64_t> take_number(http_target& from, const std::string& name,
                                     std::uint64_t fallback,
                                     const std::string& former) {
   auto x = from.query.extract(name);
-  if (!x)
+  if (!x && !former.empty())
     x = from.query.extract(former);
   if (!x)
     return fallback;

@@ -28,7 +28,7 @@ using json = nlohmann::json;
 /// What is known of the grid is not enough for it.
 const std::string longer_text = [] {
   auto text = grid_text;
-  return text.replace(text.find("max: 4"), 6, "max: 8");
+  return text.replace(text.find("max_steps: 4"), 12, "max_steps: 8");
 }();
 
 /// Leaves the algorithm open. Its schedules part behind step 4.

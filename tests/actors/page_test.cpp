@@ -386,7 +386,7 @@ TEST_F(PageTest, APreviewHasATreeThatSaysWhatIsKnown) {
   const auto known = preview(grid_text).at("tree");
   EXPECT_EQ(known.at("known_to"), known.at("end"));
   auto longer = grid_text;
-  longer.replace(longer.find("max: 4"), 6, "max: 6");
+  longer.replace(longer.find("max_steps: 4"), 12, "max_steps: 6");
   const auto found = preview(longer);
   const auto& tree = found.at("tree");
   std::uint64_t steps = 0, steps_known = 0;

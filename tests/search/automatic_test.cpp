@@ -33,7 +33,7 @@ const std::string warmed_up
 /// The text of a study of up to 27 steps.
 std::string text_of(const std::string& space, const std::string& more) {
   auto result = test::with_space(space);
-  result.replace(result.find("max: 12"), 7, "max: 27");
+  result.replace(result.find("max_steps: 12"), 13, "max_steps: 27");
   return result + more;
 }
 

@@ -59,8 +59,8 @@ TEST(TrialCost, OfChoicesTheWidestThatIsDrawnCounts) {
   for (int i = 1; i < 50; ++i)
     list += ", [" + std::to_string(i) + ", " + std::to_string(1 + i % 2) + "]";
   auto text = study_of(1, ", b: {choice: [1, 2, {piecewise: [" + list + "]}]}");
-  const std::string steps = "{max: 1}";
-  text.replace(text.find(steps), steps.size(), "{max: 50}");
+  const std::string steps = "max_steps: 1";
+  text.replace(text.find(steps), steps.size(), "max_steps: 50");
   EXPECT_EQ(admit(text).study->cost().pieces, 50u);
 }
 
