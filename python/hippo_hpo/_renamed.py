@@ -46,16 +46,23 @@ def renamed(**names: str) -> Callable[[F], F]:
 
         @functools.wraps(function)
         def call(*args: Any, **options: Any) -> Any:
-            for former in names.keys() & options.keys():
-                name = names[former]
-                if name in options:
-                    raise TypeError(f"{call_name}() has both {name}= and "
-                                    f"{former}=, its former name")
-                warn(f"{former}= of {call_name}()", f"{name}=")
-                options[name] = options.pop(former)
+            rename(call_name, options, names)
             return function(*args, **options)
         return call  # type: ignore[return-value]
     return decorate
+
+
+def rename(call_name: str, options: dict[str, Any],
+           names: Mapping[str, str]) -> None:
+    """Gives the keyword arguments of a call their names of today. Whoever
+    called the caller of this function is to blame for the former ones."""
+    for former in names.keys() & options.keys():
+        name = names[former]
+        if name in options:
+            raise TypeError(f"{call_name}() has both {name}= and {former}=, "
+                            "its former name")
+        warn(f"{former}= of {call_name}()", f"{name}=", 3)
+        options[name] = options.pop(former)
 
 
 def renamed_fields(**names: str) -> Callable[[C], C]:

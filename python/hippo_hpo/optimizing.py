@@ -25,7 +25,7 @@ from ._arguments import (UnknownArgument, against_its_name, check_space,
 from ._local import local
 from ._packing import pack, place_outside
 from ._program import hippo_program
-from ._renamed import renamed
+from ._renamed import rename
 from ._source import Source, source_of
 from ._telling import (Stuck, Watch, closing, failed_study, opening, page_of,
                        say, without_places)
@@ -153,15 +153,17 @@ def _show_interrupted(before: Callable[..., Any]) -> Callable[..., Any]:
     return show
 
 
-_RENAMED = renamed(steps="max_steps", every="eval_every",
-                   concurrent="max_concurrent")
+_RENAMED = {"steps": "max_steps", "every": "eval_every",
+            "concurrent": "max_concurrent"}
 
 
 def _in_own_words(function: F) -> F:
     """Lets what a function raises begin where it was called, and name no place
-    in files that the caller has not written."""
+    in files that the caller has not written. Takes former names of arguments,
+    too."""
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:
+        rename(function.__qualname__, options, _RENAMED)
         try:
             return function(*args, **options)
         except InvalidStudy as why:
@@ -182,7 +184,6 @@ def _in_own_words(function: F) -> F:
     return call  # type: ignore[return-value]
 
 
-@_RENAMED
 @_in_own_words
 def optimize(train: Trainable, space: Mapping[str, Any], *,
              client: Client | None = None,
@@ -241,7 +242,6 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
                                 else _INTERRUPTED_THERE) from None
 
 
-@_RENAMED
 @_in_own_words
 def preview(train: Trainable, space: Mapping[str, Any],
             **options: Unpack[Options]) -> dict[str, Any]:
@@ -257,7 +257,6 @@ def preview(train: Trainable, space: Mapping[str, Any],
     return found
 
 
-@_RENAMED
 @_in_own_words
 def check(train: Trainable, space: Mapping[str, Any],
           *, objective: Mapping[str, str] | str | None = None,

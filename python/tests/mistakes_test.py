@@ -101,26 +101,27 @@ def f_no_yield():
     hippo.optimize(once, LR, max_steps=4, objective="minimize")
 
 def f_list():
-    hippo.optimize(good, {"lr": [0.1, 0.2]}, steps=4, objective=LESS)
+    hippo.optimize(good, {"lr": [0.1, 0.2]}, max_steps=4, objective=LESS)
 
 def f_lambda():
-    hippo.optimize(good, {"lr": lambda x: 0.1}, steps=4, objective=LESS)
+    hippo.optimize(good, {"lr": lambda x: 0.1}, max_steps=4, objective=LESS)
 
 def f_several():
-    hippo.optimize(good, {"lr": choice(0.1, max), "n": range(1, 5)}, steps=4,
+    hippo.optimize(good, {"lr": choice(0.1, max), "n": range(1, 5)},
+                   max_steps=4,
                    objective=LESS)
 
 def f_object():
-    hippo.optimize(good, {"lr": object()}, steps=4, objective=LESS)
+    hippo.optimize(good, {"lr": object()}, max_steps=4, objective=LESS)
 
 def f_function_as_space():
-    hippo.optimize(good, lambda trial: 1, steps=4, objective=LESS)
+    hippo.optimize(good, lambda trial: 1, max_steps=4, objective=LESS)
 
 def f_optuna():
     made = type("FloatDistribution", (), {
         "__module__": "optuna.distributions", "low": 1e-5, "high": 0.1,
         "log": True})
-    hippo.optimize(good, {"lr": made()}, steps=4, objective=LESS)
+    hippo.optimize(good, {"lr": made()}, max_steps=4, objective=LESS)
 
 def f_timeout():
     hippo.optimize(good, LR, max_steps=4, objective=LESS, timeout=3)

@@ -116,7 +116,7 @@ class Output(Serving):
 
     def test_every_verb_is_here(self):
         text = self.case.hippo("--help").out
-        verbs = set(re.findall(r"^  ([a-z-]+) {2,}\S", text, re.M))
+        verbs = set(re.findall(r"^  ([a-z][a-z-]*) {2,}\S", text, re.M))
         self.assertIn("ls", verbs)
         self.assertEqual(verbs, SILENT | set(COMMANDS))
         for verb in verbs:

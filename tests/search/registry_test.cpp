@@ -310,7 +310,7 @@ TEST(Registry, DehbHasItsDefaults) {
 TEST(Registry, DehbNeedsTwoRungsAndABracket) {
   expect_errors(study(endless, "{dehb: {min: 81}}"),
                 {"algorithm.dehb.min: dehb needs two rungs: `min`, 81, must be "
-                 "below `steps.max`, 81; to train each trial in full use tpe"});
+                 "below `max_steps`, 81; to train each trial in full use tpe"});
   expect_errors(study(endless, "{dehb: {min: 9, max: 9}}"),
                 {"algorithm.dehb.min: dehb needs two rungs: `min`, 9, must be "
                  "below `max`, 9; to train each trial in full use tpe"});
@@ -322,7 +322,7 @@ TEST(Registry, DehbNeedsTwoRungsAndABracket) {
                  "first"});
   expect_errors(study(endless, "{dehb: {sampler: tpe}}"),
                 {"algorithm.dehb.sampler: unknown option 'sampler' of dehb "
-                 "(may be eta, min, max, promote or concurrent)"});
+                 "(may be eta, min, max, promote or max_concurrent)"});
   expect_warnings(study(endless, "dehb", "budget: {trials: 20}"),
                   {"budget.trials: the first bracket takes 81 trials: with 20 "
                    "fewer go on from each of its rungs, and no other begins"});
@@ -484,7 +484,7 @@ TEST(Registry, GpIsASamplerAndAnAlgorithm) {
       .in_turn);
   expect_errors(study(twelve, "{gp: {candidates: 30}}"),
                 {"algorithm.gp.candidates: unknown option 'candidates' of gp "
-                 "(may be concurrent, prefer_shared or startup)"});
+                 "(may be max_concurrent, prefer_shared or startup)"});
   expect_errors(study(twelve, "{pbt: {sampler: gp}}"),
                 {"algorithm.pbt.sampler: must be random or grid, found gp"});
 }

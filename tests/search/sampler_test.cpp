@@ -63,8 +63,10 @@ TEST(Sampler, EveryAlgorithmBeginsWithTheTrialsThatAreGiven) {
     const auto x =
       study(endless, algorithm, given + (sized ? "" : "budget: {trials: 9}"));
     auto decisions = tuner_of(x);
-    const auto turn = decisions.start();
-    ASSERT_GE(turn.added.size(), 2u) << algorithm;
+    auto added = decisions.start().added.size();
+    if (added < 2) // it waits for room
+      added += decisions.widen(1).added.size();
+    ASSERT_GE(added, 2u) << algorithm;
     EXPECT_EQ(decisions.parameters(0).shown.at("x"), 0.25) << algorithm;
     EXPECT_EQ(decisions.parameters(1).shown.at("x"), 0.75) << algorithm;
     if (const auto choice = decisions.choice_of(0)) {
