@@ -463,7 +463,7 @@ TEST_F(PageTest, ImportanceComparesTrialsAtAStep) {
   EXPECT_NE(nobody.find("has 0 results at step 3"), std::string::npos)
     << nobody;
   EXPECT_EQ(status_of(get("/api/studies/1/importance?step=x")), 400);
-  EXPECT_EQ(status_of(get("/api/studies/1/importance?step=1")), 400);
+  EXPECT_EQ(status_of(get("/api/studies/1/importance?steps=1")), 400);
   EXPECT_EQ(columns("/api/studies/1/importance?metric=sum"), x);
   const auto other = get("/api/studies/1/importance?metric=loss");
   EXPECT_EQ(status_of(other), 400);
