@@ -109,8 +109,10 @@ private:
       notes_->error(*given_, "'" + name + "' is missing: it " + values_of(x));
     else if (value == nullptr)
       take_only(x, brought);
-    else if (!take(x, *value, brought))
+    else if (!take(x, *value, brought)) {
       notes_->error(*value, values_of(x) + ", found " + value->found());
+      brought.clear();
+    }
     return brought;
   }
 
@@ -124,19 +126,9 @@ private:
       take_only(child, brought);
   }
 
-  /// Decides `x` such that it is `value`. @returns false, with nothing decided,
-  /// if it cannot be
+  /// Decides `x` such that it is `value`. @returns false, with part of it
+  /// decided, if it cannot be
   bool take(const space_node& x, const document& value, spaces& brought) {
-    const auto decided = result_.size(), known = brought.size();
-    if (try_to_take(x, value, brought))
-      return true;
-    result_.resize(decided);
-    brought.resize(known);
-    return false;
-  }
-
-  bool try_to_take(const space_node& x, const document& value,
-                   spaces& brought) {
     switch (x.type) {
       case node_kind::literal:
         return is_literal(x.literal, value);
