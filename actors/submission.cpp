@@ -401,7 +401,7 @@ void submit(coordinator_self self, study_submission submission,
     promise.deliver(was_cancelled(submission.stored->id));
     return;
   }
-  if (submission.stored) // whoever has read it, and by whatever rules
+  if (submission.stored) // its reader may have had other rules
     if (const auto why = submission.study->restore(
           submission.stored->algorithm, submission.stored->trials_ahead)) {
       refuse(self, submission, promise, *why);

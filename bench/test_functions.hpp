@@ -20,7 +20,7 @@ struct test_function {
   std::size_t ranges = 0;  ///< values from 0 to 1
   std::size_t choices = 0; ///< values of 0 or 1, after these
   double least = 0;        ///< what the best values measure
-  /// What `values` measure after so many steps, a function of all arguments.
+  /// The measurement of `values` at step `at`: a function of all arguments.
   double (*measured)(const std::vector<double>& values, step_t at,
                      std::uint64_t seed) = nullptr;
   /// The same after all steps, without noise.

@@ -21,8 +21,8 @@ enum class range_scale {
   log_normal,
 };
 
-/// The properties of a scale: whoever reads, checks or shows ranges asks
-/// here.
+/// The properties of a scale, for the reader of ranges, their checks and their
+/// display.
 struct scale_rule {
   range_scale scale;
   std::string_view name; ///< its key in a study file

@@ -89,8 +89,8 @@ credential_provider::ask(const credential_source& from) {
     case credential_source::kind::container: {
       auto request = metadata_request(from.where);
       auto token = from.token;
-      if (!from.token_file
-             .empty()) // it is renewed by whoever runs the container
+      // The platform of the container renews the file.
+      if (!from.token_file.empty())
         token = first_line(read_file(from.token_file).value_or(""));
       if (!token.empty())
         request.headers.push_back("Authorization: " + token);

@@ -13,8 +13,8 @@
 #include "hippo/model/lease.hpp"
 #include "hippo/net/wire/messages.hpp"
 
-// The events of a trainer, and the effects that it answers them with. Whoever
-// gives a lease goes by a number of the caller's.
+// The events of a trainer, and its effects in answer to them. The caller has a
+// number for each owner of a lease.
 
 namespace hippo {
 
@@ -52,7 +52,7 @@ struct given_up {};
 struct left {
   bool is_last = false; ///< as of the effect
 };
-/// A lease has come. Whoever sends it has cancelled what is in its way.
+/// A lease has come. Its sender has cancelled the leases in its way.
 struct leased {
   owner_number owner = 0;
   lease work;

@@ -106,7 +106,7 @@ void trainer_core::on(trainer_event::leased& event) {
   start_waiting();
 }
 
-/// Whoever has sent the lease must not wait for it, nor take this trainer for
+/// The sender of the lease must not wait for it, nor take this trainer for
 /// idle.
 void trainer_core::on(trainer_event::malformed& event) {
   log(level::error, "refused a lease: " + event.why.message);

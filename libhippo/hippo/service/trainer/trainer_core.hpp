@@ -30,7 +30,7 @@ inline constexpr std::size_t unacknowledged_max = 10'000;
 ///      \-----------------disconnected--------------/
 ///
 /// It leaves when it is asked to, and when its device is stuck: then the
-/// process must start anew, and whoever runs this is told by the engine.
+/// process must start anew; the engine tells the program that runs it.
 ///
 /// Whenever it loses its registration, the leases that run are asked to save
 /// after their present steps; reports that nobody has acknowledged are sent
