@@ -70,6 +70,29 @@ interface Service {
   # How long steps and the rest were measured to take, by workload.
 }
 
+struct Steering {
+  # A change of a running study, or of one that has ended because nothing was
+  # left to do or a budget was spent: it then continues. A study that ended in
+  # another way is refused.
+
+  union {
+    extend :group {
+      # More of each; 0: as before.
+      trials @0 :UInt64;
+      seconds @1 :Float64;          # of budget.seconds
+      deadlineSeconds @2 :Float64;  # by which the deadline comes later
+    }
+    enqueue @3 :Text;
+    # Trials with these values, which come next: {trials: [{lr: 0.1}, ...]} in
+    # JSON or YAML, at most 1000, each with a value for every hyper-parameter.
+    tellPast @4 :Text;
+    # Results of training elsewhere, for samplers to learn from; never answered
+    # as results: {results: [{params: {lr: 0.1}, step: 10, metrics: {loss:
+    # 0.3}}, ...]} in JSON or YAML, at most 1000. Without a step it is the last
+    # one.
+  }
+}
+
 interface Study {
   # Stays usable while the service lives, whatever becomes of the study.
 
@@ -166,6 +189,12 @@ interface Study {
   # trials were. The best by a metric of the study's goals; empty = by the first
   # one. Fails with invalid_argument if it is none of them, or if fewer than ten
   # were measured there.
+
+  steer @21 (change :Steering) -> (trials :UInt64);
+  # Gives a study more than it was submitted with. Answers with the number of
+  # its trials by then. Fails with invalid_argument, says what and where, and
+  # changes nothing where it makes no sense. Not to be repeated blindly: each
+  # call adds.
 
   columns @20 (kind :Model.ColumnKind, after :UInt64) -> (json :Text);
   # What the page shows of the study, by columns, as HTTP answers it: JSON, as

@@ -28,6 +28,11 @@ expected<std::string> text_in(const json& x, const std::string& name) {
   return i->get<std::string>();
 }
 
+/// Commands whose text is what is sent.
+const std::map<std::string, verb> steering{{"extend", verb::extend},
+                                           {"enqueue", verb::enqueue},
+                                           {"tell_past", verb::tell_past}};
+
 expected<study_command> command_of(const std::string& what, const json& x) {
   static const std::map<std::string, verb> plain{{"pause", verb::pause},
                                                  {"resume", verb::resume},
@@ -46,14 +51,19 @@ expected<study_command> command_of(const std::string& what, const json& x) {
     if (all != x.end() && !all->is_boolean())
       return error{errc::invalid_argument, "'all' must be true or false"};
     result.text = json{{"all", all != x.end() && all->get<bool>()}}.dump();
+  } else if (const auto more = steering.find(what); more != steering.end()) {
+    result.what = more->second;
+    result.text = x.dump(-1, ' ', false, json::error_handler_t::replace);
   } else {
     result.what = verb::weight;
     if (!x.contains("weight") || !x["weight"].is_number())
       return incomplete("the number 'weight'");
     result.text = plain_text(x["weight"]);
   }
-  if (result.text.size() > command_text_bytes_max)
-    return error{errc::invalid_argument, "the reason is too long"};
+  if (result.text.size() > text_bytes_max(result.what))
+    return error{errc::invalid_argument,
+                 "what is sent is too long: at most "
+                   + std::to_string(text_bytes_max(result.what)) + " bytes"};
   return result;
 }
 
@@ -71,7 +81,8 @@ act_on(query_service& queries, const http_target& target,
   const bool is_command
     = path.size() == 4 && path[1] == "studies"
       && std::set<std::string>{"pause",  "resume", "stop",
-                               "cancel", "retry",  "weight"}
+                               "cancel", "retry",  "weight",
+                               "extend", "enqueue", "tell_past"}
            .contains(path[3]);
   if (!is_study && !is_command)
     return answer{};
@@ -115,11 +126,14 @@ act_on(query_service& queries, const http_target& target,
       auto client = queries.enter();
       auto done = queries.command(*client, study.id, command);
       const bool retries = command.what == verb::retry;
+      const bool steers = steering.contains(to_string(command.what));
       return done
-        .then([retries](command_answer y) {
+        .then([retries, steers](command_answer y) {
           auto told = json::object();
           if (retries)
             told["retried"] = y.retried;
+          if (steers)
+            told["trials"] = y.trials;
           return answer{told.dump() + '\n'};
         })
         .attach(kj::mv(client));

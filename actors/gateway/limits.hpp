@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "gateway/connection_clock.hpp"
+#include "hippo/model/records.hpp"
 
 namespace hippo {
 
@@ -36,6 +37,14 @@ struct gateway_limits {
 inline constexpr std::size_t study_text_bytes_max = std::size_t{1} << 20;
 inline constexpr std::size_t client_name_bytes_max = 1024;
 inline constexpr std::size_t command_text_bytes_max = 64 << 10;
+/// The same of commands that hold values or results of many trials.
+inline constexpr std::size_t trials_text_bytes_max = std::size_t{1} << 20;
+inline constexpr std::size_t text_bytes_max(study_command::verb what) {
+  return what == study_command::verb::enqueue
+             || what == study_command::verb::tell_past
+           ? trials_text_bytes_max
+           : command_text_bytes_max;
+}
 inline constexpr std::uint32_t trials_per_call_max = 1000;
 inline constexpr std::uint32_t events_per_call_max = 1000;
 inline constexpr std::size_t log_bytes_per_call_max = 64 << 10;

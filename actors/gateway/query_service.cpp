@@ -516,7 +516,7 @@ query_service::command(client_work& client, study_id study,
                 stored_study x) mutable -> kj::Promise<command_answer> {
           if (!is_live() || !has_ended(x.state))
             return kj::mv(why);
-          if (what.what == study_command::verb::retry)
+          if (may_reopen(what.what))
             return reopen(client, std::move(x), what);
           return to_exception(ended_error(x));
         });

@@ -31,6 +31,36 @@ kj::Exception too_long(const char* what, std::size_t bytes, std::size_t most) {
                 + " bytes, not " + std::to_string(bytes));
 }
 
+/// Returns the command that a change of a study is.
+study_command steering_of(schema::Steering::Reader change) {
+  study_command result;
+  switch (change.which()) {
+    case schema::Steering::EXTEND: {
+      result.what = verb::extend;
+      const auto x = change.getExtend();
+      auto more = json::object();
+      if (x.getTrials() > 0)
+        more["trials"] = x.getTrials();
+      if (x.getSeconds() != 0)
+        more["seconds"] = x.getSeconds();
+      if (x.getDeadlineSeconds() != 0)
+        more["deadline_seconds"] = x.getDeadlineSeconds();
+      result.text = more.dump();
+      return result;
+    }
+    case schema::Steering::ENQUEUE:
+      result.what = verb::enqueue;
+      result.text = to_string(change.getEnqueue());
+      return result;
+    case schema::Steering::TELL_PAST:
+      result.what = verb::tell_past;
+      result.text = to_string(change.getTellPast());
+      return result;
+  }
+  result.what = verb::extend; // with nothing: which is refused
+  return result;
+}
+
 // -- a study ------------------------------------------------------------------
 
 class study_server final : public schema::Study::Server {
@@ -145,6 +175,12 @@ public:
   kj::Promise<void> setWeight(SetWeightContext context) override {
     const auto weight = context.getParams().getWeight();
     return order(context, verb::weight, 0, hippo::to_text(weight));
+  }
+  kj::Promise<void> steer(SteerContext context) override {
+    return command(context, steering_of(context.getParams().getChange()),
+                   [context](const command_answer& x) mutable {
+                     context.getResults().setTrials(x.trials);
+                   });
   }
   kj::Promise<void> close(CloseContext context) override {
     return order(context, verb::close);
@@ -286,8 +322,8 @@ private:
   /// @param tell fills in the answer
   template <class Context, class F>
   kj::Promise<void> command(Context& context, study_command x, F tell) {
-    if (x.text.size() > command_text_bytes_max)
-      return too_long("this text", x.text.size(), command_text_bytes_max);
+    if (const auto most = text_bytes_max(x.what); x.text.size() > most)
+      return too_long("this text", x.text.size(), most);
     spdlog::debug("gateway: RPC {} of study {}", to_string(x.what),
                   number_of(id_));
     return call(context, [&] {

@@ -11,8 +11,11 @@ using verb = study_command::verb;
 
 expected<parsed_command> parse(verb what, std::string text) {
   static const auto known = test::workloads();
-  return parse_command({what, 3, 7, std::move(text), 0}, 10, known.front(),
-                       name_rules::today, false);
+  static const auto study = test::read(test::with_space(
+    "  lr: {uniform: [0.001, 1]}\nalgorithm: tpe\nbudget: {trials: 4}\n"));
+  EXPECT_TRUE(study.study);
+  return parse_command({what, 3, 7, std::move(text), 0}, *study.study,
+                       known.front(), name_rules::today);
 }
 
 errc refusal(verb what, std::string text) {

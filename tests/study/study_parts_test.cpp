@@ -299,10 +299,11 @@ TEST_F(StudyParts, AnEventThatCannotBeNextIsDamage) {
 TEST_F(StudyParts, WhatCannotBeDoneIsRefused) {
   study_requests requests;
   std::string full;
+  const study_clock clock{{}, {}, {}};
   const auto refusal = [&](verb what) {
     study_command x;
     x.what = what;
-    const auto why = refusal_of(x, books(), {requests, full, false});
+    const auto why = refusal_of(x, books(), {requests, full, clock, {}, false});
     return why ? why->message : std::string{};
   };
   EXPECT_EQ(refusal(verb::pause), "");
@@ -320,11 +321,13 @@ TEST_F(StudyParts, WhatCannotBeDoneIsRefused) {
 
 TEST_F(ClientParts, NoTrialBeginsInAFullService) {
   const study_requests requests;
+  const study_clock clock{{}, {}, {}};
   study_command ask;
-  const auto why = refusal_of(ask, books(), {requests, "no room", false});
+  const auto why =
+    refusal_of(ask, books(), {requests, "no room", clock, {}, false});
   ASSERT_TRUE(why);
   EXPECT_EQ(why->code, errc::resource_exhausted);
-  EXPECT_FALSE(refusal_of(ask, books(), {requests, {}, false}));
+  EXPECT_FALSE(refusal_of(ask, books(), {requests, {}, clock, {}, false}));
   EXPECT_EQ(refusal_of_training(books(), 0, 1)->message,
             "study s has no trial 0");
 }

@@ -51,8 +51,20 @@ const char* to_string(study_command::verb command) noexcept {
       return "retry";
     case study_command::verb::finish:
       return "finish";
+    case study_command::verb::extend:
+      return "extend";
+    case study_command::verb::enqueue:
+      return "enqueue";
+    case study_command::verb::tell_past:
+      return "tell_past";
   }
   return "unknown";
+}
+
+bool may_reopen(study_command::verb command) noexcept {
+  return command == study_command::verb::retry
+         || command == study_command::verb::extend
+         || command == study_command::verb::enqueue;
 }
 
 } // namespace hippo

@@ -185,6 +185,9 @@ struct study_command {
     widen,  ///< `text` trials more may be in flight, a number
     retry,  ///< try trials again that have failed; `text` says which
     finish, ///< a budget is spent: end now, complete; `text` says why
+    extend, ///< a larger budget, by the amounts of `text`
+    enqueue,   ///< the next trials have the values of `text`
+    tell_past, ///< results from elsewhere, in `text`, for the sampler
   };
   verb what = verb::ask;
   trial_no trial = 0;
@@ -194,6 +197,9 @@ struct study_command {
   std::uint64_t token = 0;
 };
 const char* to_string(study_command::verb command) noexcept; ///< e.g. `"ask"`
+
+/// Whether a command may let a study that has ended go on.
+bool may_reopen(study_command::verb command) noexcept;
 
 /// The study's sampler has decided the values of a trial. Nobody tells the study
 /// but itself, before a restart: then it does not decide anew.

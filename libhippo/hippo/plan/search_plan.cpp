@@ -593,7 +593,7 @@ void search_plan::forget_passing_failures() {
 
 void search_plan::retry(trial_id id) {
   auto& trial = trials_[id];
-  assert(trial.ended && trial.waits_to == 0);
+  assert(trial.waits_to == 0);
   for (const auto& [at, end] : passages(id, trial.asked_to)) {
     auto* x = nodes_[at].troubles.get();
     if (x == nullptr)

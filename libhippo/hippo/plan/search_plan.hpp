@@ -200,8 +200,9 @@ public:
     failure_holds_ = std::move(filter);
   }
 
-  /// A trial that has failed waits again for what it was asked for, after
-  /// `go_on`: what has failed on its way, for whatever reason, is tried again.
+  /// A trial that has failed, or was dropped, waits again for what it was asked
+  /// for, after `go_on`: what has failed on its way, for whatever reason, is
+  /// tried again. REQUIRES: it waits for nothing.
   /// @complexity O(segments + states of these that have diverged)
   void retry(trial_id trial);
 

@@ -37,6 +37,9 @@ public:
   /// Opens as many as there is room for. @returns `opened()`
   std::uint64_t open();
 
+  /// There may be further trials.
+  void grow(std::uint64_t trials) { trials_ += trials; }
+
   /// The trial has come to the first rung, or has ended. Nothing happens if it
   /// has done so before.
   void settle(trial_no trial) { unsettled_.erase(trial); }

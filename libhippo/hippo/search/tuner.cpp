@@ -8,6 +8,7 @@
 
 #include "hippo/plan/search_plan.hpp"
 #include "hippo/search/algorithm/client_algorithm.hpp"
+#include "hippo/search/option.hpp"
 #include "hippo/search/registry.hpp"
 #include "hippo/search/sampler/client_sampler.hpp"
 #include "hippo/search/sampler/pbt_explore.hpp"
@@ -252,6 +253,77 @@ turn tuner::widen(std::uint64_t trials) {
   return out;
 }
 
+std::optional<error> tuner::refusal_of_growth(std::uint64_t trials,
+                                              bool are_given) const {
+  const auto refused = [](std::string why) {
+    return error{errc::invalid_argument, std::move(why)};
+  };
+  if (client())
+    return refused("the study's clients decide about its trials (algorithm: "
+                   "client): ask for one with these values");
+  if (!algorithm_->can_grow())
+    return refused("the number of trials of algorithm " + algorithm_name_
+                   + " follows from its options: give a new study with "
+                     "`first` or another budget; known results are not "
+                     "trained again");
+  if (trials > max_trials - std::min(this->trials(), max_trials))
+    return refused("a study has at most " + std::to_string(max_trials)
+                   + " trials; this one has "
+                   + std::to_string(this->trials()));
+  const auto size = space_.size();
+  const auto own = this->trials() - given_; // that the sampler decides
+  if (!are_given && size && trials > *size - std::min(own, *size))
+    return refused("the space has only " + std::to_string(*size)
+                   + " combinations, of which " + std::to_string(own)
+                   + " are trials of the study: at most "
+                   + std::to_string(*size - std::min(own, *size))
+                   + " can be added");
+  return std::nullopt;
+}
+
+turn tuner::grow(std::uint64_t trials) {
+  assert(algorithm_->can_grow());
+  algorithm_->grow(trials);
+  window_.grow(trials);
+  turn out;
+  open(out);
+  return out;
+}
+
+turn tuner::extend(std::uint64_t trials) {
+  return grow(trials);
+}
+
+turn tuner::enqueue(const std::vector<leaf_decisions>& values) {
+  next_given_ = std::max<trial_no>(next_given_, added_.size());
+  for (const auto& x : values)
+    sampler_->give(next_given_++, x);
+  given_ += values.size();
+  return grow(values.size());
+}
+
+std::optional<error> tuner::refusal_of_past() const {
+  if (sampler_->learns())
+    return std::nullopt;
+  return error{errc::invalid_argument,
+               "the study's sampler does not learn from results: tpe, gp and "
+               "nsga2 do (`sampler` of the algorithm)"};
+}
+
+void tuner::learn(const std::vector<past_result>& results) {
+  for (const auto& x : results) {
+    auto [found, is_new] = past_.try_emplace(x.values);
+    auto& [number, last] = found->second;
+    if (is_new || x.step <= last)
+      number = past_trials_begin + past_trials_++;
+    last = x.step;
+    if (outcomes_)
+      outcomes_->add(number, x.step, x.measured);
+    sampler_->learn(number, x.values, x.step, x.measured.at(metric_));
+    held_bytes_ += 2 * x.values.size() * sizeof(x.values.front());
+  }
+}
+
 expected<client_algorithm*> tuner::client() const {
   if (auto* x = dynamic_cast<client_algorithm*>(algorithm_.get()))
     return x;
@@ -458,7 +530,7 @@ std::uint64_t tuner::memory_bytes() const {
   // An algorithm has a trial's place on each board that it has come to, a
   // learning sampler its combination.
   constexpr std::uint64_t trial_bytes = 128;
-  return held_bytes_
+  return held_bytes_ + past_trials_ * 2 * trial_bytes
          + added_.size() * (sampler_->is_static() ? 1 : 3) * trial_bytes
          + lengths_.size() * sizeof(step_t)
          + (work_ ? work_->memory_bytes() : 0)

@@ -17,6 +17,7 @@
 #include "hippo/search/trial_window.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/sequence/family.hpp"
+#include "hippo/space/first_trials.hpp"
 
 namespace hippo {
 
@@ -80,6 +81,28 @@ public:
 
   /// The number of further trials that may be in flight.
   turn widen(std::uint64_t trials);
+
+  // -- what people want of a study that decides by itself
+
+  /// Says why the study cannot have `trials` more trials, if it cannot.
+  /// @param are_given whether their values are
+  [[nodiscard]] std::optional<error> refusal_of_growth(std::uint64_t trials,
+                                                       bool are_given) const;
+
+  /// Adds trials. REQUIRES: it is not refused.
+  turn extend(std::uint64_t trials);
+
+  /// Adds trials that have these values, and come next.
+  /// REQUIRES: it is not refused.
+  turn enqueue(const std::vector<leaf_decisions>& values);
+
+  /// Says why the study cannot learn from results of others, if it cannot.
+  [[nodiscard]] std::optional<error> refusal_of_past() const;
+
+  /// Learns from the results of other studies. Results with the same values and
+  /// growing steps are those of one trial.
+  /// REQUIRES: it is not refused.
+  void learn(const std::vector<past_result>& results);
 
   // -- what a client wants of a study whose algorithm is `client`; each answers
   //    with an error that says why not, and changes nothing then
@@ -170,6 +193,7 @@ private:
   void carry_out(const std::vector<action>& actions, turn& out);
   /// Lets as many trials begin as there is room for.
   void open(turn& out);
+  turn grow(std::uint64_t trials);
   void add(trial_no trial, const fork* origin, turn& out);
   void add(trial_no trial, trial_parameters values, turn& out);
   [[nodiscard]] bool is_added(trial_no trial) const {
@@ -206,6 +230,14 @@ private:
   std::vector<step_t> lengths_;
   std::unordered_map<trial_no, fork> forks_;
   std::unordered_map<trial_no, responsive_trial> responsive_;
+  trial_no next_given_ = 0; ///< no trial from this one on was given values
+  std::uint64_t given_ = 0; ///< trials that were, by `enqueue`
+  struct past_trial {
+    trial_no number = 0;
+    step_t last = 0; ///< its last result
+  };
+  std::map<leaf_decisions, past_trial> past_; ///< the last of each combination
+  std::uint64_t past_trials_ = 0;
   /// Trials on their way that the algorithm does not wait for, and where to.
   std::map<trial_no, step_t> late_;
 };

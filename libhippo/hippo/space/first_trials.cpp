@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -100,7 +101,7 @@ private:
     if (x.is_hidden)
       notes_->error(*given_, "'" + name
                                + "' is a simplex, whose shares cannot "
-                                 "be given: leave `first` out");
+                                 "be given");
     else if (is_made_of_others(x) && (value != nullptr || x.size != 1))
       notes_->error(value == nullptr ? *given_ : *value,
                     "'" + name + "' follows from other hyper-parameters, and "
@@ -205,39 +206,158 @@ private:
   std::set<std::string> names_;
 };
 
+/// Notes an error unless a document is a list that is neither empty nor too
+/// long.
+bool is_list_of(const document& list, std::size_t most,
+                const std::string& items, diagnostics& notes) {
+  const bool is_list = list.type == document::kind::list;
+  if (is_list && !list.items.empty() && list.items.size() <= most)
+    return true;
+  notes.error(list, "must be a list of 1 to " + std::to_string(most) + " "
+                      + items + ", found "
+                      + (is_list ? std::to_string(list.items.size())
+                                 : list.found()));
+  return false;
+}
+
+/// Reads the values of one trial; nothing if there is an error in them.
+std::optional<leaf_decisions> read_values(const document& x,
+                                          const space_node& space,
+                                          diagnostics& notes) {
+  if (x.type != document::kind::map) {
+    notes.error(x, "must be a map with a value for each hyper-parameter, found "
+                     + x.found());
+    return std::nullopt;
+  }
+  const auto before = notes.errors();
+  auto result = first_trial{x, notes}.read(space);
+  return notes.errors() == before ? std::optional{std::move(result)}
+                                  : std::nullopt;
+}
+
+std::optional<double> number_in(const document& x) {
+  if (x.type != document::kind::leaf)
+    return std::nullopt;
+  const auto meaning = x.meaning();
+  if (!meaning.is_number() || !std::isfinite(meaning.get<double>()))
+    return std::nullopt;
+  return meaning.get<double>();
+}
+
+void read_measured(const document& x, const std::vector<std::string>& wanted,
+                   metrics& to, diagnostics& notes) {
+  if (x.type != document::kind::map) {
+    notes.error(x, "must be a map from metrics to numbers, found " + x.found());
+    return;
+  }
+  for (const auto& entry : x.entries)
+    if (const auto number = number_in(entry.value))
+      to[entry.key] = *number;
+    else
+      notes.error(entry.value,
+                  "must be a finite number, found " + entry.value.found());
+  for (const auto& name : wanted)
+    if (x.find(name) == nullptr)
+      notes.error(x, "'" + name + "' is missing: the study is about it");
+}
+
+past_result read_past(const document& x, const space_node& space,
+                      step_t max_steps, const std::vector<std::string>& wanted,
+                      diagnostics& notes) {
+  past_result result;
+  const auto* params = x.find("params");
+  const auto* measured = x.find("metrics");
+  const auto* step = x.find("step");
+  if (params == nullptr || measured == nullptr) {
+    notes.error(x, "must be a map with params and metrics");
+    return result;
+  }
+  for (const auto& entry : x.entries)
+    if (entry.key != "params" && entry.key != "metrics" && entry.key != "step")
+      notes.error(entry.where, entry.value.path,
+                  "is unknown here: a result has params, step and metrics");
+  if (auto values = read_values(*params, space, notes))
+    result.values = std::move(*values);
+  read_measured(*measured, wanted, result.measured, notes);
+  const auto last = static_cast<double>(max_steps);
+  const auto at = step == nullptr ? last : number_in(*step).value_or(0);
+  if (at >= 1 && at <= last && at == std::floor(at))
+    result.step = static_cast<step_t>(at);
+  else
+    notes.error(*step, "must be a step from 1 to " + std::to_string(max_steps)
+                         + ", found " + step->found());
+  return result;
+}
+
+/// Reads a text that is a map with one list.
+/// @param read reads that list
+template <class Result, class Read>
+expected<Result> read_list(const std::string& text, const std::string& name,
+                           const search_space& space, name_rules rules,
+                           const Read& read) {
+  findings found;
+  diagnostics notes{"", found};
+  Result result;
+  if (space.empty())
+    return {errc::invalid_argument, "the study has no hyper-parameters"};
+  if (const auto root = read_document(text, notes, name, rules)) {
+    const auto* list = root->find(name);
+    if (list != nullptr && root->entries.size() == 1)
+      result = read(*list, notes);
+    else
+      notes.error(*root, "must be a map with '" + name + "' alone");
+  }
+  if (!found.errors.empty())
+    return {errc::invalid_argument, joined_text(found.errors)};
+  return result;
+}
+
 } // namespace
 
 std::vector<leaf_decisions>
 read_first(const document& list, const space_node& space, diagnostics& notes) {
   std::vector<leaf_decisions> result;
-  if (list.type != document::kind::list || list.items.empty()
-      || list.items.size() > first_trials_max) {
-    notes.error(list, "must be a list of 1 to "
-                        + std::to_string(first_trials_max)
-                        + " maps with the values of a trial, found "
-                        + (list.type == document::kind::list
-                             ? std::to_string(list.items.size())
-                             : list.found()));
+  if (!is_list_of(list, first_trials_max, "maps with the values of a trial",
+                  notes))
     return result;
-  }
   std::map<leaf_decisions, std::string> known;
   for (const auto& item : list.items) {
-    if (item.type != document::kind::map) {
-      notes.error(item, "must be a map with a value for each hyper-parameter, "
-                        "found "
-                          + item.found());
+    auto decisions = read_values(item, space, notes);
+    if (!decisions)
       continue;
-    }
-    const auto before = notes.errors();
-    auto decisions = first_trial{item, notes}.read(space);
-    if (notes.errors() != before)
-      continue;
-    const auto [place, is_new] = known.emplace(decisions, item.path);
+    const auto [place, is_new] = known.emplace(*decisions, item.path);
     if (!is_new)
       notes.error(item, "has the values of " + place->second);
-    result.push_back(std::move(decisions));
+    result.push_back(std::move(*decisions));
   }
   return result;
+}
+
+expected<std::vector<leaf_decisions>>
+read_trials(const std::string& text, const search_space& space,
+            name_rules rules) {
+  return read_list<std::vector<leaf_decisions>>(
+    text, "trials", space, rules,
+    [&](const document& list, diagnostics& notes) {
+      return read_first(list, *space.root(), notes);
+    });
+}
+
+expected<std::vector<past_result>>
+read_past_results(const std::string& text, const search_space& space,
+                  step_t max_steps, const std::vector<std::string>& wanted,
+                  name_rules rules) {
+  return read_list<std::vector<past_result>>(
+    text, "results", space, rules,
+    [&](const document& list, diagnostics& notes) {
+      std::vector<past_result> result;
+      if (is_list_of(list, past_results_max,
+                     "maps with params, step and metrics", notes))
+        for (const auto& item : list.items)
+          result.push_back(
+            read_past(item, *space.root(), max_steps, wanted, notes));
+      return result;
+    });
 }
 
 } // namespace hippo

@@ -1,7 +1,11 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
+#include "hippo/base/error.hpp"
+#include "hippo/base/name.hpp"
+#include "hippo/model/goals.hpp"
 #include "hippo/space/space_node.hpp"
 #include "hippo/yaml/diagnostic.hpp"
 #include "hippo/yaml/document.hpp"
@@ -18,5 +22,30 @@ inline constexpr std::size_t first_trials_max = 1'000;
 ///          trial that is there twice
 std::vector<leaf_decisions>
 read_first(const document& list, const space_node& space, diagnostics& notes);
+
+/// Reads `{trials: [...]}`, a list as of `read_first`.
+/// @returns `errc::invalid_argument` with what is wrong, and where
+expected<std::vector<leaf_decisions>>
+read_trials(const std::string& text, const search_space& space,
+            name_rules rules);
+
+/// A result of training elsewhere.
+struct past_result {
+  leaf_decisions values;
+  step_t step = 0;
+  metrics measured;
+};
+
+/// The most past results in one text.
+inline constexpr std::size_t past_results_max = 1'000;
+
+/// Reads `{results: [{params: {...}, step: 10, metrics: {loss: 0.3}}, ...]}`;
+/// without a step it is the last one.
+/// @param wanted metrics that each result must have
+/// @returns as `read_trials`
+expected<std::vector<past_result>>
+read_past_results(const std::string& text, const search_space& space,
+                  step_t max_steps, const std::vector<std::string>& wanted,
+                  name_rules rules);
 
 } // namespace hippo

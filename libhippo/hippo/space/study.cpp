@@ -698,10 +698,7 @@ read_parameters(const std::string& text, const trial_lengths& lengths,
     space = search_space{
       read_space(*root, how, workload.open ? nullptr : &workload, notes)};
   }
-  std::string why;
-  for (const auto& x : found.errors)
-    why += (why.empty() ? "" : "; ") + (x.path.empty() ? "" : x.path + ": ")
-           + x.message;
+  auto why = joined_text(found.errors);
   if (why.empty() && space->size() != 1u)
     why = "the parameters of a trial leave nothing to choose: give one value"
           " for each";

@@ -74,6 +74,9 @@ public:
   /// Returns whether there is nothing to choose: no hyper-parameter at all.
   [[nodiscard]] bool empty() const noexcept { return root_ == nullptr; }
 
+  /// Returns the parsed tree; null if it is empty.
+  [[nodiscard]] const node* root() const noexcept { return root_.get(); }
+
   /// Returns the number of combinations, or nothing if a continuous range makes
   /// it infinite or it exceeds 2^63.
   [[nodiscard]] std::optional<std::uint64_t> size() const;

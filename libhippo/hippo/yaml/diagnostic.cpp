@@ -15,6 +15,14 @@ std::string to_text(const diagnostic& diagnostic) {
   return result + diagnostic.message;
 }
 
+std::string joined_text(const std::vector<diagnostic>& errors) {
+  std::string result;
+  for (const auto& x : errors)
+    result += (result.empty() ? "" : "; ")
+              + (x.path.empty() ? "" : x.path + ": ") + x.message;
+  return result;
+}
+
 void diagnostics::error(const mark& at, const std::string& path,
                         std::string message) {
   ++errors_;

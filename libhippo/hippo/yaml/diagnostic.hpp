@@ -24,6 +24,10 @@ struct diagnostic {
 /// Renders `file:line:column: path: message`.
 std::string to_text(const diagnostic& diagnostic);
 
+/// Renders what is wrong with a text that is no file: `path: message`, with
+/// semicolons between several.
+std::string joined_text(const std::vector<diagnostic>& errors);
+
 /// Errors and warnings of one file.
 struct findings {
   std::vector<diagnostic> errors;

@@ -373,6 +373,45 @@ std::optional<error> study_handle::set_weight(double weight) {
   });
 }
 
+namespace {
+
+/// Returns what sends a change of a study. @param fill fills in a Steering
+template <class F>
+auto steering(std::uint64_t study, F fill) {
+  return [study, fill](session& x) {
+    auto request = x.study(study).steerRequest();
+    fill(request.initChange());
+    return request.send().then(
+      [](auto&& answer) -> std::uint64_t { return answer.getTrials(); });
+  };
+}
+
+} // namespace
+
+expected<std::uint64_t> study_handle::extend(const study_extension& more) {
+  return impl_->call<std::uint64_t>(
+    repeating::no, steering(id_, [more](schema::Steering::Builder change) {
+      auto to = change.initExtend();
+      to.setTrials(more.trials);
+      to.setSeconds(more.seconds);
+      to.setDeadlineSeconds(more.deadline_seconds);
+    }));
+}
+
+expected<std::uint64_t> study_handle::enqueue(const std::string& trials) {
+  return impl_->call<std::uint64_t>(
+    repeating::no, steering(id_, [&trials](schema::Steering::Builder change) {
+      change.setEnqueue(trials);
+    }));
+}
+
+expected<std::uint64_t> study_handle::tell_past(const std::string& results) {
+  return impl_->call<std::uint64_t>(
+    repeating::no, steering(id_, [&results](schema::Steering::Builder change) {
+      change.setTellPast(results);
+    }));
+}
+
 expected<std::string> study_handle::export_json() {
   using part = std::pair<std::string, std::string>; // and what follows it
   std::string result, after;

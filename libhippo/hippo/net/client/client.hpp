@@ -78,6 +78,13 @@ struct weights_summary {
   std::string kind;   ///< of the device that trained it
 };
 
+/// What a study is extended by; 0: not at all.
+struct study_extension {
+  std::uint64_t trials = 0;
+  double seconds = 0;          ///< of `budget.seconds`
+  double deadline_seconds = 0; ///< by which its deadline comes later
+};
+
 class study_handle;
 
 /// A connection to a service, which serves any number of studies and threads.
@@ -185,6 +192,23 @@ public:
   /// @returns how many are tried again, or `errc::invalid_argument` if none is
   expected<std::uint64_t> retry(const std::vector<std::uint64_t>& trials = {},
                                 bool all = false);
+
+  /// Raises the budget of the study. One that has ended because nothing was left
+  /// to do, or a budget was spent, continues.
+  /// @returns the number of its trials by then, or `errc::invalid_argument` with
+  ///          what cannot be extended
+  expected<std::uint64_t> extend(const study_extension& more);
+
+  /// Adds trials with given values, which come next.
+  /// @param trials `{trials: [{lr: 0.1}, ...]}` in JSON or YAML, at most 1000
+  /// @returns as `extend`
+  expected<std::uint64_t> enqueue(const std::string& trials);
+
+  /// Lets the sampler learn from results of training elsewhere.
+  /// @param results `{results: [{params: {lr: 0.1}, step: 10, metrics: {loss:
+  ///                0.3}}, ...]}` in JSON or YAML, at most 1000
+  /// @returns as `extend`
+  expected<std::uint64_t> tell_past(const std::string& results);
 
   /// Returns all that is known of the study, as JSON: see docs/report.md.
   expected<std::string> export_json();

@@ -35,7 +35,8 @@ public:
   [[nodiscard]] virtual std::vector<step_t> rungs() const = 0;
 
   /// The trials below `trials` have come into being, and may be started.
-  /// Called first, and whenever there are more; `trials()` of them in the end.
+  /// Called first, and whenever there are more; `trials()` of them in the end,
+  /// and further ones after `grow`.
   /// The calls below are about such trials only.
   virtual std::vector<action> open(std::uint64_t trials) = 0;
 
@@ -61,6 +62,14 @@ public:
 
   /// Raises the limit of trials in flight by the number of idle trainers.
   virtual std::vector<action> widen(std::uint64_t /*trials*/) { return {}; }
+
+  /// Whether `grow` may be called: an algorithm whose number of trials follows
+  /// from its rungs or its population has no place for more.
+  [[nodiscard]] virtual bool can_grow() const { return false; }
+
+  /// Raises `trials()`, also of an algorithm that is done: it then is no more.
+  /// REQUIRES: `can_grow()`, and `trials > 0`
+  virtual void grow(std::uint64_t /*trials*/) {}
 
   /// Whether nothing will be asked for any more. True in the end, whatever
   /// fails.

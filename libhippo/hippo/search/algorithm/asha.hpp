@@ -38,6 +38,11 @@ public:
     return limit_.is_narrow() && !done_;
   }
   std::vector<action> widen(std::uint64_t trials) override;
+  [[nodiscard]] bool can_grow() const override { return true; }
+  void grow(std::uint64_t trials) override {
+    most_ += trials;
+    done_ = false;
+  }
   [[nodiscard]] bool done() const override { return done_; }
   [[nodiscard]] expected_work to_come() const override;
 

@@ -45,6 +45,8 @@ public:
     limit_.widen(trials);
     return fill();
   }
+  [[nodiscard]] bool can_grow() const override { return true; }
+  void grow(std::uint64_t trials) override { most_ += trials; }
   [[nodiscard]] bool done() const override {
     return limit_.empty() && next_ == most_;
   }

@@ -39,6 +39,8 @@ public:
     limit_.widen(trials);
     return fill();
   }
+  [[nodiscard]] bool can_grow() const override { return true; }
+  void grow(std::uint64_t trials) override { trials_ += trials; }
   [[nodiscard]] bool done() const override { return ended_count_ == trials_; }
   /// As if the trials to come had all lengths equally often.
   [[nodiscard]] expected_work to_come() const override;

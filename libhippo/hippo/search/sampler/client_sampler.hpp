@@ -26,6 +26,9 @@ public:
   void begin_with(const std::vector<leaf_decisions>& first) override {
     others_->begin_with(first);
   }
+  void give(trial_no trial, leaf_decisions values) override {
+    others_->give(trial, std::move(values));
+  }
   trial_parameters draw(trial_no trial) override;
   /// It does not keep given values.
   [[nodiscard]] std::optional<trial_parameters>

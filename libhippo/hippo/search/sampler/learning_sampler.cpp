@@ -29,7 +29,7 @@ trial_parameters learning_sampler::draw(trial_no trial) {
   auto before = known ? fitting(known.mapped()) : std::nullopt;
   if (before) {
     x = {std::move(*before), std::move(known.mapped().why), 1};
-  } else if (trial < order_.given()) {
+  } else if (order_.is_given(trial)) {
     x.taken = record(order_(trial));
     x.why.how = "given";
   } else if (auto found = propose(trial)) {
@@ -46,6 +46,7 @@ trial_parameters learning_sampler::draw(trial_no trial) {
     x.why.untrained = untrained(result);
   tried_.insert(x.taken);
   taken_[trial] = std::move(x);
+  ++drawn_;
   on_drawn(trial);
   return result;
 }
@@ -72,6 +73,19 @@ std::optional<trial_choice> learning_sampler::choice_of(trial_no trial) const {
 
 void learning_sampler::restore(trial_no trial, trial_choice choice) {
   restored_.insert_or_assign(trial, std::move(choice));
+}
+
+void learning_sampler::learn(trial_no trial, const leaf_decisions& values,
+                             step_t at, double value) {
+  assert(trial >= past_trials_begin);
+  // It is not among what was tried: it may well be trained here, too.
+  if (auto [found, is_new] = taken_.try_emplace(trial); is_new) {
+    auto next = values.begin();
+    auto& x = found->second;
+    x.taken = record([&](const space_leaf&) { return *next++; });
+    x.length = values_of(x.taken).length;
+  }
+  on_result(trial, at, value);
 }
 
 const learning_sampler::combination*
@@ -162,7 +176,7 @@ learning_sampler::combination learning_sampler::random(trial_no trial) {
   if (!size)
     return spread(trial);
   while (next_random_ < *size) {
-    auto result = record(order_(next_random_++));
+    auto result = record(order_.at(next_random_++));
     if (!tried_.contains(result))
       return result;
   }

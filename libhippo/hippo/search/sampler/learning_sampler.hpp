@@ -34,6 +34,12 @@ public:
   void begin_with(const std::vector<leaf_decisions>& first) final {
     order_.begin_with(first);
   }
+  void give(trial_no trial, leaf_decisions values) final {
+    order_.give(trial, std::move(values));
+  }
+  [[nodiscard]] bool learns() const final { return true; }
+  void learn(trial_no trial, const leaf_decisions& values, step_t at,
+             double value) final;
   trial_parameters draw(trial_no trial) final;
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const final;
@@ -84,7 +90,7 @@ protected:
     return tried_.contains(cross);
   }
   [[nodiscard]] std::uint64_t seed() const { return seed_; }
-  [[nodiscard]] std::uint64_t drawn_count() const { return taken_.size(); }
+  [[nodiscard]] std::uint64_t drawn_count() const { return drawn_; }
 
   /// Returns the steps to the first goal that nobody was asked for; 0 if what
   /// is untrained is not looked at.
@@ -116,7 +122,8 @@ private:
   trial_no next_random_ = 0; ///< in `order_`, of a finite space
 
   std::map<std::string, leaf_no> leaves_; ///< by path
-  std::unordered_map<trial_no, entry> taken_;
+  std::unordered_map<trial_no, entry> taken_; ///< and those of other studies
+  std::uint64_t drawn_ = 0;
   std::unordered_map<trial_no, trial_choice> restored_; ///< yet to be drawn
   std::set<combination> tried_;
 };

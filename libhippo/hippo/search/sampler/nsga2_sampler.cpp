@@ -24,6 +24,10 @@ decision_of(const std::vector<std::pair<std::uint32_t, std::uint64_t>>& x,
   return std::nullopt;
 }
 
+std::string name_of(trial_no trial) {
+  return trial < past_trials_begin ? std::to_string(trial) : "a past result";
+}
+
 double share_of(std::uint64_t decision) {
   return static_cast<double>(decision)
          / static_cast<double>(space_leaf::high_end);
@@ -109,8 +113,7 @@ nsga2_sampler::propose(trial_no trial) {
     auto made = offspring(trial, attempt, *taken(a), *taken(b));
     if (!was_tried(made))
       return proposal{std::move(made), std::nullopt,
-                      "cross of " + std::to_string(a) + ", "
-                        + std::to_string(b)};
+                      "cross of " + name_of(a) + ", " + name_of(b)};
   }
   return std::nullopt;
 }

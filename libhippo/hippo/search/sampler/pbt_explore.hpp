@@ -39,6 +39,9 @@ public:
   void begin_with(const std::vector<leaf_decisions>& first) override {
     order_.begin_with(first);
   }
+  void give(trial_no trial, leaf_decisions values) override {
+    order_.give(trial, std::move(values));
+  }
   trial_parameters draw(trial_no trial) override;
 
   /// `shown` has the new values, and `forked: {from, at}`.

@@ -12,6 +12,10 @@
 
 namespace hippo {
 
+/// From this number on trials are of other studies: their results were given to
+/// a sampler to learn from.
+inline constexpr trial_no past_trials_begin = trial_no{1} << 62;
+
 /// Decides the values of a study's trials. A pure state machine, as an
 /// algorithm is.
 class sampler {
@@ -24,6 +28,20 @@ public:
 
   /// Gives the first trials their values, which differ. Before all else.
   virtual void begin_with(const std::vector<leaf_decisions>& first) = 0;
+
+  /// Gives a trial its values; those that it would have had are of the next
+  /// trial that is given none, and so on.
+  /// REQUIRES: neither `trial` nor one above it was drawn or given.
+  virtual void give(trial_no trial, leaf_decisions values) = 0;
+
+  /// Whether results have a part in what it decides.
+  [[nodiscard]] virtual bool learns() const { return false; }
+
+  /// Learns that a trial of another study with these values, `trial` here,
+  /// measured `value` at state `at`. That trial is none of the study.
+  /// REQUIRES: `learns()`, and `trial >= past_trials_begin`.
+  virtual void learn(trial_no /*trial*/, const leaf_decisions& /*values*/,
+                     step_t /*at*/, double /*value*/) {}
 
   /// Decides the values of trial `trial`. Asked once for each trial.
   /// REQUIRES: `trial` is below the number of trials of the study's algorithm.

@@ -1,9 +1,21 @@
 #include "hippo/search/sampler/static_order.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
 namespace hippo {
+
+namespace {
+
+leaf_decider decider_of(leaf_decisions decisions) {
+  return [decisions = std::move(decisions),
+          next = std::size_t{0}](const space_leaf&) mutable {
+    return decisions[next++];
+  };
+}
+
+} // namespace
 
 static_order::static_order(search_space space, std::uint64_t seed,
                            bool shuffled)
@@ -19,13 +31,35 @@ void static_order::begin_with(std::vector<leaf_decisions> first) {
     given_.emplace(space_.index_of(first_[i]), i);
 }
 
+std::vector<static_order::later_trial>::const_iterator
+static_order::later_from(trial_no trial) const {
+  return std::ranges::lower_bound(later_, trial, {}, &later_trial::trial);
+}
+
+void static_order::give(trial_no trial, leaf_decisions values) {
+  assert(later_.empty() || later_.back().trial < trial);
+  later_.push_back({trial, std::move(values)});
+}
+
+bool static_order::is_given(trial_no trial) const {
+  const auto later = later_from(trial);
+  return trial < first_.size()
+         || (later != later_.end() && later->trial == trial);
+}
+
 leaf_decider static_order::operator()(trial_no trial) const {
-  const auto place = size_ ? trial % *size_ : trial;
+  const auto later = later_from(trial);
+  if (later != later_.end() && later->trial == trial)
+    return decider_of(later->values);
+  return at(trial - static_cast<std::uint64_t>(later - later_.begin()));
+}
+
+leaf_decider static_order::at(std::uint64_t wanted) const {
+  const auto place = size_ ? wanted % *size_ : wanted;
   if (place < first_.size())
-    return [decisions = first_[place], next = std::size_t{0}](
-             const space_leaf&) mutable { return decisions[next++]; };
+    return decider_of(first_[place]);
   if (!size_)
-    return search_space::decider_of(seed_, trial);
+    return search_space::decider_of(seed_, wanted);
   // A place whose combination is given gets the one that was to be there
   // instead: each of the others comes once.
   auto index = usual(place);

@@ -16,7 +16,8 @@ namespace hippo {
 /// grid; or a random one, without replacement in a finite space (a
 /// pseudo-random permutation of its combinations), independently in a
 /// continuous one. A study with more trials goes on where this one ends. The
-/// first ones may be given; then none of these comes again.
+/// first ones may be given; then none of these comes again. Later ones may be
+/// given as well, between those of the order.
 class static_order {
 public:
   /// @param shuffled else it counts through; REQUIRES a finite space then
@@ -25,14 +26,29 @@ public:
   /// See `sampler`.
   void begin_with(std::vector<leaf_decisions> first);
 
-  /// Returns how many trials are given.
-  [[nodiscard]] std::uint64_t given() const noexcept { return first_.size(); }
+  void give(trial_no trial, leaf_decisions values);
+
+  /// Returns whether the values of a trial are given.
+  [[nodiscard]] bool is_given(trial_no trial) const;
 
   /// Returns what decides the values of trial `trial`. Trials beyond the size
   /// of a finite space begin again.
   [[nodiscard]] leaf_decider operator()(trial_no trial) const;
 
+  /// Returns what decides the values at a place of the order alone, which those
+  /// of `give` are not part of.
+  [[nodiscard]] leaf_decider at(std::uint64_t place) const;
+
 private:
+  struct later_trial {
+    trial_no trial = 0;
+    leaf_decisions values;
+  };
+
+  /// Returns the first of `later_` that is not below a trial.
+  [[nodiscard]] std::vector<later_trial>::const_iterator
+  later_from(trial_no trial) const;
+
   /// Returns the combination of a place where none is given.
   [[nodiscard]] std::uint64_t usual(std::uint64_t place) const {
     return order_ ? (*order_)(place) : place;
@@ -43,7 +59,8 @@ private:
   std::optional<std::uint64_t> size_;
   std::optional<permutation> order_; ///< set if shuffled and finite
   std::vector<leaf_decisions> first_;
-  /// Of a finite space: the place of each given combination in `first_`.
+  std::vector<later_trial> later_; ///< of `give`, by trial
+  /// Of a finite space: the place of each combination in `first_`.
   std::unordered_map<std::uint64_t, std::uint64_t> given_;
 };
 

@@ -16,6 +16,9 @@ public:
   void begin_with(const std::vector<leaf_decisions>& first) override {
     order_.begin_with(first);
   }
+  void give(trial_no trial, leaf_decisions values) override {
+    order_.give(trial, std::move(values));
+  }
   trial_parameters draw(trial_no trial) override;
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;

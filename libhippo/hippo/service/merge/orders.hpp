@@ -51,7 +51,7 @@ struct study_orders {
     step_t known_to = 0;  ///< what the study knows already, up to here
     bool is_over = false; ///< whether it was asked for once and is no longer
     step_t known_shared = 0; ///< of what it knows, see `delivery::shared`
-    /// It was asked for as far before, and has failed: it is tried again.
+    /// It has failed, or was dropped: it is tried again.
     bool again = false;
   };
   std::vector<trial> added;

@@ -99,7 +99,6 @@ void study_table::request(entry& study, const study_orders::request& request) {
     plan_.retry(trial);
     if (!study.paused) // else it goes on with the others
       plan_.go_on(trial);
-    return;
   }
   if (request.known_to > 0)
     plan_.recall(trial, request.known_to, request.known_shared);

@@ -39,6 +39,7 @@ struct command_answer {
   trial_no trial = 0;            ///< that was asked for
   nlohmann::ordered_json params; ///< its values
   std::uint64_t retried = 0;     ///< trials that are tried again
+  std::uint64_t trials = 0;      ///< of the study, once it is extended
 };
 
 /// A study has come to its end, and that is stored.

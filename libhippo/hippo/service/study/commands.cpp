@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hippo/base/number.hpp"
+
 namespace hippo {
 
 namespace {
@@ -13,12 +15,13 @@ namespace {
 using json = nlohmann::ordered_json;
 
 expected<parsed_command> parse_ask(const study_command& x,
-                                   const trial_lengths& lengths,
+                                   const study_spec& spec,
                                    const workload_descriptor& workload,
-                                   name_rules rules, bool typed) {
+                                   name_rules rules) {
   if (x.text.empty())
     return parsed_command{command::ask{}};
-  auto values = read_parameters(x.text, lengths, workload, rules, typed);
+  auto values =
+    read_parameters(x.text, spec.lengths(), workload, rules, spec.typed);
   if (!values)
     return values.failure();
   return parsed_command{command::ask{std::move(*values)}};
@@ -77,16 +80,73 @@ expected<parsed_command> parse_retry(const study_command& x) {
   return parsed_command{std::move(result)};
 }
 
+expected<parsed_command> parse_extend(const study_command& x) {
+  // Beyond these nothing is counted exactly, and no clock goes.
+  constexpr double trials_most = 1e9, seconds_most = 1e9;
+  command::extend result;
+  const auto said = json::parse(x.text, nullptr, false);
+  if (!said.is_object() || said.empty())
+    return error{errc::invalid_argument,
+                 "a study is extended by a map with trials, seconds or "
+                 "deadline_seconds, not '"
+                   + x.text.substr(0, 100) + "'"};
+  for (const auto& [name, value] : said.items()) {
+    const bool is_trials = name == "trials";
+    if (!is_trials && name != "seconds" && name != "deadline_seconds")
+      return error{errc::invalid_argument,
+                   "'" + name
+                     + "' cannot be extended: trials, seconds and "
+                       "deadline_seconds can"};
+    const auto most = is_trials ? trials_most : seconds_most;
+    const auto amount = value.is_number() ? value.get<double>() : 0.0;
+    if (!(amount > 0) || !(amount <= most)
+        || (is_trials && amount != std::floor(amount)))
+      return error{errc::invalid_argument,
+                   name + ": must be a " + (is_trials ? "whole " : "")
+                     + "number above 0 and up to " + to_text(most)
+                     + ", found " + value.dump()};
+    if (is_trials)
+      result.trials = static_cast<std::uint64_t>(amount);
+    else
+      (name == "seconds" ? result.seconds : result.deadline_seconds) = amount;
+  }
+  return parsed_command{result};
+}
+
+expected<parsed_command> parse_enqueue(const study_command& x,
+                                       const study_spec& spec,
+                                       name_rules rules) {
+  auto trials = read_trials(x.text, spec.space, rules);
+  if (!trials)
+    return trials.failure();
+  return parsed_command{command::enqueue{std::move(*trials)}};
+}
+
+expected<parsed_command> parse_past(const study_command& x,
+                                    const study_spec& spec, name_rules rules) {
+  std::vector<std::string> wanted;
+  const auto goals = spec.objective.all();
+  for (const auto& goal : goals.metrics)
+    wanted.push_back(goal.metric);
+  for (const auto& constraint : goals.constraints)
+    wanted.push_back(constraint.metric);
+  auto results =
+    read_past_results(x.text, spec.space, spec.max_steps, wanted, rules);
+  if (!results)
+    return results.failure();
+  return parsed_command{command::tell_past{std::move(*results)}};
+}
+
 } // namespace
 
 expected<parsed_command> parse_command(const study_command& wanted,
-                                       const trial_lengths& lengths,
+                                       const study_spec& spec,
                                        const workload_descriptor& workload,
-                                       name_rules rules, bool typed) {
+                                       name_rules rules) {
   using verb = study_command::verb;
   switch (wanted.what) {
     case verb::ask:
-      return parse_ask(wanted, lengths, workload, rules, typed);
+      return parse_ask(wanted, spec, workload, rules);
     case verb::train:
       return parsed_command{command::train{wanted.trial, wanted.at}};
     case verb::tell:
@@ -109,6 +169,12 @@ expected<parsed_command> parse_command(const study_command& wanted,
       return parse_retry(wanted);
     case verb::finish:
       return parsed_command{command::finish{wanted.text}};
+    case verb::extend:
+      return parse_extend(wanted);
+    case verb::enqueue:
+      return parse_enqueue(wanted, spec, rules);
+    case verb::tell_past:
+      return parse_past(wanted, spec, rules);
   }
   return error{errc::malformed_message, "an unknown command"};
 }

@@ -5,11 +5,13 @@
 #include <set>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "hippo/base/error.hpp"
 #include "hippo/base/ids.hpp"
 #include "hippo/base/types.hpp"
 #include "hippo/model/records.hpp"
+#include "hippo/space/first_trials.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
@@ -62,21 +64,40 @@ struct finish {
   std::string why;
 };
 
+/// Raises the budget of the study.
+/// @invariant something is above 0
+struct extend {
+  std::uint64_t trials = 0;
+  double seconds = 0;          ///< of `budget.seconds`
+  double deadline_seconds = 0; ///< by which its deadline comes later
+};
+/// Adds trials that come next.
+/// @invariant there are some
+struct enqueue {
+  std::vector<leaf_decisions> trials; ///< the values of each
+};
+/// Gives results of other studies to the sampler.
+struct tell_past {
+  std::vector<past_result> results;
+};
+
 } // namespace command
 
 using parsed_command
   = std::variant<command::ask, command::train, command::tell, command::close,
                  command::pause, command::resume, command::stop,
                  command::cancel, command::weight, command::widen,
-                 command::retry, command::finish>;
+                 command::retry, command::finish, command::extend,
+                 command::enqueue, command::tell_past>;
 
 /// Reads a command as it is sent and stored.
-/// @param lengths,workload,rules,typed as of `read_parameters`
+/// @param spec,workload of the study
+/// @param rules by which names are judged
 /// @returns the command, or `errc::invalid_argument` or
 ///          `errc::malformed_message` with what is wrong with its text
 expected<parsed_command> parse_command(const study_command& wanted,
-                                       const trial_lengths& lengths,
+                                       const study_spec& spec,
                                        const workload_descriptor& workload,
-                                       name_rules rules, bool typed);
+                                       name_rules rules);
 
 } // namespace hippo

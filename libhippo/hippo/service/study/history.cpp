@@ -44,9 +44,8 @@ std::string damage_of(const study_input& input, const study_books& books,
   }
   if (const auto* command = std::get_if<study_command>(&input);
       command != nullptr && command->what == study_command::verb::widen) {
-    const auto parsed =
-      parse_command(*command, books.spec().lengths(), books.options.workload,
-                    name_rules::of_before, books.spec().typed);
+    const auto parsed = parse_command(
+      *command, books.spec(), books.options.workload, name_rules::of_before);
     if (!parsed)
       return parsed.failure().message;
     if (std::get<command::widen>(*parsed).trials > widened_max)

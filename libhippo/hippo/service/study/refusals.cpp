@@ -1,9 +1,12 @@
 #include "hippo/service/study/refusals.hpp"
 
+#include <cmath>
 #include <initializer_list>
+#include <string>
 #include <utility>
 #include <variant>
 
+#include "hippo/base/number.hpp"
 #include "hippo/search/algorithm/client_algorithm.hpp"
 
 namespace hippo {
@@ -22,7 +25,7 @@ std::optional<error> refusal_of_state(const study_books& books,
 
 std::optional<error> refusal_of_end(const study_books& books, verb what) {
   const auto& stored = books.stored();
-  if (!books.has_ended() || what == verb::retry)
+  if (!books.has_ended() || may_reopen(what))
     return std::nullopt;
   return error{errc::invalid_argument, "study " + stored.name + " has ended: "
                                          + to_string(stored.state)};
@@ -41,14 +44,85 @@ std::optional<error> refusal_of_training(const study_books& books,
   return std::nullopt;
 }
 
+std::optional<error> refusal_of_growth(const study_books& books,
+                                       const command::extend& more,
+                                       bool are_given, bool may_go_on) {
+  const auto& stored = books.stored();
+  const auto& budget = books.spec().budget;
+  const auto refused = [&](const std::string& why) {
+    return error{errc::invalid_argument, "study " + stored.name + ' ' + why};
+  };
+  if (stored.state == study_phase::stopping)
+    return refused("is STOPPING: extend it once it has ended");
+  if (books.has_ended() && !may_go_on)
+    return refused(std::string{"has ended: "} + to_string(stored.state)
+                   + (stored.reason.empty() ? "" : " (" + stored.reason + ")")
+                   + "; submit it again to go on: what is known is not trained "
+                     "again");
+  if (more.seconds > 0 && !budget.seconds)
+    return refused("has no budget.seconds that could be extended");
+  if (more.deadline_seconds > 0 && !budget.deadline)
+    return refused("has no deadline that could be extended");
+  if (more.trials > 0)
+    return books.decisions.refusal_of_growth(more.trials, are_given);
+  if (books.decisions.done())
+    return refused("has nothing left to train: extend it by trials");
+  return std::nullopt;
+}
+
+namespace {
+
+/// Says which budget leaves a study that has ended nothing, also when it is
+/// extended.
+std::optional<error> refusal_of_budgets(const study_books& books,
+                                        const refusal_facts& facts,
+                                        const command::extend& more) {
+  const auto& stored = books.stored();
+  const auto& budget = books.spec().budget;
+  const auto refused = [&](const std::string& what, const std::string& remedy) {
+    return error{errc::invalid_argument,
+                 "study " + stored.name + ": its " + what + ": " + remedy};
+  };
+  const std::string again = "that cannot be extended; submit the study again "
+                            "with more: what is known is not trained again";
+  if (budget.device_seconds && stored.device_seconds >= *budget.device_seconds)
+    return refused("budget.device_hours is spent", again);
+  if (budget.cost && stored.cost >= *budget.cost)
+    return refused("budget.cost is spent", again);
+  if (facts.clock.seconds_left(facts.now) == 0.0 && more.seconds == 0)
+    return refused("budget.seconds is spent", "extend it as well (seconds)");
+  const auto left = facts.clock.deadline_left(facts.now);
+  if (left && *left + more.deadline_seconds <= 0)
+    return refused("deadline was " + to_text(std::ceil(-*left)) + " s ago",
+                   "extend it by more than that as well (deadline_seconds)");
+  return std::nullopt;
+}
+
+std::optional<error> refusal_of_more(const study_books& books,
+                                     const refusal_facts& facts,
+                                     const command::extend& more,
+                                     bool are_given) {
+  if (facts.was_given_up)
+    return error{errc::invalid_argument,
+                 "study " + books.stored().name
+                   + " was ended by a fault of the service: retry it first"};
+  if (auto why = refusal_of_growth(books, more, are_given, facts.may_go_on))
+    return why;
+  if (!facts.full.empty() && more.trials > 0)
+    return error{errc::resource_exhausted, facts.full};
+  return books.has_ended() ? refusal_of_budgets(books, facts, more)
+                           : std::nullopt;
+}
+
+} // namespace
+
 std::optional<error> refusal_of(const study_command& wanted,
                                 const study_books& books,
                                 const refusal_facts& facts) {
   if (auto why = refusal_of_end(books, wanted.what))
     return why;
-  auto parsed =
-    parse_command(wanted, books.spec().lengths(), books.options.workload,
-                  name_rules::today, books.spec().typed);
+  auto parsed = parse_command(wanted, books.spec(), books.options.workload,
+                              name_rules::today);
   if (!parsed)
     return parsed.failure();
   if (wanted.what == verb::ask && !facts.full.empty())
@@ -86,6 +160,16 @@ std::optional<error> refusal_of(const study_command& wanted,
           !what)
         return what.failure();
       return std::nullopt;
+    case verb::extend:
+      return refusal_of_more(books, facts, std::get<command::extend>(*parsed),
+                             false);
+    case verb::enqueue: {
+      command::extend more;
+      more.trials = std::get<command::enqueue>(*parsed).trials.size();
+      return refusal_of_more(books, facts, more, true);
+    }
+    case verb::tell_past:
+      return decisions.refusal_of_past();
     case verb::cancel:
     case verb::weight:
     case verb::widen:

@@ -7,7 +7,9 @@
 #include "hippo/base/error.hpp"
 #include "hippo/service/study/commands.hpp"
 #include "hippo/service/study/requests.hpp"
+#include "hippo/service/merge/moment.hpp"
 #include "hippo/service/study/study_books.hpp"
+#include "hippo/service/study/study_clock.hpp"
 
 // Reasons to refuse a command, as far as they are known before it is stored: so
 // that nobody can fill the store with commands that are refused.
@@ -17,7 +19,7 @@ namespace hippo {
 /// Why a study cannot be brought to a state, if it cannot.
 std::optional<error> refusal_of_state(const study_books& books, study_phase to);
 
-/// A study that has ended stays as it is, unless it is tried again.
+/// A study that has ended stays as it is, unless it is tried again or extended.
 std::optional<error> refusal_of_end(const study_books& books,
                                     study_command::verb what);
 
@@ -30,9 +32,21 @@ std::optional<error> refusal_of_training(const study_books& books,
 struct refusal_facts {
   const study_requests& requests;
   const std::string& full; ///< why no new trials may begin; empty: they may
+  const study_clock& clock;
+  moment now;
   /// Whether the study was ended by no decision of its own.
   bool was_given_up = false;
+  bool may_go_on = false; ///< as of `refusal_of_growth`
 };
+
+/// Says why a study cannot be given more, if it cannot, whatever its budgets
+/// leave it.
+/// @param are_given whether the values of these trials are
+/// @param may_go_on whether a study that has ended did so because there was
+///                  nothing left to do, or because a budget was spent
+std::optional<error> refusal_of_growth(const study_books& books,
+                                       const command::extend& more,
+                                       bool are_given, bool may_go_on);
 
 /// Says why a command cannot be carried out now, if it cannot.
 std::optional<error> refusal_of(const study_command& wanted,

@@ -21,6 +21,17 @@ study_clock::study_clock(std::optional<double> seconds_max,
                   std::chrono::duration<double>(*deadline_left));
 }
 
+void study_clock::extend_deadline(double seconds) {
+  *deadline_ += std::chrono::duration_cast<moment::duration>(
+    std::chrono::duration<double>(seconds));
+}
+
+std::optional<double> study_clock::seconds_left(moment now) const {
+  if (!seconds_max_)
+    return std::nullopt;
+  return std::max(0.0, *seconds_max_ - active_seconds(now));
+}
+
 void study_clock::stop(moment now) {
   booked_ = active_seconds(now);
   active_since_.reset();
@@ -42,8 +53,8 @@ std::optional<double> study_clock::deadline_left(moment now) const {
 std::optional<std::chrono::milliseconds>
 study_clock::due_after(moment now, bool has_ended) const {
   std::optional<double> left;
-  if (seconds_max_ && active_since_)
-    left = *seconds_max_ - active_seconds(now);
+  if (active_since_)
+    left = seconds_left(now);
   if (const auto more = deadline_left(now); more && !has_ended)
     left = std::min(left.value_or(*more), *more);
   if (!left)

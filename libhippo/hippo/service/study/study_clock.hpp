@@ -29,6 +29,11 @@ public:
   /// It is worked on no longer.
   void stop(moment now);
 
+  /// It may be worked on for longer. REQUIRES: there is an end to it.
+  void extend(double seconds) { *seconds_max_ += seconds; }
+  /// Its deadline comes later. REQUIRES: it has one.
+  void extend_deadline(double seconds);
+
   [[nodiscard]] bool is_running() const { return active_since_.has_value(); }
   /// For how long it has been worked on.
   [[nodiscard]] double active_seconds(moment now) const;
@@ -43,6 +48,8 @@ public:
     return seconds_max_ && active_since_
            && active_seconds(now) >= *seconds_max_;
   }
+  /// The seconds that it may be worked on yet; nothing: without an end.
+  [[nodiscard]] std::optional<double> seconds_left(moment now) const;
   /// When one of the two will be, from now on; nothing: never.
   /// @param has_ended whether the study has; its deadline does not matter then
   [[nodiscard]] std::optional<std::chrono::milliseconds>

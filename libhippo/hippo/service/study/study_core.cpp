@@ -368,9 +368,8 @@ void study_core::refuse_measurement(const trial_measured& report,
 expected<command_answer> study_core::carry_out(const study_command& command) {
   if (auto why = refusal_of_end(books(), command.what))
     return *why;
-  auto parsed =
-    parse_command(command, options_.spec.lengths(), options_.workload,
-                  name_rules::of_before, options_.spec.typed);
+  auto parsed = parse_command(command, options_.spec, options_.workload,
+                              name_rules::of_before);
   if (!parsed)
     return parsed.failure();
   return std::visit([this](auto& y) { return on(std::move(y)); }, *parsed);
@@ -448,7 +447,51 @@ expected<command_answer> study_core::on(const command::cancel& command) {
 
 expected<command_answer> study_core::on(const command::finish& command) {
   end_study(study_phase::complete, trial_state::cancelled, command.why);
+  may_go_on_ = true;
   return command_answer{};
+}
+
+command_answer study_core::growth_answer() const {
+  command_answer result;
+  result.trials = tuner_->trials();
+  return result;
+}
+
+expected<command_answer> study_core::on(const command::extend& command) {
+  if (auto why = refusal_of_growth(books(), command, false, may_go_on_))
+    return *why;
+  auto& budget = options_.spec.budget;
+  if (command.seconds > 0) {
+    *budget.seconds += command.seconds;
+    clock_.extend(command.seconds);
+  }
+  if (command.deadline_seconds > 0) {
+    budget.deadline->text +=
+      " and " + to_text(command.deadline_seconds) + " s more";
+    clock_.extend_deadline(command.deadline_seconds);
+  }
+  reopen();
+  if (command.trials > 0)
+    take_turn(tuner_->extend(command.trials));
+  watch_time();
+  return growth_answer();
+}
+
+expected<command_answer> study_core::on(const command::enqueue& command) {
+  command::extend more;
+  more.trials = command.trials.size();
+  if (auto why = refusal_of_growth(books(), more, true, may_go_on_))
+    return *why;
+  reopen();
+  take_turn(tuner_->enqueue(command.trials));
+  return growth_answer();
+}
+
+expected<command_answer> study_core::on(const command::tell_past& command) {
+  if (auto why = tuner_->refusal_of_past())
+    return *why;
+  tuner_->learn(command.results);
+  return growth_answer();
 }
 
 expected<command_answer> study_core::on(const command::weight& command) {
@@ -468,10 +511,7 @@ expected<command_answer> study_core::on(const command::retry& command) {
   const auto trials = retried_by(command, books(), was_given_up_);
   if (!trials)
     return trials.failure();
-  if (has_ended()) {
-    enter(study_phase::running);
-    outbox_.reopen();
-  }
+  reopen();
   was_given_up_ = false;
   failures_.end(); // whoever says so knows of it
   for (const auto no : *trials) {
@@ -530,8 +570,13 @@ void study_core::drop_trial(trial_no no, trial_state how,
 /// Ends the study: what has not ended by then is `rest`.
 void study_core::end_study(study_phase how, trial_state rest,
                            const std::string& why) {
-  for (trial_no no = 0; no < trials_.size(); ++no)
+  ended_with_it_.clear();
+  for (trial_no no = 0; no < trials_.size(); ++no) {
+    if (const auto before = trials_[no].state; !hippo::has_ended(before))
+      ended_with_it_.emplace_back(no, before);
     drop_trial(no, rest, why);
+  }
+  may_go_on_ = false;
   orders_.forget_asked(); // what this event has asked for
   change_state(how, why);
   is_finishing_ = false;
@@ -556,9 +601,25 @@ void study_core::change_state(study_phase to, std::string why) {
   outbox_.change_study();
 }
 
+void study_core::reopen() {
+  if (!has_ended())
+    return;
+  enter(study_phase::running);
+  outbox_.reopen();
+  may_go_on_ = false;
+  for (const auto& [no, state] : std::exchange(ended_with_it_, {})) {
+    trials_.revive(no, state);
+    outbox_.change_trial(no);
+    if (const auto to = trials_[no].asked_to; to > 0)
+      orders_.retry(no, to);
+  }
+}
+
 void study_core::end_if_done() {
-  if (!has_ended() && tuner_->done())
-    end_study(trials_.final_phase(), trial_state::pruned);
+  if (has_ended() || !tuner_->done())
+    return;
+  end_study(trials_.final_phase(), trial_state::pruned);
+  may_go_on_ = true;
 }
 
 void study_core::end_if_failed() {
@@ -605,7 +666,9 @@ void study_core::finish() {
 void study_core::request(study_command command,
                          study_requests::stored_command from) {
   if (auto why =
-        refusal_of(command, books(), {requests_, full_, was_given_up_})) {
+        refusal_of(command, books(),
+                   {requests_, full_, clock_, now_, was_given_up_,
+                    may_go_on_})) {
     effects_.emplace_back(study_effect::answer{from.from, std::move(*why)});
     return;
   }

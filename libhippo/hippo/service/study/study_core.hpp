@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,6 +35,9 @@ namespace hippo {
 ///        |              |           |
 ///        +---complete---+--cancel---+--> ended --retry--> running
 ///        +---finish-----+---finish--+
+///
+/// A study that has ended because nothing was left to do, or because a budget
+/// was spent, runs again when it is extended.
 ///
 /// Its actions follow from its text and from what it has received, in that
 /// order: after a restart it receives all of that again, and is where it was.
@@ -140,7 +144,11 @@ private:
   expected<command_answer> on(const command::widen& command);
   expected<command_answer> on(const command::retry& command);
   expected<command_answer> on(const command::finish& command);
+  expected<command_answer> on(const command::extend& command);
+  expected<command_answer> on(const command::enqueue& command);
+  expected<command_answer> on(const command::tell_past& command);
   expected<command_answer> take_turn(expected<turn> next);
+  [[nodiscard]] command_answer growth_answer() const;
   expected<command_answer> steer(study_phase to, std::string why = {});
   /// Fails a trial, or the study, for a metric that a measurement lacks.
   void refuse_measurement(const trial_measured& report,
@@ -156,6 +164,9 @@ private:
                  const std::string& why = {});
   void enter(study_phase to, std::string why = {});
   void change_state(study_phase to, std::string why = {});
+  /// Lets a study that has ended run again, with the trials that its end has
+  /// ended.
+  void reopen();
   /// Ends the study if nothing is to come. After each event, live as in a
   /// replay.
   void end_if_done();
@@ -212,6 +223,11 @@ private:
   bool is_finishing_ = false; ///< an event that ends it is being stored
   /// Whether it was ended by no decision of its own: by a fault of the service.
   bool was_given_up_ = false;
+  /// Whether it has ended as there was nothing left to do, or a budget was
+  /// spent: it goes on if it is extended.
+  bool may_go_on_ = false;
+  /// The trials that its end has ended, with their states before.
+  std::vector<std::pair<trial_no, trial_state>> ended_with_it_;
 
   moment now_;
   effects effects_; ///< of the present event

@@ -152,18 +152,29 @@ bool study_trials::end(trial_no no, trial_state how, std::string failure,
 void study_trials::retry(trial_no no) {
   auto& x = at(no);
   assert(x.state == trial_state::failed && x.cause);
-  x.state = trial_state::running;
-  held_bytes_ -= x.failure.size();
-  x.failure.clear();
-  x.cause.reset();
-  --finished_;
+  take_back(x, trial_state::running);
   --failed_;
-  waiting_steps_ += waiting(x);
   if (x.best && !has_front())
     find_best();
   if (has_front() && !x.results.empty())
     find_front();
   check(no);
+}
+
+void study_trials::revive(trial_no no, trial_state state) {
+  auto& x = at(no);
+  assert(has_ended(x.state) && has_result(x.state) && !has_ended(state));
+  take_back(x, state);
+  check(no);
+}
+
+void study_trials::take_back(entry& place, trial_state state) {
+  place.state = state;
+  held_bytes_ -= place.failure.size();
+  place.failure.clear();
+  place.cause.reset();
+  --finished_;
+  waiting_steps_ += waiting(place);
 }
 
 void study_trials::find_best() {

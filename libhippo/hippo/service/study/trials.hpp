@@ -94,6 +94,10 @@ public:
   /// REQUIRES: it has a cause.
   void retry(trial_no no);
 
+  /// A trial that its study's end has ended is in its former state again.
+  /// REQUIRES: that is none of an end, and the trial has ended without failure.
+  void revive(trial_no no, trial_state state);
+
   /// Whether a trial waits for something.
   [[nodiscard]] bool is_on_its_way(trial_no no) const;
 
@@ -144,6 +148,8 @@ public:
 
 private:
   entry& at(trial_no no);
+  /// Lets a trial that has ended go on, in that state.
+  void take_back(entry& place, trial_state state);
   /// The step that a trial waits for; nothing once it has ended.
   [[nodiscard]] static step_t waiting(const entry& place);
   /// Asserts what is said above of one trial.

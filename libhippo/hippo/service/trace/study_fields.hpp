@@ -46,6 +46,7 @@ void fields(F& inspector, command_answer& command_answer) {
   inspector("trial", command_answer.trial);
   inspector("params", command_answer.params);
   inspector("retried", command_answer.retried);
+  inspector("trials", command_answer.trials);
 }
 template <class F>
 void fields(F& inspector, trained_trial& trained_trial) {

@@ -1,0 +1,241 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "hippo/report/report.hpp"
+#include "hippo/search/registry.hpp"
+#include "hippo/service/study/study_core.hpp"
+#include "space/fixtures.hpp"
+
+namespace hippo::test {
+
+inline study_options options_of(
+  const std::string& more,
+  const std::string& space
+  = "  lr: {choice: [0.1, 0.2, {multistep: {initial: 0.1, milestones: [4],"
+    " gamma: 0.1}}]}\n"
+    "  momentum: {choice: [0.8, 0.9]}\n") {
+  auto read = test::read(with_space(space + more));
+  EXPECT_TRUE(read.study) << texts(read.errors).front();
+  study_options result;
+  result.spec = std::move(*read.study);
+  result.workload = workloads().front();
+  result.stored.id = study_id{7};
+  result.stored.name = result.spec.name;
+  return result;
+}
+
+/// Reads the algorithm once the study is as a test wants it.
+inline study_options with_search(study_options x) {
+  x.search = read_search(x.spec);
+  return x;
+}
+
+/// A study with a journal that commits what it is given when it is told to, and
+/// a merger that trains what it is asked for.
+class world {
+public:
+  explicit world(study_options options)
+    : options_(with_search(std::move(options))),
+      core_(std::make_unique<study_core>(options_, now_)) {
+    core_->catch_up();
+    tell(study_core_event::registered{});
+  }
+
+  study_core& core() { return *core_; }
+
+  /// Tells the study what happens, and takes up what it does about it.
+  void tell(any_study_event event) {
+    for (auto& x : core_->apply(std::move(event), now_)) {
+      if (auto* y = std::get_if<study_effect::answer>(&x))
+        answers_.push_back(std::move(*y));
+      else if (auto* z = std::get_if<study_effect::commit>(&x))
+        journal_.push_back(std::move(*z));
+      else if (auto* orders = std::get_if<study_effect::send_orders>(&x))
+        obey(orders->orders);
+      else if (auto* paused = std::get_if<study_effect::set_paused>(&x))
+        paused_.push_back(paused->paused);
+      else if (auto* wake = std::get_if<study_effect::wake_after>(&x))
+        wake_ = now_ + wake->span;
+    }
+  }
+
+  /// Commits the oldest entry. @returns whether there was one
+  bool commit_one() {
+    if (journal_.empty())
+      return false;
+    auto x = std::move(journal_.front());
+    journal_.pop_front();
+    for (auto& y : x.records) {
+      ++records_;
+      if (auto* event = std::get_if<event_added>(&y))
+        history_.push_back({history_.size() + 1, study_id{7}, 0,
+                            event->what});
+      if (auto* row = std::get_if<study_saved>(&y))
+        row_ = row->study;
+      if (auto* saved = std::get_if<front_saved>(&y))
+        front_ = saved->front;
+    }
+    if (x.end)
+      end_ = x.end;
+    for (auto& y : x.answers)
+      answers_.push_back(std::move(y));
+    if (!x.news.empty())
+      tell(study_core_event::received{std::move(x.news)});
+    return true;
+  }
+
+  void commit_all() {
+    while (commit_one()) {
+    }
+  }
+
+  /// Trials that wait for something.
+  std::vector<trial_no> waiting() const {
+    std::vector<trial_no> result;
+    for (const auto& [no, x] : wanted_)
+      if (x.to > x.at)
+        result.push_back(no);
+    return result;
+  }
+
+  /// Trains one to its next measurement, and stores that.
+  void train_one(trial_no no) {
+    auto& x = wanted_.at(no);
+    x.at = core_->registration().when.next(x.at);
+    const auto value
+      = static_cast<double>((no * 7919 + x.at * 104'729) % 1000) / 1000;
+    study_effect::commit entry;
+    trial_measured what{no, node_id{1}, x.at, {{"accuracy", value}}};
+    if (!options_.spec.objective.further.empty())
+      what.values["ms"] = static_cast<double>((no * 31 + x.at * 17) % 23);
+    entry.records.emplace_back(event_added{study_id{7}, "key", what});
+    entry.news.emplace_back(std::move(what));
+    journal_.push_back(std::move(entry));
+  }
+
+  /// Trains one to its next measurement, which is this.
+  void measure_one(trial_no no, metrics values) {
+    auto& x = wanted_.at(no);
+    x.at = core_->registration().when.next(x.at);
+    study_effect::commit entry;
+    trial_measured what{no, node_id{1}, x.at, std::move(values)};
+    entry.records.emplace_back(event_added{study_id{7}, "key", what});
+    entry.news.emplace_back(std::move(what));
+    journal_.push_back(std::move(entry));
+  }
+
+  void fail_one(trial_no no, error why = {errc::training_failed, "broken"}) {
+    auto& x = wanted_.at(no);
+    study_effect::commit entry;
+    trial_failed what{no, x.at + 1, std::move(why)};
+    x.to = x.at;
+    entry.records.emplace_back(event_added{study_id{7}, "", what});
+    entry.news.emplace_back(std::move(what));
+    journal_.push_back(std::move(entry));
+  }
+
+  study_token command(study_command::verb what, trial_no trial = 0, step_t at = 0,
+                      std::string text = {}) {
+    const study_token token{++tokens_};
+    tell(study_core_event::commanded{{what, trial, at, std::move(text), 0},
+                                     token});
+    return token;
+  }
+
+  study_token train(trial_no trial, step_t to) {
+    const study_token token{++tokens_};
+    tell(study_core_event::train_wanted{trial, to, token});
+    return token;
+  }
+
+  /// The answer to a token, which is taken; null: none yet.
+  std::optional<study_effect::answer> answer(study_token to) {
+    const auto i = std::ranges::find(answers_, to, &study_effect::answer::to);
+    if (i == answers_.end())
+      return std::nullopt;
+    auto result = std::move(*i);
+    answers_.erase(i);
+    return result;
+  }
+
+  std::string refusal(study_token to) {
+    const auto x = answer(to);
+    const auto* why = x ? std::get_if<error>(&x->what) : nullptr;
+    return why ? why->message : std::string{};
+  }
+
+  void pass(std::chrono::milliseconds span) { now_ += span; }
+
+  /// What a study is restored from.
+  study_options stored_options() const {
+    auto result = options_;
+    result.stored = row_.value_or(result.stored);
+    result.stored.name = options_.stored.name;
+    result.history = history_;
+    return result;
+  }
+
+  /// Whether a study that is restored from what is stored is this one.
+  void expect_replayed() {
+    study_core again{stored_options(), now_};
+    int asked = 0; // it pauses now and then
+    while (!again.catch_up([&] { return ++asked % 3 == 0; }))
+      EXPECT_LE(again.caught_up(), 1);
+    EXPECT_EQ(again.caught_up(), 1);
+    EXPECT_EQ(study_json(again.record()), study_json(core_->record()));
+    EXPECT_EQ(again.stored().state, core_->stored().state);
+    EXPECT_EQ(again.stored().reason, core_->stored().reason);
+    // One that has ended refuses another weight, but ends later in a replay.
+    if (!has_ended(core_->stored().state)) {
+      EXPECT_EQ(again.stored().weight, core_->stored().weight);
+    }
+    EXPECT_EQ(again.status(now_).view.finished,
+              core_->status(now_).view.finished);
+  }
+
+  std::deque<study_effect::commit> journal_;
+  std::vector<stored_event> history_;
+  std::vector<bool> paused_;
+  std::optional<study_end> end_;
+  std::string front_; ///< as it was saved last
+  std::size_t records_ = 0;
+  std::optional<moment> wake_;
+  moment now_{};
+
+private:
+  void obey(const study_orders& x) {
+    for (const auto no : x.dropped)
+      if (const auto i = wanted_.find(no); i != wanted_.end())
+        i->second.to = i->second.at;
+    for (const auto& y : x.asked) {
+      auto& wanted = wanted_[y.no];
+      wanted.at = std::max(wanted.at, y.known_to);
+      wanted.to = y.is_over ? wanted.at : y.to;
+    }
+  }
+
+  struct way {
+    step_t at = 0;
+    step_t to = 0;
+  };
+  study_options options_;
+  std::unique_ptr<study_core> core_;
+  std::vector<study_effect::answer> answers_;
+  std::map<trial_no, way> wanted_;
+  std::optional<stored_study> row_;
+  std::uint64_t tokens_ = 0;
+};
+
+} // namespace hippo::test
