@@ -84,14 +84,22 @@ export function actions(done) {
     const set = element("button", {type: "button"}, "Set");
     set.addEventListener("click", () => run("weight",
       {weight: Number(weight.value)}));
+    const more = element("input", {type: "number", min: 1, step: 1,
+      value: 10, class: "narrow"});
+    const add = element("button", {type: "button"}, "Add");
+    add.addEventListener("click", () => run("extend",
+      {trials: Number(more.value)}));
     const node = forOperators(element("div", {class: "tools", role: "group",
       "aria-label": "What to do with the study"}, ...buttons,
-    element("label", {}, "weight ", weight), set, said));
+    element("label", {}, "weight ", weight), set,
+    element("label", {}, "more trials ", more), add, said));
     return {id: shownStudy.id, node, show(study) {
       shownStudy = study;
       verbs.forEach(([, , may], i) => { buttons[i].hidden = !may(study); });
       const ended = ["COMPLETE", "FAILED", "CANCELLED"].includes(study.state);
       set.hidden = weight.parentElement.hidden = ended;
+      add.hidden = more.parentElement.hidden = !["RUNNING", "PAUSED",
+        "COMPLETE"].includes(study.state);
       if (document.activeElement !== weight && !weight.dataset.set) {
         weight.value = study.weight;
         weight.dataset.set = "1";

@@ -522,6 +522,85 @@ class Study:
         """
         self._call("weigh", lambda x: x.setWeight(weight=weight), _nothing)
 
+    # -- what it is given beyond what it was submitted with
+
+    def extend(self, *, trials: int = 0, seconds: float = 0,
+               deadline_seconds: float = 0) -> int:
+        """Raises the budget of the study. A study that has ended because
+        nothing was left to do, or because a budget was spent, continues: trials
+        go on from their last states.
+
+        Args:
+            trials: number of further trials. The algorithms random, grid, tpe,
+                gp, nsga2, asha and median take more.
+            seconds: time to add to ``budget.seconds``.
+            deadline_seconds: time by which the deadline comes later.
+
+        Returns:
+            The number of its trials by then.
+
+        Raises:
+            InvalidArgument: the study cannot be extended; the text gives the
+                reason.
+            Disconnected: the connection was lost; it may have been extended.
+        """
+        amounts = {"trials": trials, "seconds": seconds,
+                   "deadlineSeconds": deadline_seconds}
+        for name, amount in amounts.items():
+            if amount < 0:
+                raise InvalidArgument(f"{name} {amount}: 0 or more is asked "
+                                      "for")
+        return self._steer("extend", {"extend": amounts})
+
+    def enqueue(self, *trials: Mapping[str, Any]) -> int:
+        """Adds trials with given values, which come next, whatever the sampler
+        would choose (Optuna's ``enqueue_trial``). Samplers learn from them. A
+        study that has ended continues, as after `extend`.
+
+        Args:
+            trials: for each trial a map with a value for every hyper-parameter
+                that the study chooses; at most 1000.
+
+        Returns:
+            The number of its trials by then.
+
+        Raises:
+            InvalidArgument: a value is not one of the space, or the study takes
+                no more trials; the text gives the place and the reason.
+            Disconnected: the connection was lost; the trials may exist.
+        """
+        if not trials:
+            raise InvalidArgument("enqueue: the values of at least one trial "
+                                  "are asked for")
+        text = json_of("trials", {"trials": [dict(x) for x in trials]})
+        return self._steer("enqueue", {"enqueue": text})
+
+    def tell_past(self, results: Iterable[Mapping[str, Any]]) -> None:
+        """Lets the sampler learn from results of training elsewhere (Optuna's
+        ``add_trial``). They are no trials of the study: nothing lists them, and
+        no trial is answered with them.
+
+        Args:
+            results: each a map with ``params`` (as of `enqueue`), ``metrics``
+                (a number for each metric of the study) and ``step`` (default:
+                the last one). They are sent by 1000.
+
+        Raises:
+            InvalidArgument: a result is none of the study's space, or its
+                sampler does not learn. The results of earlier thousands are
+                known then.
+            Disconnected: the connection was lost.
+        """
+        all_results = [dict(x) for x in results]
+        for begin in range(0, len(all_results), PAGE_MAX):
+            text = json_of("results",
+                           {"results": all_results[begin:begin + PAGE_MAX]})
+            self._steer("tell past results to", {"tellPast": text})
+
+    def _steer(self, what: str, change: dict[str, Any]) -> int:
+        return self._call(what, lambda x: x.steer(change=change),
+                          lambda x: int(x.trials), repeatable=False)
+
     # -- studies with `algorithm: client`
 
     def ask(self, params: Mapping[str, Any] | None = None) -> Trial:

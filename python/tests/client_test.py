@@ -582,6 +582,34 @@ class Steering(Case):
             found.set_weight(0)
         self.assertIn("more than 0 is asked for", str(failed.exception))
 
+    def test_gives_a_study_more(self):
+        fake = self.start(studies=[study()])
+        found = self.connect(fake).study(1)
+        self.assertEqual(7, found.extend(trials=3, seconds=1.5))
+        self.assertEqual("steer extend 3 1.5 0", fake.next("steer"))
+        found.extend(deadline_seconds=60)
+        self.assertEqual("steer extend 0 0 60", fake.next("steer"))
+        self.assertEqual(7, found.enqueue({"lr": 0.1}, {"lr": 0.2}))
+        self.assertEqual(
+            'steer enqueue {"trials":[{"lr":0.1},{"lr":0.2}]}',
+            fake.next("steer").replace(": ", ":").replace(", ", ","))
+        with self.fails(hippo.InvalidArgument) as failed:
+            found.enqueue({"refuse": 1})
+        self.assertIn("trials[0].refuse", str(failed.exception))
+        for wrong in (lambda: found.extend(trials=-1), found.enqueue):
+            with self.fails(hippo.InvalidArgument):
+                wrong()
+
+    def test_sends_past_results_by_the_thousand(self):
+        fake = self.start(studies=[study()])
+        found = self.connect(fake).study(1)
+        found.tell_past({"params": {"lr": i}, "metrics": {"loss": i}}
+                        for i in range(1001))
+        first, last = fake.next("steer"), fake.next("steer")
+        self.assertTrue(first.startswith("steer tellPast"), first[:40])
+        self.assertEqual((1000, 1),
+                         (first.count('"loss"'), last.count('"loss"')))
+
 
 class Waiting(Case):
     STATES = [{"finished": 1}, {"finished": 2, "best": {"value": TRIAL}},

@@ -127,6 +127,16 @@ class Study(schema.Study.Server):
             raise Refused(f"invalid_argument: a weight of {weight}: more than "
                           "0 is asked for")
 
+    async def steer(self, change, _context):
+        kind = str(change.which())
+        what = getattr(change, kind)
+        if kind == "extend":
+            what = f"{what.trials} {what.seconds:g} {what.deadlineSeconds:g}"
+        await self.model.called("steer", kind, what)
+        if "refuse" in str(what):
+            raise Refused("invalid_argument: trials[0].refuse: is unknown")
+        return 7
+
     async def export(self, after, _context):
         whole = json.dumps({"study": self.x["info"]["name"]})
         return (whole[5:], "") if after else (whole[:5], "5")

@@ -46,6 +46,16 @@ space:
 budget: {trials: 48}
 )";
 
+const std::string random_text = R"(
+study: some
+workload: {name: sum}
+objective: {metric: sum}
+max_steps: 4
+space: {lr: {uniform: [0.1, 0.5]}}
+algorithm: random
+budget: {trials: 2}
+)";
+
 const std::string client_text = R"(
 study: mine
 workload: {name: sum}
@@ -408,6 +418,50 @@ TEST_F(GatewayTest, StudiesArePausedAndCancelled) {
   EXPECT_EQ(kj::str(describe(study).getInfo().getReason()), "enough"_kj);
   EXPECT_EQ(failure_of(study.stopRequest()),
             "invalid_argument: study grid has ended: CANCELLED");
+}
+
+TEST_F(GatewayTest, AStudyThatHasEndedIsGivenMore) {
+  open();
+  auto me = enter();
+  auto study = submit(me, random_text);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  const auto steer = [&](auto fill) {
+    auto request = study.steerRequest();
+    fill(request.initChange());
+    return request;
+  };
+  const auto more = steer(
+    [](auto change) { change.initExtend().setTrials(1); }).send().wait(scope);
+  EXPECT_EQ(more.getTrials(), 3u);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  const auto given = steer([](auto change) {
+    change.setEnqueue("trials: [{lr: 0.25}]");
+  }).send().wait(scope);
+  EXPECT_EQ(given.getTrials(), 4u);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  const auto trials = study.trialsRequest().send().wait(scope);
+  ASSERT_EQ(trials.getTrials().size(), 4u);
+  EXPECT_EQ(kj::str(trials.getTrials()[3].getParams()), "{\"lr\":0.25}"_kj);
+  EXPECT_EQ(kj::str(trials.getTrials()[3].getState()), "COMPLETE"_kj);
+  EXPECT_EQ(failure_of(steer([](auto change) {
+              change.setEnqueue("trials: [{lr: 7}]");
+            })),
+            "invalid_argument: trials[0].lr: must be from 0.1 to 0.5, found "
+            "'7'");
+  EXPECT_EQ(failure_of(steer([](auto change) { change.initExtend(); })),
+            "invalid_argument: a study is extended by a map with trials, "
+            "seconds or deadline_seconds, not '{}'");
+  EXPECT_NE(failure_of(steer([](auto change) {
+              change.setTellPast("results: [{params: {lr: 0.2}, metrics: "
+                                 "{sum: 1}}]");
+            }))
+              .find("has ended"),
+            std::string::npos);
+  EXPECT_NE(failure_of(steer([](auto change) {
+              change.setEnqueue(std::string(trials_text_bytes_max + 1, ' '));
+            }))
+              .find("may have at most"),
+            std::string::npos);
 }
 
 TEST_F(GatewayTest, TrainersShowTheirLease) {
@@ -1122,6 +1176,17 @@ TEST_F(HttpTest, APageChangesStudies) {
   EXPECT_EQ(body_of(get("/api/studies/1"), 200).at("weight"), 2.5);
   body_of(post("/api/studies/1/resume", json::object()), 200);
   EXPECT_EQ(state(), "RUNNING");
+  EXPECT_EQ(body_of(post("/api/studies/1/enqueue",
+                         {{"trials", json::array({{{"lr", 0.2}}})}}),
+                    200)
+              .at("trials"),
+            4);
+  EXPECT_NE(std::string{body_of(post("/api/studies/1/extend",
+                                     {{"trials", 1}}),
+                                400)
+                          .at("error")}
+              .find("at most 0 can be added"),
+            std::string::npos);
   body_of(post("/api/studies/1/cancel", {{"reason", "enough"}}), 200);
   EXPECT_EQ(state(), "CANCELLED");
   const auto bad = [&](const std::string& path, const json& x, int status,

@@ -270,6 +270,67 @@ class Fake(Asking):
             self.assertIn("weight", self.ask("set-weight", "mnist", bad,
                                              code=2).err)
 
+    def test_extend(self):
+        before = self.json("show", "mnist")["trials"]
+        done = self.ask("extend", "mnist", "--trials", "+20")
+        self.assertEqual(("", f"study mnist has {before + 20} trials now\n"),
+                         (done.out, done.err))
+        self.ask("extend", "mnist", "--seconds", 60)
+        self.assertIn("give --trials, --seconds or --deadline-seconds",
+                      self.ask("extend", "mnist", code=2).err)
+        for wrong in (["--trials", -1], ["--seconds", 0],
+                      ["--deadline-seconds", "soon"]):
+            self.assertIn(wrong[0], self.ask("extend", "mnist", *wrong,
+                                             code=2).err)
+
+    def test_enqueue(self):
+        done = self.ask("enqueue", "mnist", "--params", "{lr: 0.1}")
+        self.assertRegex(done.err, "^study mnist has [0-9]+ trials now; those "
+                         "that were given come next\n$")
+        self.assertIn("trials[0].refuse: trials: [{refuse: 1}\n]",
+                      self.ask("enqueue", "mnist", "--params", "{refuse: 1}",
+                               code=2).err)
+        table = self.write("more.csv", 'lr,opt,refuse\n0.1,"a, b",\n'
+                           '{"a": [1]},,x\n')
+        self.assertIn('trials[0].refuse: {"trials":[{"lr":0.1,"opt":"a, b"},'
+                      '{"lr":{"a":[1]},"refuse":"x"}]}',
+                      self.ask("enqueue", "mnist", "--file", table,
+                               code=2).err)
+        for text, why in (("lr\n", ":1: must have a line with the names"),
+                          ("lr,lr\n1,2\n", ":1: has two columns"),
+                          ("lr,b\n1\n", ":2: has 1 fields, and the first "
+                                        "line 2")):
+            table = self.write("wrong.csv", text)
+            self.assertIn(table + why, self.ask("enqueue", "mnist", "--file",
+                                                table, code=2).err)
+        self.assertIn("give either --params or --file",
+                      self.ask("enqueue", "mnist", code=2).err)
+        self.assertIn("none.csv", self.ask("enqueue", "mnist", "--file",
+                                           self.path("none.csv"), code=2).err)
+
+    def test_tell_past(self):
+        metric = self.json("show", "mnist")["metric"]
+        head = f"trial,step,state,{metric},params.lr\n"
+        table = self.write("past.csv", head + "0,10,COMPLETE,0.5,0.1\n"
+                           "1,0,FAILED,,0.2\n")
+        done = self.ask("tell-past", "mnist", "--file", table)
+        self.assertEqual(f"study mnist learns from 1 result of {table}; 1 line "
+                         "without all its metrics is left out\n", done.err)
+        table = self.write("bad.csv", head + "0,10,COMPLETE,0.5,refuse\n")
+        self.assertIn('{"results":[{"params":{"lr":"refuse"},"metrics":{"'
+                      + metric + '":0.5},"step":10}]}',
+                      self.ask("tell-past", "mnist", "--file", table,
+                               code=2).err)
+        many = head + "0,10,COMPLETE,0.5,0.1\n" * 1000
+        table = self.write("many.csv", many + "0,10,COMPLETE,0.5,refuse\n")
+        self.assertIn("part 2 of 2 (1000 results each): ",
+                      self.ask("tell-past", "mnist", "--file", table,
+                               code=2).err)
+        table = self.write("other.csv", "step,params.lr\n1,0.1\n")
+        self.assertIn(f"{table}: no line has a number for each of {metric}",
+                      self.ask("tell-past", "mnist", "--file", table,
+                               code=2).err)
+
     def test_update_is_the_former_name_of_set_weight(self):
         done = self.ask("update", "mnist", "--weight", 1.5)
         self.assertEqual(self.json("show", "mnist")["weight"], 1.5)

@@ -298,6 +298,12 @@ TEST_F(ClientTest, DoesNotRepeatWhatMayBeDone) {
   };
   cut("submit");
   is_left_open(x.submit(grid, "x.yaml").failure());
+  cut("steer");
+  is_left_open(study.extend({3, 0, 0}).failure());
+  cut("steer");
+  is_left_open(study.enqueue("trials: [{lr: 0.1}]").failure());
+  cut("steer");
+  is_left_open(study.tell_past("results: []").failure());
   EXPECT_EQ(calls("submit"), 2);
   EXPECT_EQ(x.studies()->size(), 2u);
   cut("ask");

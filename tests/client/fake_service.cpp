@@ -167,6 +167,24 @@ public:
     });
   }
 
+  kj::Promise<void> steer(SteerContext call) override {
+    x_.run("steer", [&] {
+      const auto change = call.getParams().getChange();
+      const std::string said = change.isEnqueue()  ? change.getEnqueue()
+                               : change.isTellPast() ? change.getTellPast()
+                                                     : "";
+      if (said.find("refuse") != std::string::npos)
+        refuse("invalid_argument: trials[0].refuse: " + said);
+      auto& known = study().info.trials;
+      if (change.isExtend())
+        known += change.getExtend().getTrials();
+      else if (change.isEnqueue())
+        ++known;
+      call.getResults().setTrials(known);
+    });
+    return kj::READY_NOW;
+  }
+
   kj::Promise<void> export_(ExportContext call) override {
     x_.run("export", [&] {
       const auto whole = "{\"name\": \"" + study().info.name + "\"}";

@@ -221,7 +221,7 @@ void world::command(study_id id, study_command what) {
 }
 
 /// A client wants a study that has ended to go on.
-void world::retry_ended(study_id id) {
+void world::reopen(study_id id, const study_command& what) {
   if (!is_up_ || !is_restored_)
     return;
   auto stored = store_->load_study(id);
@@ -236,12 +236,13 @@ void world::retry_ended(study_id id) {
                       caf::event_based_actor* self) {
         self
           ->request(actors_.coordinator, caf::infinite, command_atom::value, x,
-                    study_command{verb::retry, 0, 0, "", 0})
+                    what)
           .then(
             [=, this](const command_answer& done) {
               tell("study " + to_string(id) + " goes on with "
-                   + std::to_string(done.retried) + " trials");
-              ++answered_[id][to_string(verb::retry)];
+                   + std::to_string(done.retried) + " trials again, and "
+                   + std::to_string(done.trials) + " in all");
+              ++answered_[id][to_string(what.what)];
             },
             [=, this, life = life_](const caf::error& why) {
               tell("study " + to_string(id) + " does not go on: "
@@ -253,6 +254,14 @@ void world::retry_ended(study_id id) {
   note_outside(client);
 }
 
+/// Returns the values of a combination of a study's space.
+std::string world::some_values(const std::string& study) {
+  const auto read =
+    admit_study(study, "study", simulated_workloads(), {true, {}});
+  const auto& space = read.study->spec().space;
+  return space.sample(faults_(), 0).shown.dump();
+}
+
 /// A client wants something of a study, sensible or not.
 void world::command_study() {
   if (accepted_.empty())
@@ -260,7 +269,7 @@ void world::command_study() {
   auto i = accepted_.begin();
   std::advance(i, static_cast<std::ptrdiff_t>(faults_() % accepted_.size()));
   study_command x;
-  switch (faults_() % 10) {
+  switch (faults_() % 13) {
     case 0: x.what = verb::stop; break;
     case 1: x.what = verb::cancel; x.text = "enough"; break;
     case 2:
@@ -268,14 +277,28 @@ void world::command_study() {
     case 4:
     case 5: x.what = verb::resume; break;
     case 6: x.what = verb::retry; break;
+    case 7:
+      x.what = verb::extend;
+      x.text = faults_() % 3 == 0 ? R"({"trials": 1, "seconds": 30})"
+                             : R"({"trials": 2})";
+      break;
+    case 8:
+      x.what = verb::enqueue;
+      x.text = R"({"trials": [)" + some_values(i->second) + "]}";
+      break;
+    case 9:
+      x.what = verb::tell_past;
+      x.text = R"({"results": [{"params": )" + some_values(i->second)
+               + R"(, "step": 1, "metrics": {"value": 0.5}}]})";
+      break;
     default: x.what = verb::pause; break;
   }
   tell("a client wants study " + to_string(i->first) + " to "
        + to_string(x.what));
   if (x.what == verb::retry)
     fruitless_.clear();
-  if (x.what == verb::retry && ended_.count(i->first) > 0)
-    retry_ended(i->first);
+  if (may_reopen(x.what) && ended_.count(i->first) > 0)
+    reopen(i->first, x);
   else
     command(i->first, std::move(x));
 }

@@ -139,7 +139,8 @@ private:
   void submit_study();
   void command_study();
   void command(study_id study, study_command what);
-  void retry_ended(study_id id);
+  void reopen(study_id id, const study_command& what);
+  std::string some_values(const std::string& study);
   void drive_clients();
   void heal();
 

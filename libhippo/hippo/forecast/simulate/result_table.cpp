@@ -11,6 +11,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "hippo/base/csv.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/forecast/simulate/draw.hpp"
 #include "hippo/sequence/family.hpp"
@@ -19,43 +20,6 @@
 namespace hippo {
 
 namespace {
-
-/// A line of the table, and where it begins.
-struct csv_line {
-  int number = 0;
-  std::vector<std::string> fields;
-};
-
-/// Takes a text of RFC 4180 apart; lines may also end without CR.
-std::vector<csv_line> lines_of(const std::string& text) {
-  std::vector<csv_line> result;
-  csv_line line{1, {""}};
-  int number = 1;
-  bool quoted = false;
-  const auto end_line = [&] {
-    if (line.fields.size() > 1 || !line.fields.front().empty())
-      result.push_back(std::move(line));
-    line = {number, {""}};
-  };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    number += c == '\n';
-    if (quoted && c == '"' && i + 1 < text.size() && text[i + 1] == '"')
-      line.fields.back() += text[++i];
-    else if (c == '"')
-      quoted = !quoted;
-    else if (quoted)
-      line.fields.back() += c;
-    else if (c == ',')
-      line.fields.emplace_back();
-    else if (c == '\n')
-      end_line();
-    else if (c != '\r')
-      line.fields.back() += c;
-  }
-  end_line();
-  return result;
-}
 
 /// Reads all of a text as a number.
 template <class Number>
@@ -88,7 +52,7 @@ public:
                 + std::to_string(result_table_bytes_max >> 20) + " MiB");
       return;
     }
-    const auto lines = lines_of(text);
+    const auto lines = csv_lines(text);
     if (lines.empty()) {
       tell(0, "is empty: a table begins with the names of its columns");
       return;

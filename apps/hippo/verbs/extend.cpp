@@ -1,0 +1,49 @@
+#include <iostream>
+#include <memory>
+
+#include "common_options.hpp"
+#include "outcome.hpp"
+#include "verbs/client_options.hpp"
+#include "verbs/verbs.hpp"
+
+namespace hippo {
+
+namespace {
+
+struct extend_arguments {
+  study_argument of;
+  study_extension more;
+};
+
+int extend(const extend_arguments& x) {
+  if (x.more.trials == 0 && x.more.seconds == 0 && x.more.deadline_seconds == 0)
+    return fail({errc::invalid_argument,
+                 "give --trials, --seconds or --deadline-seconds"},
+                exit_bad_input);
+  return with_study(x.of, [&](client&, study_handle& study) {
+    const auto trials = study.extend(x.more);
+    if (!trials)
+      return refuse(trials.failure());
+    std::cerr << "study " << x.of.study << " has " << *trials
+              << " trials now\n";
+    return exit_done;
+  });
+}
+
+} // namespace
+
+void add_extend(verb_table& verbs) {
+  const auto x = std::make_shared<extend_arguments>();
+  auto* verb = x->of.add_to(verbs.add(
+    service_group, "extend", "Raise the budget of a study, also an ended one",
+    "hippo extend lr-schedules --trials 20", [x] { return extend(*x); }));
+  verb->add_option("--trials", x->more.trials, "More trials");
+  verb->add_option("--seconds", x->more.seconds,
+                   "More of its budget.seconds")
+    ->check(above_zero);
+  verb->add_option("--deadline-seconds", x->more.deadline_seconds,
+                   "The time by which its deadline comes later")
+    ->check(above_zero);
+}
+
+} // namespace hippo
