@@ -88,7 +88,7 @@ struct Steering {
     tellPast @4 :Text;
     # Results of training elsewhere, for samplers to learn from; never answered
     # as results: {results: [{params: {lr: 0.1}, step: 10, metrics: {loss:
-    # 0.3}}, ...]} in JSON or YAML, at most 1000. Without a step it is the last
+    # 0.3}}, ...]} in JSON or YAML, at most 1 MiB. Without a step it is the last
     # one.
   }
 }

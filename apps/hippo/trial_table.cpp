@@ -11,7 +11,6 @@
 
 #include "hippo/base/csv.hpp"
 #include "hippo/base/nearest.hpp"
-#include "hippo/space/first_trials.hpp"
 #include "hippo/yaml/diagnostic.hpp"
 #include "hippo/yaml/document.hpp"
 
@@ -20,6 +19,9 @@ namespace hippo {
 namespace {
 
 using json = nlohmann::ordered_json;
+
+/// Results that are sent together.
+constexpr std::size_t results_per_part = 1000;
 
 constexpr std::size_t file_bytes_max = std::size_t{16} << 20;
 
@@ -110,8 +112,9 @@ expected<std::string> read_trial_table(const std::string& path) {
   return json{{"trials", std::move(*rows)}}.dump();
 }
 
-expected<past_table> read_past_table(const std::string& path,
-                                         const std::set<std::string>& metric_names) {
+expected<past_table>
+read_past_table(const std::string& path,
+                const std::set<std::string>& metric_names) {
   auto text = read_file(path);
   if (!text)
     return text.failure();
@@ -134,14 +137,14 @@ expected<past_table> read_past_table(const std::string& path,
       continue;
     }
     part.push_back(std::move(past));
-    if (++result.results % past_results_max == 0)
+    if (++result.results % results_per_part == 0)
       end_part();
   }
   end_part();
   if (result.results == 0)
     return error{errc::invalid_argument,
-                 path + ": no line has a number for each of " + list_of(
-                   {metric_names.begin(), metric_names.end()})};
+                 path + ": no line has a number for each of "
+                   + list_of({metric_names.begin(), metric_names.end()})};
   return result;
 }
 

@@ -29,9 +29,10 @@ struct past_table {
 /// Reads results of training elsewhere, as `hippo-import` writes them: a column
 /// is `step`, a metric, or `params.NAME` of a hyper-parameter; others are
 /// passed over.
-/// @param metric_names names of the columns that are metrics; a line without one of
+/// @param metric_names names of the columns that are metrics; a line without
+/// one of
 ///                them is left out
 expected<past_table> read_past_table(const std::string& path,
-                                         const std::set<std::string>& metric_names);
+                                     const std::set<std::string>& metric_names);
 
 } // namespace hippo

@@ -79,6 +79,10 @@ class Options(TypedDict, total=False):
         first: values of the first trials, as Optuna's `enqueue_trial` gives
             them: ``[{"lr": 0.1, "momentum": 0.9}]``; None: the algorithm
             chooses all.
+        past: results of training elsewhere for samplers that learn, as
+            Optuna's `add_trial` gives them: ``[{"params": {"lr": 0.1}, "step":
+            10, "metrics": {"loss": 0.3}}]``. They are no trials of the study.
+            None: there are none.
         max_steps: the last step of a trial; 1 for a function without `yield`.
             Or the lengths of trials: ``choice(1000, 2000)``.
         trials: the largest number of trials; None: the algorithm decides.
@@ -116,6 +120,7 @@ class Options(TypedDict, total=False):
     objective: Mapping[str, str] | str | None
     constraints: list[str] | None
     first: list[Mapping[str, Any]] | None
+    past: list[Mapping[str, Any]] | None
     max_steps: int | Form
     trials: int | None
     failed: int | None
@@ -207,8 +212,8 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         state: as for `local`, and so are `trainers`, `device` and `threads`.
         progress: whether to show progress.
         rerun: whether the same call runs a new study if one has finished.
-        options: `objective`, `constraints`, `first`, `max_steps`, `trials`,
-            `algorithm`, `max_concurrent`, `eval_every`, `seconds`,
+        options: `objective`, `constraints`, `first`, `past`, `max_steps`,
+            `trials`, `algorithm`, `max_concurrent`, `eval_every`, `seconds`,
             `device_hours`, `cost`, `deadline`, `stop_when`, `name`, `seed`,
             `on_error`, `files` and `check`: see `Options`.
 
@@ -463,6 +468,7 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
     more = {key: value for key, value
             in [("constraints", options.get("constraints")),
                 ("first", options.get("first")),
+                ("import", options.get("past")),
                 ("stop_when", options.get("stop_when")),
                 ("on_error", options.get("on_error") or "end")] if value}
     objective: list[dict[str, Any]] = [

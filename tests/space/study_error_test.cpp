@@ -142,8 +142,8 @@ TEST(StudyError, DuplicateAndBadKeys) {
   expect_errors(with_lr("0.1") + "budgt: {trials: 2}\n",
                 {"s.yaml:7:1: budgt: unknown key 'budgt', did you mean "
                  "'budget'? Allowed: study, workload, objective, constraints, "
-                 "max_steps, eval_every, space, first, algorithm, budget, "
-                 "stop_when, seed, weight, on_error, devices"});
+                 "max_steps, eval_every, space, first, import, algorithm, "
+                 "budget, stop_when, seed, weight, on_error, devices"});
 }
 
 TEST(StudyError, DevicesAreOfOneKindOrAny) {

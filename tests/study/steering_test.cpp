@@ -195,9 +195,10 @@ TEST(Steering, WhatCannotBeExtendedSaysWhyAndStaysAsItIs) {
            "'steps' cannot be extended: trials, seconds");
 }
 
-TEST(Steering, OnlyAStudyThatHadNothingMoreToDoOrToSpendGoesOn) {
+TEST(Steering, OnlyAStudyWithoutWorkOrBudgetGoesOn) {
   const auto ended = [](const auto& end, const char* why) {
-    world x{options_of("algorithm: random\nbudget: {trials: 4, seconds: 60}\n")};
+    world x{
+      options_of("algorithm: random\nbudget: {trials: 4, seconds: 60}\n")};
     x.commit_all();
     end(x);
     x.commit_all();
@@ -208,7 +209,8 @@ TEST(Steering, OnlyAStudyThatHadNothingMoreToDoOrToSpendGoesOn) {
   ended([](world& x) { x.command(verb::cancel, 0, 0, "enough"); },
         "study s has ended: CANCELLED (enough); submit it again");
   ended([](world& x) { x.command(verb::stop); }, "is STOPPING");
-  world whole{options_of("algorithm: random\nbudget: {trials: 4, seconds: 60}\n")};
+  world whole{
+    options_of("algorithm: random\nbudget: {trials: 4, seconds: 60}\n")};
   finish(whole);
   expect_refused(whole, verb::extend, R"({"seconds": 1})",
                  "study s has nothing left to train: extend it by trials");
@@ -280,21 +282,20 @@ TEST(Steering, TrialsOfAnOrderComeAfterThoseThatWereEnqueued) {
   world plain{options_of(all)};
   world x{options_of("algorithm: random\nbudget: {trials: 2}\n")};
   x.commit_all();
-  EXPECT_EQ(refused(x, verb::enqueue,
-                    R"({"trials": [{"lr": 0.2, "momentum": 0.9}]})"),
-            "");
+  EXPECT_EQ(
+    refused(x, verb::enqueue, R"({"trials": [{"lr": 0.2, "momentum": 0.9}]})"),
+    "");
   EXPECT_EQ(refused(x, verb::extend, R"({"trials": 2})"), "");
-  EXPECT_EQ(refused(x, verb::enqueue,
-                    R"({"trials": [{"lr": 0.1, "momentum": 0.8}]})"),
-            "");
+  EXPECT_EQ(
+    refused(x, verb::enqueue, R"({"trials": [{"lr": 0.1, "momentum": 0.8}]})"),
+    "");
   EXPECT_EQ(refused(x, verb::extend, R"({"trials": 1})"), "");
   x.expect_replayed();
   const std::vector<std::optional<trial_no>> places{0, 1, {}, 2, 3, {}, 4};
   for (trial_no no = 0; no < places.size(); ++no)
-    EXPECT_EQ(values_of(x, no),
-              places[no] ? values_of(plain, *places[no])
-              : no == 2  ? R"({"lr":0.2,"momentum":0.9})"
-                         : R"({"lr":0.1,"momentum":0.8})");
+    EXPECT_EQ(values_of(x, no), places[no] ? values_of(plain, *places[no])
+                                : no == 2  ? R"({"lr":0.2,"momentum":0.9})"
+                                           : R"({"lr":0.1,"momentum":0.8})");
   finish(x);
   x.expect_replayed();
 }
@@ -342,8 +343,9 @@ std::vector<std::string> ways(world& x) {
 TEST(Steering, ASamplerThatIsToldThePastLearnsAtOnce) {
   for (const std::string sampler : {"tpe", "gp"}) {
     const auto study = "  weight_decay: {uniform: [0, 1]}\nalgorithm: {"
-                       + sampler + ": {max_concurrent: 1, startup: 8}}\n"
-                       "budget: {trials: 4}\n";
+                       + sampler
+                       + ": {max_concurrent: 1, startup: 8}}\n"
+                         "budget: {trials: 4}\n";
     world without{options_of(study)};
     finish(without);
     for (const auto& how : ways(without))
@@ -353,8 +355,8 @@ TEST(Steering, ASamplerThatIsToldThePastLearnsAtOnce) {
     EXPECT_EQ(refused(x, verb::tell_past, past(20)), "");
     x.expect_replayed();
     finish(x);
-    EXPECT_EQ(ways(x), (std::vector<std::string>{"startup", "model", "model",
-                                                 "model"}))
+    EXPECT_EQ(ways(x),
+              (std::vector<std::string>{"startup", "model", "model", "model"}))
       << sampler;
     // They are no results of the study.
     EXPECT_EQ(x.core().trials().size(), 4u);
@@ -363,6 +365,43 @@ TEST(Steering, ASamplerThatIsToldThePastLearnsAtOnce) {
         EXPECT_LE(y.values.at("accuracy"), 1);
     x.expect_replayed();
   }
+}
+
+TEST(Steering, AStudyFileImportsThePast) {
+  const auto study = [](const std::string& more) {
+    return "  weight_decay: {uniform: [0, 1]}\n"
+           "algorithm: {gp: {max_concurrent: 1, startup: 8}}\n"
+           "budget: {trials: 2}\n"
+           + more;
+  };
+  const auto results = past(20);
+  const auto list =
+    results.substr(results.find('['), results.size() - results.find('[') - 1);
+  world x{options_of(study("import: " + list + "\n"))};
+  finish(x);
+  EXPECT_EQ(ways(x), (std::vector<std::string>{"model", "model"}));
+  EXPECT_EQ(x.core().trials().size(), 2u);
+  x.expect_replayed();
+  const auto errors = [](const std::string& text) {
+    const auto read = test::read(test::with_space(text));
+    EXPECT_FALSE(read.study);
+    return read.errors.empty() ? std::string{}
+                               : test::texts(read.errors).front();
+  };
+  EXPECT_NE(errors("  lr: {uniform: [0.1, 1]}\nalgorithm: gp\nbudget: {trials: "
+                   "2}\nimport: [{params: {lr: 2}, metrics: {accuracy: 1}}]\n")
+              .find("import[0].params.lr: must be from 0.1 to 1, found '2'"),
+            std::string::npos);
+  const auto read = test::read(test::with_space(
+    "  lr: {uniform: [0.1, 1]}\nalgorithm: random\nbudget: {trials: 2}\n"
+    "import: [{params: {lr: 0.5}, metrics: {accuracy: 1}}]\n"));
+  ASSERT_TRUE(read.study);
+  const auto checked = check_algorithm(*read.study, false, nullptr);
+  ASSERT_EQ(checked.errors.size(), 1u);
+  EXPECT_EQ(checked.errors.front().path, "import");
+  EXPECT_EQ(checked.errors.front().message,
+            "the sampler random does not learn from results: tpe, gp and nsga2 "
+            "do");
 }
 
 TEST(Steering, PastResultsThatTellNothingAreRefused) {
@@ -379,8 +418,10 @@ TEST(Steering, PastResultsThatTellNothingAreRefused) {
   const auto wrong = [&](const std::string& result, const char* why) {
     expect_refused(x, verb::tell_past, "{results: [" + result + "]}", why);
   };
-  const std::string params = "params: {lr: 0.1, momentum: 0.8, weight_decay: 0}";
-  wrong("{" + params + "}", "results[0]: must be a map with params and metrics");
+  const std::string params =
+    "params: {lr: 0.1, momentum: 0.8, weight_decay: 0}";
+  wrong("{" + params + "}",
+        "results[0]: must be a map with params and metrics");
   wrong("{" + params + ", metrics: {loss: 1}}",
         "results[0].metrics: 'accuracy' is missing");
   wrong("{" + params + ", metrics: {accuracy: high}}",
@@ -444,17 +485,17 @@ TEST_P(SteeringSeeds, EverythingThatIsAddedIsTrained) {
       const auto more = 1 + random() % 3;
       asked[x.command(verb::extend, 0, 0,
                       R"({"trials": )" + std::to_string(more)
-                        + R"(, "seconds": 10})")]
-        = {more, ""};
+                        + R"(, "seconds": 10})")] = {more, ""};
     }
     if (chance(8)) {
       const auto values = R"({"lr":0.2,"momentum":0.9,"weight_decay":0.)"
                           + std::to_string(100'001 + 2 * i) + '}';
-      asked[x.command(verb::enqueue, 0, 0, R"({"trials": [)" + values + "]}")]
-        = {1, values};
+      asked[x.command(verb::enqueue, 0, 0, R"({"trials": [)" + values + "]}")] =
+        {1, values};
     }
     if (chance(4))
-      x.command(verb::tell_past, 0, 0, past(1 + static_cast<int>(random() % 5)));
+      x.command(verb::tell_past, 0, 0,
+                past(1 + static_cast<int>(random() % 5)));
     if (chance(5)) {
       x.pass(std::chrono::milliseconds(random() % 8000));
       x.tell(study_core_event::time_passed{});

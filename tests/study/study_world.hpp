@@ -37,9 +37,9 @@ inline study_options options_of(
 }
 
 /// Reads the algorithm once the study is as a test wants it.
-inline study_options with_search(study_options x) {
-  x.search = read_search(x.spec);
-  return x;
+inline study_options with_search(study_options options) {
+  options.search = read_search(options.spec);
+  return options;
 }
 
 /// A study with a journal that commits what it is given when it is told to, and
@@ -146,8 +146,8 @@ public:
     journal_.push_back(std::move(entry));
   }
 
-  study_token command(study_command::verb what, trial_no trial = 0, step_t at = 0,
-                      std::string text = {}) {
+  study_token command(study_command::verb what, trial_no trial = 0,
+                      step_t at = 0, std::string text = {}) {
     const study_token token{++tokens_};
     tell(study_core_event::commanded{{what, trial, at, std::move(text), 0},
                                      token});
@@ -215,11 +215,11 @@ public:
   moment now_{};
 
 private:
-  void obey(const study_orders& x) {
-    for (const auto no : x.dropped)
+  void obey(const study_orders& orders) {
+    for (const auto no : orders.dropped)
       if (const auto i = wanted_.find(no); i != wanted_.end())
         i->second.to = i->second.at;
-    for (const auto& y : x.asked) {
+    for (const auto& y : orders.asked) {
       auto& wanted = wanted_[y.no];
       wanted.at = std::max(wanted.at, y.known_to);
       wanted.to = y.is_over ? wanted.at : y.to;

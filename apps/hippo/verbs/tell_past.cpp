@@ -71,10 +71,11 @@ void add_tell_past(verb_table& verbs) {
         return tell_past(*x, study);
       });
     }));
-  verb->add_option("--file,--csv", x->file,
-                   "A table of results (.csv) with the columns step, "
-                   "params.NAME and the metrics, as hippo-import writes it, or "
-                   "`results: [...]` in JSON or YAML")
+  verb
+    ->add_option("--file,--csv", x->file,
+                 "A table of results (.csv) with the columns step, "
+                 "params.NAME and the metrics, as hippo-import writes it, or "
+                 "`results: [...]` in JSON or YAML")
     ->required();
 }
 

@@ -214,6 +214,10 @@ algorithm_check check_algorithm(const study_spec& study, bool has_clients,
                     " `hippo run` and previews have none"});
   if (!study.first.empty() && result.errors.empty())
     check_first(study, read, result);
+  if (!study.past.empty() && result.errors.empty() && !read.sampler->learns)
+    result.errors.push_back(
+      {"import", "the sampler " + std::string{read.sampler->name}
+                   + " does not learn from results: tpe, gp and nsga2 do"});
   if (settings != nullptr)
     *settings = std::move(read);
   return result;

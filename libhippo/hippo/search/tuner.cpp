@@ -140,7 +140,7 @@ tuner::tuner(const study_spec& study, const search_settings& search,
   : algorithm_name_(study.algorithm.name), space_(study.space),
     seed_(study.seed), max_steps_(study.max_steps), typed_(study.typed),
     better_(study.objective.direction), defaults_(std::move(defaults)),
-    metric_(study.objective.metric) {
+    metric_(study.objective.metric), past_results_(study.past) {
   assert(search.options && search.sampling);
   // Takes as much memory again as the trials do in the plan.
   if (looks_at_work(search))
@@ -183,6 +183,8 @@ std::vector<step_t> tuner::likely_branches() const {
 }
 
 turn tuner::start() {
+  learn(past_results_);
+  past_results_ = {};
   turn out;
   open(out);
   return out;

@@ -17,7 +17,7 @@
 #include "hippo/search/trial_window.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/sequence/family.hpp"
-#include "hippo/space/first_trials.hpp"
+#include "hippo/space/study.hpp"
 
 namespace hippo {
 
@@ -215,6 +215,7 @@ private:
   std::unique_ptr<own_work> work_; ///< null unless a decision may look at it
   std::unique_ptr<own_states> states_;
   std::string metric_; ///< that schedules follow
+  std::vector<past_result> past_results_; ///< of its file, until it starts
   /// Null where one number tells how good a trial is.
   std::unique_ptr<trial_outcomes> outcomes_;
   std::unique_ptr<algorithm> algorithm_;

@@ -213,17 +213,16 @@ bool is_list_of(const document& list, std::size_t most,
   const bool is_list = list.type == document::kind::list;
   if (is_list && !list.items.empty() && list.items.size() <= most)
     return true;
-  notes.error(list, "must be a list of 1 to " + std::to_string(most) + " "
-                      + items + ", found "
-                      + (is_list ? std::to_string(list.items.size())
-                                 : list.found()));
+  notes.error(list,
+              "must be a list of 1 to " + std::to_string(most) + " " + items
+                + ", found "
+                + (is_list ? std::to_string(list.items.size()) : list.found()));
   return false;
 }
 
 /// Reads the values of one trial; nothing if there is an error in them.
-std::optional<leaf_decisions> read_values(const document& x,
-                                          const space_node& space,
-                                          diagnostics& notes) {
+std::optional<leaf_decisions>
+read_values(const document& x, const space_node& space, diagnostics& notes) {
   if (x.type != document::kind::map) {
     notes.error(x, "must be a map with a value for each hyper-parameter, found "
                      + x.found());
@@ -244,8 +243,8 @@ std::optional<double> number_in(const document& x) {
   return meaning.get<double>();
 }
 
-void read_measured(const document& x, const std::vector<std::string>& wanted,
-                   metrics& to, diagnostics& notes) {
+void read_measured(const document& x, const goals& wanted, metrics& to,
+                   diagnostics& notes) {
   if (x.type != document::kind::map) {
     notes.error(x, "must be a map from metrics to numbers, found " + x.found());
     return;
@@ -256,14 +255,19 @@ void read_measured(const document& x, const std::vector<std::string>& wanted,
     else
       notes.error(entry.value,
                   "must be a finite number, found " + entry.value.found());
-  for (const auto& name : wanted)
+  const auto need = [&](const std::string& name) {
     if (x.find(name) == nullptr)
       notes.error(x, "'" + name + "' is missing: the study is about it");
+  };
+  for (const auto& goal : wanted.metrics)
+    need(goal.metric);
+  for (const auto& constraint : wanted.constraints)
+    need(constraint.metric);
 }
 
-past_result read_past(const document& x, const space_node& space,
-                      step_t max_steps, const std::vector<std::string>& wanted,
-                      diagnostics& notes) {
+past_result read_result(const document& x, const space_node& space,
+                        step_t max_steps, const goals& wanted,
+                        diagnostics& notes) {
   past_result result;
   const auto* params = x.find("params");
   const auto* measured = x.find("metrics");
@@ -333,9 +337,9 @@ read_first(const document& list, const space_node& space, diagnostics& notes) {
   return result;
 }
 
-expected<std::vector<leaf_decisions>>
-read_trials(const std::string& text, const search_space& space,
-            name_rules rules) {
+expected<std::vector<leaf_decisions>> read_trials(const std::string& text,
+                                                  const search_space& space,
+                                                  name_rules rules) {
   return read_list<std::vector<leaf_decisions>>(
     text, "trials", space, rules,
     [&](const document& list, diagnostics& notes) {
@@ -343,20 +347,25 @@ read_trials(const std::string& text, const search_space& space,
     });
 }
 
-expected<std::vector<past_result>>
-read_past_results(const std::string& text, const search_space& space,
-                  step_t max_steps, const std::vector<std::string>& wanted,
-                  name_rules rules) {
+std::vector<past_result> read_past(const document& list,
+                                   const space_node& space, step_t max_steps,
+                                   const goals& wanted, diagnostics& notes) {
+  std::vector<past_result> result;
+  if (is_list_of(list, past_results_max, "maps with params, step and metrics",
+                 notes))
+    for (const auto& item : list.items)
+      result.push_back(read_result(item, space, max_steps, wanted, notes));
+  return result;
+}
+
+expected<std::vector<past_result>> read_past_results(const std::string& text,
+                                                     const study_spec& study,
+                                                     name_rules rules) {
   return read_list<std::vector<past_result>>(
-    text, "results", space, rules,
+    text, "results", study.space, rules,
     [&](const document& list, diagnostics& notes) {
-      std::vector<past_result> result;
-      if (is_list_of(list, past_results_max,
-                     "maps with params, step and metrics", notes))
-        for (const auto& item : list.items)
-          result.push_back(
-            read_past(item, *space.root(), max_steps, wanted, notes));
-      return result;
+      return read_past(list, *study.space.root(), study.max_steps,
+                       study.objective.all(), notes);
     });
 }
 

@@ -29,23 +29,22 @@ expected<std::vector<leaf_decisions>>
 read_trials(const std::string& text, const search_space& space,
             name_rules rules);
 
-/// A result of training elsewhere.
-struct past_result {
-  leaf_decisions values;
-  step_t step = 0;
-  metrics measured;
-};
-
 /// The most past results in one text.
-inline constexpr std::size_t past_results_max = 1'000;
+inline constexpr std::size_t past_results_max = 10'000;
 
-/// Reads `{results: [{params: {...}, step: 10, metrics: {loss: 0.3}}, ...]}`;
-/// without a step it is the last one.
-/// @param wanted metrics that each result must have
+/// Reads the `import` of a study file: a list of maps such as
+/// `{params: {...}, step: 10, metrics: {loss: 0.3}}`, of which `params` is as
+/// of `read_first`; without a step it is the last one.
+/// @param wanted the goals of the study, whose metrics each result must have
+/// @returns the results; errors are noted
+std::vector<past_result>
+read_past(const document& list, const space_node& space, step_t max_steps,
+          const goals& wanted, diagnostics& notes);
+
+/// Reads `{results: [...]}`, a list as of `read_past`.
 /// @returns as `read_trials`
 expected<std::vector<past_result>>
-read_past_results(const std::string& text, const search_space& space,
-                  step_t max_steps, const std::vector<std::string>& wanted,
+read_past_results(const std::string& text, const study_spec& study,
                   name_rules rules);
 
 } // namespace hippo

@@ -47,7 +47,7 @@ public:
     collect_marks(*root_);
     known_keys(*root_, "key",
                {"study", "workload", "objective", "constraints", "max_steps",
-                "eval_every", "space", "first", "algorithm", "budget",
+                "eval_every", "space", "first", "import", "algorithm", "budget",
                 "stop_when", "seed", "weight", "on_error", "devices"});
     read_name();
     read_workload();
@@ -61,6 +61,9 @@ public:
       const auto space = read_space(*x, reading(), limits(), *notes_);
       if (const auto* first = root_->find("first"); first && space)
         study_.first = read_first(*first, *space, *notes_);
+      if (const auto* past = root_->find("import"); past && space)
+        study_.past = read_past(*past, *space, study_.max_steps,
+                                study_.objective.all(), *notes_);
       study_.space = search_space{space};
     }
     read_algorithm();

@@ -252,6 +252,13 @@ enum class failure_policy {
   go_on
 };
 
+/// A result of training elsewhere.
+struct past_result {
+  leaf_decisions values; ///< that the trial had
+  step_t step = 0;
+  metrics measured; ///< all of the study's, and perhaps others
+};
+
 /// A study file that has been read and checked.
 struct study_spec {
   std::string name;
@@ -265,6 +272,8 @@ struct study_spec {
   search_space space;
   /// The values of the first trials, whatever their sampler would choose.
   std::vector<leaf_decisions> first{};
+  /// Results of other studies, for its sampler to learn from.
+  std::vector<past_result> past{};
   algorithm_spec algorithm;
   study_budget budget;
   stop_rule stop_when;

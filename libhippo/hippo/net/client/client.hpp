@@ -78,7 +78,7 @@ struct weights_summary {
   std::string kind;   ///< of the device that trained it
 };
 
-/// What a study is extended by; 0: not at all.
+/// Amounts by which a study is extended; 0: not at all.
 struct study_extension {
   std::uint64_t trials = 0;
   double seconds = 0;          ///< of `budget.seconds`
@@ -193,10 +193,10 @@ public:
   expected<std::uint64_t> retry(const std::vector<std::uint64_t>& trials = {},
                                 bool all = false);
 
-  /// Raises the budget of the study. One that has ended because nothing was left
-  /// to do, or a budget was spent, continues.
-  /// @returns the number of its trials by then, or `errc::invalid_argument` with
-  ///          what cannot be extended
+  /// Raises the budget of the study. One that has ended because nothing was
+  /// left to do, or a budget was spent, continues.
+  /// @returns the number of its trials by then, or `errc::invalid_argument`
+  ///          with the reason why it cannot be extended
   expected<std::uint64_t> extend(const study_extension& more);
 
   /// Adds trials with given values, which come next.
@@ -206,7 +206,7 @@ public:
 
   /// Lets the sampler learn from results of training elsewhere.
   /// @param results `{results: [{params: {lr: 0.1}, step: 10, metrics: {loss:
-  ///                0.3}}, ...]}` in JSON or YAML, at most 1000
+  ///                0.3}}, ...]}` in JSON or YAML, at most 1 MiB
   /// @returns as `extend`
   expected<std::uint64_t> tell_past(const std::string& results);
 

@@ -18,6 +18,11 @@ public:
     : others_(std::move(others)) {}
 
   /// Gives a trial its values, which have been checked. Call before `draw`.
+  [[nodiscard]] bool learns() const override { return others_->learns(); }
+  void learn(trial_no trial, const leaf_decisions& values, step_t at,
+             double value) override {
+    others_->learn(trial, values, at, value);
+  }
   void give(trial_no trial, trial_parameters values) {
     given_[trial] = std::move(values);
     was_given_.insert(was_given_.end(), trial);

@@ -124,14 +124,7 @@ expected<parsed_command> parse_enqueue(const study_command& x,
 
 expected<parsed_command> parse_past(const study_command& x,
                                     const study_spec& spec, name_rules rules) {
-  std::vector<std::string> wanted;
-  const auto goals = spec.objective.all();
-  for (const auto& goal : goals.metrics)
-    wanted.push_back(goal.metric);
-  for (const auto& constraint : goals.constraints)
-    wanted.push_back(constraint.metric);
-  auto results =
-    read_past_results(x.text, spec.space, spec.max_steps, wanted, rules);
+  auto results = read_past_results(x.text, spec, rules);
   if (!results)
     return results.failure();
   return parsed_command{command::tell_past{std::move(*results)}};

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "hippo/base/error.hpp"
+#include "hippo/service/merge/moment.hpp"
 #include "hippo/service/study/commands.hpp"
 #include "hippo/service/study/requests.hpp"
-#include "hippo/service/merge/moment.hpp"
 #include "hippo/service/study/study_books.hpp"
 #include "hippo/service/study/study_clock.hpp"
 

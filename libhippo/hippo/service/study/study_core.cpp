@@ -285,7 +285,7 @@ void study_core::follow(const trial_measured& report) {
   outbox_.change_trial(no);
   if (hippo::has_ended(trials_[no].state))
     return;
-  if (const auto* missing = missing_in(report.values)) {
+  if (const auto* missing = trials_.missing_in(report.values)) {
     refuse_measurement(report, *missing, is_first);
     return;
   }
@@ -331,17 +331,6 @@ void study_core::take_news(const study_command& command) {
     answer(from, answer_of(books(), command.trial, *trained_to));
   else
     requests_.wait(command.trial, *trained_to, from);
-}
-
-const std::string* study_core::missing_in(const metrics& values) const {
-  const auto& wanted = trials_.wanted();
-  for (const auto& x : wanted.metrics)
-    if (!values.contains(x.metric))
-      return &x.metric;
-  for (const auto& x : wanted.constraints)
-    if (!values.contains(x.metric))
-      return &x.metric;
-  return nullptr;
 }
 
 void study_core::refuse_measurement(const trial_measured& report,
@@ -452,9 +441,7 @@ expected<command_answer> study_core::on(const command::finish& command) {
 }
 
 command_answer study_core::growth_answer() const {
-  command_answer result;
-  result.trials = tuner_->trials();
-  return result;
+  return {.params = {}, .trials = tuner_->trials()};
 }
 
 expected<command_answer> study_core::on(const command::extend& command) {

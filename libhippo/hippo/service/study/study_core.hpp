@@ -202,8 +202,6 @@ private:
     return options_.spec.algorithm.name == "client";
   }
   [[nodiscard]] bool wants_capacity() const;
-  /// Returns a metric that the study wants and that was not measured, or null.
-  [[nodiscard]] const std::string* missing_in(const metrics& values) const;
 
   study_options options_;
   std::unique_ptr<tuner> tuner_;

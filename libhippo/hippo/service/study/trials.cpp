@@ -196,6 +196,16 @@ bool study_trials::is_on_its_way(trial_no no) const {
   return waiting((*this)[no]) > 0;
 }
 
+const std::string* study_trials::missing_in(const metrics& values) const {
+  for (const auto& x : wanted_.metrics)
+    if (!values.contains(x.metric))
+      return &x.metric;
+  for (const auto& x : wanted_.constraints)
+    if (!values.contains(x.metric))
+      return &x.metric;
+  return nullptr;
+}
+
 double study_trials::value_of(const metrics& values) const {
   const auto i = values.find(objective_.metric);
   return i == values.end() ? std::numeric_limits<double>::quiet_NaN()

@@ -101,6 +101,10 @@ public:
   /// Whether a trial waits for something.
   [[nodiscard]] bool is_on_its_way(trial_no no) const;
 
+  /// Returns a metric that the study is about and that was not measured, or
+  /// null.
+  [[nodiscard]] const std::string* missing_in(const metrics& values) const;
+
   /// A measurement's objective, NaN if the workload did not report it.
   [[nodiscard]] double value_of(const metrics& values) const;
 
