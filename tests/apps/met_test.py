@@ -194,7 +194,8 @@ class Changes(Met):
         word = (f"study one is paused: hippo resume 1 --server {run.place[2]} "
                 "goes on with it\n")
         wait_for("the word", lambda: word in self.said(run))
-        time.sleep(1)  # what runs ends, a step of 0.1 s
+        wait_for("the end of what runs", lambda: json.loads(self.ask(
+            run, "top", "-f", "json").out)[0]["state"] == "idle")
         before = self.ask(run, "trials", "one", "-f", "json").out
         time.sleep(2)
         self.assertIsNone(run.poll(), self.said(run))
