@@ -94,6 +94,25 @@ caf::error not_running(study_id study) {
 
 using command_promise = caf::typed_response_promise<command_answer>;
 
+/// A study that is kept goes on again after its end.
+void note_return(coordinator_state& st, study_id id) {
+  const auto i = st.studies.find(id);
+  if (i == st.studies.end() || !std::exchange(i->second.ended, false))
+    return;
+  if (const auto merger = st.mergers.find(i->second.workload_key);
+      merger != st.mergers.end())
+    ++merger->second.live_studies;
+}
+
+/// Whether no study is at work, or to come.
+bool is_idle(const coordinator_state& st) {
+  return st.awaited.empty() && st.submissions_under_way == 0
+         && st.reopening.empty()
+         && std::ranges::all_of(st.studies, [](const auto& x) {
+              return x.second.ended;
+            });
+}
+
 /// Gives a command to a study in memory.
 void command_open(coordinator_self self, study_id id,
                   const study_command& what, command_promise promise) {
@@ -107,6 +126,7 @@ void command_open(coordinator_self self, study_id id,
     .then(
       [self, id, promise](command_answer& x) mutable {
         self->state.reopening.erase(id);
+        note_return(self->state, id);
         promise.deliver(std::move(x));
       },
       [self, id, promise](caf::error& why) mutable {
@@ -121,6 +141,10 @@ void reopen(coordinator_self self, const study_submission& x,
             const study_command& what, command_promise promise) {
   auto& st = self->state;
   const auto id = x.stored->id;
+  if (st.retired) {
+    promise.deliver(to_caf_error(retired_error()));
+    return;
+  }
   if (st.studies.count(id) > 0) {
     command_open(self, id, what, promise);
     return;
@@ -258,6 +282,9 @@ coordinator(coordinator_self self, coordinator_options options, pool_actor pool,
     [self](halt_atom) {
       for (const auto& [key, x] : self->state.mergers)
         self->send(x.handle, halt_atom::value);
+    },
+    [self](retire_atom) {
+      return self->state.retired = is_idle(self->state);
     },
     [self](tick_atom) {
       if (!self->state.options.keep_ended)

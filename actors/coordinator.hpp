@@ -132,6 +132,7 @@ struct coordinator_state {
   study_id last_study{};
   std::uint64_t last_lease_epoch = 0;
   bool going = false;
+  bool retired = false; ///< takes no more studies in
   /// Requests for studies that are still being read.
   std::vector<std::pair<study_id, caf::typed_response_promise<study_actor>>>
     asked_early;

@@ -360,6 +360,9 @@ using coordinator_actor = observer_actor::extend<
   caf::reacts_to<go_atom>,
   // Nothing more is leased; what runs ends after its present step, saved.
   caf::reacts_to<halt_atom>,
+  // Takes no more studies in, nor has one go on that has ended, if all have
+  // ended. Replies with whether they have.
+  caf::replies_to<retire_atom>::with<bool>,
   // Lets mergers go that have been idle for long, and divides the space for
   // checkpoints. Sent to itself.
   caf::reacts_to<tick_atom>,

@@ -121,6 +121,11 @@ void service::give_up(study_id id, const std::string& why) {
 
 void service::go() { self_->send(actors_.coordinator, go_atom::value); }
 
+bool service::retire() {
+  const auto done = ask<bool>(actors_.coordinator, retire_atom::value);
+  return done && *done;
+}
+
 void service::halt() { self_->send(actors_.coordinator, halt_atom::value); }
 
 coordinator_status service::status() {

@@ -98,6 +98,10 @@ public:
   /// Lets the training begin.
   void go();
 
+  /// Takes no more studies in, nor has one go on that has ended, if all have
+  /// ended. @returns whether they have
+  bool retire();
+
   /// Leases nothing more and lets what runs end after its present step, saved.
   void halt();
 

@@ -391,9 +391,19 @@ void refuse(coordinator_self self, const study_submission& x,
 
 } // namespace
 
+error retired_error() {
+  return {errc::invalid_argument,
+          "this run ends, as all its studies have: start another one, or a "
+          "service that stays (hippo serve)"};
+}
+
 void submit(coordinator_self self, study_submission submission,
             submission_promise promise) {
   auto& st = self->state;
+  if (st.retired) {
+    promise.deliver(to_caf_error(retired_error()));
+    return;
+  }
   // Since it was read, it may have ended.
   if (st.options.restores && submission.stored
       && !has_ended(submission.stored->state)

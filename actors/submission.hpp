@@ -12,6 +12,9 @@ namespace hippo {
 /// Answered with a study's id, or why it does not run.
 using submission_promise = caf::typed_response_promise<study_id>;
 
+/// Why no study is taken in any more.
+error retired_error();
+
 /// Stores a study if it is new, and starts it, along with a merger if there is
 /// none for its workload key.
 void submit(coordinator_self self, study_submission submission,

@@ -14,6 +14,7 @@
 #include <spdlog/spdlog.h>
 
 #include "gateway/client_connection.hpp"
+#include "gateway/connection_books.hpp"
 #include "gateway/guarded_stream.hpp"
 #include "gateway/http.hpp"
 #include "gateway/http_reply.hpp"
@@ -127,24 +128,6 @@ struct rpc_connection {
   }
 };
 
-/// The slots of a port. Whoever comes from this machine has some apart from
-/// those of others.
-struct port_slots {
-  connection_slots here;
-  connection_slots elsewhere;
-
-  explicit port_slots(const connection_slots::limits& x)
-    : here(x), elsewhere(x) {}
-
-  [[nodiscard]] std::size_t size() const {
-    return here.size() + here.spare() + elsewhere.size() + elsewhere.spare();
-  }
-  void beat() {
-    here.beat();
-    elsewhere.beat();
-  }
-};
-
 /// Who has connected, as far as that is known without asking.
 struct visitor {
   std::string address; ///< for the log
@@ -173,12 +156,18 @@ class gateway::loop : private kj::TaskSet::ErrorHandler {
 public:
   /// @param clients is how many there are, for others to see
   loop(kj::AsyncIoContext& io, gateway_options& options,
-       std::atomic<std::size_t>& clients)
+       connection_books& books, std::atomic<std::size_t>& clients)
     : network_(io.provider->getNetwork()),
       timer_(io.provider->getTimer()),
       options_(options),
       begun_(timer_.now()),
+      room_(books.room),
+      rpc_slots_(books.rpc),
+      http_slots_(books.http),
+      people_slots_(books.people),
       clients_(clients) {}
+  ~loop() noexcept(false) { room_.close(); }
+  KJ_DISALLOW_COPY(loop);
 
   /// Begins to listen. @returns why that is not possible
   std::optional<error> open(caf::actor_system& system,
@@ -525,20 +514,12 @@ private:
   kj::Timer& timer_;
   gateway_options& options_;
   kj::TimePoint begun_;
-  /// Who waits gets at most half of what a connection may have that is alone
-  /// and holds nothing: so there is room for that once others have gone.
-  response_memory room_{{options_.held->room() / 8}, timer_};
+  response_memory& room_;
   connection_slots::number last_ = 0;
   std::map<connection_slots::number, client_connection*> connections_;
-  port_slots rpc_slots_{{options_.limits.clients,
-                         options_.limits.spare_connections,
-                         options_.limits.idle_beats}};
-  port_slots http_slots_{{options_.limits.http_connections,
-                          options_.limits.spare_connections,
-                          options_.limits.idle_beats}};
-  port_slots people_slots_{{options_.limits.http_connections,
-                            options_.limits.spare_connections,
-                            options_.limits.idle_beats}};
+  port_slots& rpc_slots_;
+  port_slots& http_slots_;
+  port_slots& people_slots_;
   unsigned let_go_ = 0; ///< in this minute
   bool is_reclaiming_ = false;
   std::unique_ptr<query_service> queries_;
@@ -565,9 +546,12 @@ gateway::gateway(caf::actor_system& system, gateway_options options)
   : system_(system), options_(std::move(options)) {}
 
 void gateway::run(std::promise<std::optional<error>>& opened) {
+  std::optional<connection_books> books; // ends after the event loop
   auto io = kj::setupAsyncIo();
   io.waitScope.setBusyPollInterval(busy_poll_interval);
-  loop all{io, options_, clients_};
+  books.emplace(options_.limits, options_.held->room(),
+                io.provider->getTimer());
+  loop all{io, options_, *books, clients_};
   if (auto why = all.open(system_, io.waitScope)) {
     opened.set_value(std::move(why));
     return;

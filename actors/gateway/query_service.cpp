@@ -493,6 +493,20 @@ kj::Promise<study_actor> query_service::find_live(study_id study) {
 kj::Promise<command_answer>
 query_service::command(client_work& client, study_id study,
                        study_command what) {
+  if (what.what != study_command::verb::retry || !is_live())
+    return command_running(client, study, std::move(what));
+  // A study that has ended may be in memory all the same: its coordinator has
+  // to hear that it goes on.
+  return find(to_string(study))
+    .then([=, this, &client](stored_study x) {
+      return has_ended(x.state) ? reopen(client, std::move(x), what)
+                                : command_running(client, study, what);
+    });
+}
+
+kj::Promise<command_answer>
+query_service::command_running(client_work& client, study_id study,
+                               study_command what) {
   // A cancellation does not wait until the study has caught up.
   auto done = what.what == study_command::verb::cancel && is_live()
                 ? asker_.request<bool>(sources_.coordinator, command_timeout,

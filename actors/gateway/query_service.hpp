@@ -259,6 +259,9 @@ private:
                  std::optional<std::vector<overview_stage>> running);
   /// The actor of a study, which may have ended since it was last asked for.
   kj::Promise<study_actor> find_live(study_id study);
+  /// Gives a command to a study that runs, or has ended meanwhile.
+  kj::Promise<command_answer>
+  command_running(client_work& client, study_id study, study_command what);
   /// Gives a command to a study that has ended.
   kj::Promise<command_answer> reopen(client_work& client, stored_study study,
                                      study_command what);

@@ -68,6 +68,8 @@ bool response_memory::has_turn() const {
 }
 
 void response_memory::serve() {
+  if (is_closed_)
+    return;
   std::vector<line*> waiting;
   for (auto* x : lines_)
     if (!x->asked_.empty())

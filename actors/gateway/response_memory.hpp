@@ -55,6 +55,12 @@ public:
     on_starving_ = std::move(call);
   }
 
+  /// Nobody who waits gets room any more.
+  void close() {
+    is_closed_ = true;
+    on_starving_ = {};
+  }
+
 private:
   friend class held_room;
 
@@ -65,6 +71,7 @@ private:
   const limits limits_;
   kj::Timer& timer_;
   std::function<void()> on_starving_;
+  bool is_closed_ = false;
   std::list<line*> lines_;
   makers making_;
 };

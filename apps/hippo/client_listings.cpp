@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "hippo/model/view/view_json.hpp"
+#include "hippo/report/progress.hpp"
 #include "hippo/report/view_columns.hpp"
 
 namespace hippo {
@@ -86,12 +87,6 @@ bool has_column(const listing& x, const std::string& name) {
 json read_json(const std::string& text) {
   auto result = json::parse(text, nullptr, false);
   return result.is_discarded() ? json(text) : result;
-}
-
-std::optional<front_so_far> front_in_brief(const study_view& view) {
-  if (!has_several_metrics(view))
-    return std::nullopt;
-  return front_so_far{view.front->points.size(), view.front->hypervolume};
 }
 
 listing list_studies(const std::vector<study_view>& studies) {

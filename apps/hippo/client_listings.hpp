@@ -1,6 +1,5 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +21,6 @@ listing list_studies(const std::vector<study_view>& studies);
 listing list_trials(const std::vector<trial_view>& trials,
                     const nlohmann::ordered_json& measured = nullptr,
                     const std::vector<goal_view>& goals = {});
-
-/// The front of a study in two numbers, if it has several metrics.
-std::optional<front_so_far> front_in_brief(const study_view& view);
 
 /// A row for each trainer; those that have left only if `all`.
 listing list_trainers(const std::vector<trainer_view>& trainers, bool all);

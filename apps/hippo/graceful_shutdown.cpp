@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iostream>
 
 #include <spdlog/spdlog.h>
 
@@ -26,6 +27,7 @@ int end_thinking(thinking_pool& where, int code) {
   if (where.close(thinking_patience))
     return code;
   spdlog::shutdown();
+  std::cout.flush();
   std::_Exit(code);
 }
 

@@ -2,10 +2,15 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <iostream>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "hippo/report/progress.hpp"
+#include "progress_thread.hpp"
 #include "terminal.hpp"
 
 namespace hippo {
@@ -13,22 +18,39 @@ namespace hippo {
 /// Shows how the run goes: in place on a terminal, line by line elsewhere.
 class run_console {
 public:
-  /// @param one_study whether its name need not be said
-  run_console(bool quiet, bool one_study)
+  /// @param address of the run's service, for clients
+  /// @param only_study the name that need not be said, of the only study that
+  ///                   the run begins with; empty: there are several
+  run_console(bool quiet, const std::string& address, std::string only_study)
     : quiet_(quiet),
       terminal_(!quiet_ && is_terminal(STDERR_FILENO)),
       colour_(terminal_ && has_colour(STDERR_FILENO)),
-      one_study_(one_study) {}
-
-  [[nodiscard]] bool colour() const noexcept { return colour_; }
-  [[nodiscard]] bool wants_view() const noexcept { return terminal_; }
-
-  void show(const progress_view& view) {
-    display_.show(
-      render_progress(view, size_of_terminal(STDERR_FILENO).columns, colour_));
+      only_study_(std::move(only_study)) {
+    if (terminal_)
+      looks_.emplace(address);
   }
 
-  void clear() {
+  /// Says which studies there are. @param at_work those that have not ended
+  void follow(std::set<study_id> all, std::set<study_id> at_work) {
+    if (looks_)
+      looks_->follow(std::move(all), std::move(at_work));
+  }
+
+  /// Draws what was seen last.
+  void draw() {
+    auto view = looks_ ? looks_->take() : std::nullopt;
+    if (!view)
+      return;
+    // Of this run, whatever earlier ones have taken.
+    view->elapsed_seconds
+      = std::chrono::duration<double>(clock::now() - begin_).count();
+    display_.show(render_progress(
+      *view, size_of_terminal(STDERR_FILENO).columns, colour_));
+  }
+
+  /// Takes the view away, and looks no longer.
+  void close() {
+    looks_.reset();
     if (terminal_)
       display_.clear();
   }
@@ -36,7 +58,7 @@ public:
   void tell(trial_event event) {
     if (quiet_ || terminal_)
       return;
-    if (one_study_)
+    if (event.study == only_study_)
       event.study.clear();
     std::cerr << trial_line(event) << std::endl;
   }
@@ -49,11 +71,15 @@ public:
   }
 
 private:
+  using clock = std::chrono::steady_clock;
+
   bool quiet_;
   bool terminal_;
   bool colour_;
-  bool one_study_;
+  std::string only_study_;
+  const clock::time_point begin_ = clock::now();
   live_display display_{std::cerr};
+  std::optional<progress_thread> looks_; ///< on a terminal
 };
 
 } // namespace hippo

@@ -28,17 +28,27 @@ void study_waits::look(service& actors,
     = actors.ask<journal_status>(actors.journal(), status_atom::value);
   std::map<std::string, std::string> waits; // by name
   waiting_board::notes board;
-  std::string paused;
-  bool any_goes_on = false;
+  std::string failing;
+  bool any_goes_on = std::ranges::any_of(known.absent, [](const auto& x) {
+    return x.second == being_read_text;
+  });
+  all_.clear();
+  at_work_.clear();
+  paused_.clear();
   for (const auto& x : known.studies) {
+    all_.insert(x.id);
+    if (!x.ended)
+      at_work_.insert(x.id);
     const auto status = actors.ask<study_status>(x.handle, status_atom::value);
     if (x.ended || !status || has_ended(status->state))
       continue;
-    if (status->state == study_phase::paused)
-      paused = "study " + status->view.name + " has paused: "
-               + status->view.reason;
-    else
+    if (status->state != study_phase::paused)
       any_goes_on = true;
+    else if (status->view.reason.empty())
+      paused_.push_back({x.id, status->view.name});
+    else
+      failing = "study " + status->view.name + " has paused: "
+                + status->view.reason;
     const auto plan = plans.find(x.workload_key);
     auto why = waiting_for(waiting_facts_of(
       status->state, status->view.reason, status->caught_up, x.workload_key,
@@ -50,15 +60,12 @@ void study_waits::look(service& actors,
     waits[status->view.name] = std::move(why);
   }
   board_.tell(board);
-  paused_ = any_goes_on ? std::string{} : std::move(paused);
+  if (any_goes_on)
+    paused_.clear();
+  failing_
+    = any_goes_on || !paused_.empty() ? std::string{} : std::move(failing);
   for (auto& x : notes_.note(waits, std::chrono::steady_clock::now()))
     say(std::move(x));
-}
-
-study_progress study_waits::progress_of(const study_status& study) const {
-  study_progress result{study.view, study.front};
-  result.study.waiting = shown(study.view.name);
-  return result;
 }
 
 } // namespace hippo

@@ -1,12 +1,12 @@
 #pragma once
 
 #include <functional>
-#include <map>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "hippo/report/progress.hpp"
-#include "hippo/service/study/answers.hpp"
+#include "hippo/base/ids.hpp"
 #include "hippo/service/study/waiting.hpp"
 #include "hippo/store/waiting_board.hpp"
 #include "service.hpp"
@@ -22,26 +22,36 @@ public:
   /// Asks the actors of the service. Says what is news; see `waiting_notes`.
   void look(service& actors, const std::function<void(std::string)>& say);
 
-  /// For what a study waits, if that has lasted; empty: for nothing.
-  [[nodiscard]] std::string shown(const std::string& study) const {
-    return notes_.shown(study);
-  }
-
-  /// Returns the progress of a study, with what it waits for.
-  [[nodiscard]] study_progress progress_of(const study_status& study) const;
-
   /// Why something can be trained by none of the trainers that are there;
   /// empty: all can.
   [[nodiscard]] const std::string& stuck() const { return stuck_; }
 
-  /// Why no study goes on, of those that have not ended; empty: one does.
-  [[nodiscard]] const std::string& paused() const { return paused_; }
+  /// Why no study goes on, of those that have not ended; empty: one does, or
+  /// somebody has paused one.
+  [[nodiscard]] const std::string& failing() const { return failing_; }
+
+  /// A study that somebody has paused.
+  struct paused_study {
+    study_id id{};
+    std::string name;
+  };
+  /// Those, where none of the studies goes on; else none.
+  [[nodiscard]] const std::vector<paused_study>& paused() const {
+    return paused_;
+  }
+
+  /// All studies in memory, and those of them that have not ended.
+  [[nodiscard]] const std::set<study_id>& all() const { return all_; }
+  [[nodiscard]] const std::set<study_id>& at_work() const { return at_work_; }
 
 private:
   waiting_board board_;
   waiting_notes notes_;
   std::string stuck_;
-  std::string paused_;
+  std::string failing_;
+  std::vector<paused_study> paused_;
+  std::set<study_id> all_;
+  std::set<study_id> at_work_;
 };
 
 } // namespace hippo

@@ -60,12 +60,14 @@ inline std::string of_twin(std::string study) {
 /// A service on a state folder, until it dies.
 class stored_service : public actor_test {
 public:
+  /// @param keeps whether it keeps studies that have ended, and has those alone
+  ///              that are submitted to it
   explicit stored_service(const temporary_folder& where,
                           std::shared_ptr<fake_engine::folder> checkpoints
                           = std::make_shared<fake_engine::folder>(),
                           std::chrono::milliseconds retry = {},
                           std::uint64_t checkpoint_bytes_max = UINT64_MAX,
-                          bool goes = true)
+                          bool goes = true, bool keeps = false)
     : files(std::move(checkpoints)) {
     store = std::move(*state_writer::open(where.path));
     service_options options;
@@ -73,8 +75,8 @@ public:
     options.store_retry = retry;
     options.detached = false;
     options.coordinator.workloads = workloads();
-    options.coordinator.keep_ended = false;
-    options.coordinator.restores = true;
+    options.coordinator.keep_ended = keeps;
+    options.coordinator.restores = !keeps;
     options.coordinator.checkpoint_bytes_max = checkpoint_bytes_max;
     const auto actors = *spawn_service(sys, std::move(options),
                                        caf::actor_cast<observer_actor>(self));

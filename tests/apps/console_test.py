@@ -32,7 +32,8 @@ class Terminal(Case):
         before the view, which name files."""
         lines = re.split(r"[\r\n]+", CONTROL.sub("", text))
         return [len(x) for x in lines
-                if not x.startswith(("report: ", "warning: "))]
+                if not x.startswith(("report: ", "warning: ",
+                                     "hippo: page "))]
 
     def test_live_view(self):
         text = self.watch()
@@ -65,7 +66,8 @@ class Lines(Case):
     def test_a_line_for_each_trial(self):
         files = self.studies(study("one", "grid"))
         done = self.hippo("run", *files, "--state", self.path("s"))
-        lines = done.err.splitlines()
+        place, *lines = done.err.splitlines()
+        self.assertRegex(place, "^hippo: page http")
         self.assertEqual(len(lines), 12, done.err)
         seen = set()
         for line in lines:
@@ -86,7 +88,7 @@ class Lines(Case):
     def test_lines_name_the_study(self):
         files = self.studies(study("one", SHA), study("two", "grid"))
         done = self.hippo("run", *files, "--state", self.path("s"))
-        warnings, *lines = done.err.splitlines()
+        warnings, _, *lines = done.err.splitlines()
         self.assertIn("one.yaml:", warnings)
         self.assertIn("at step 1, the first rung, these 12 trials are 4 "
                       "different states", warnings)

@@ -81,8 +81,9 @@ class Collection(Case):
                          results(alone)["longer"])
 
     def test_files_that_nobody_knows_go_once_they_are_old(self):
-        folder = next(path for path, _, files in os.walk(
-            os.path.join(self.state, "checkpoints")) if files)
+        checkpoints = os.path.join(self.state, "checkpoints")
+        folder = next(path for path, _, files in os.walk(checkpoints)
+                      if files and path != checkpoints)
         old, young = (os.path.join(folder, x) for x in ("old", "young"))
         for path in (old, young):
             with open(path, "w") as out:

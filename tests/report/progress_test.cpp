@@ -37,8 +37,7 @@ progress_view sample_view(std::size_t studies, std::size_t trainers) {
   }
   for (std::size_t i = 0; i < trainers; ++i)
     x.trainers.push_back({i + 1, i % 2 == 0, "lr 0.1, steps 4-6", 1.9});
-  x.trained_steps = 60;
-  x.unique_steps = 100;
+  x.shared_steps = 140;
   x.asked_steps = 240;
   x.saved_device_seconds = 75;
   x.elapsed_seconds = 42;
@@ -55,16 +54,77 @@ TEST(Progress, ShowsEverything) {
                       "accuracy 0.912346 (trial 7)");
   EXPECT_EQ(lines[3],
             "trainers 1/2 busy | 1: lr 0.1, steps 4-6 1.9/s | 2: idle");
-  EXPECT_EQ(lines[4], "steps 60 of 100 unique, 240 asked for | merging saved "
+  EXPECT_EQ(lines[4], "steps 240 asked for, 140 shared | merging saved "
                       "1 min 15 s of device time");
 }
 
-TEST(Progress, ShowsSharedStepsOfSomeStudies) {
-  auto x = sample_view(1, 1);
-  x.shared_steps = 140;
-  EXPECT_EQ(lines_of(render_progress(x, 80, false)).back(),
-            "steps 240 asked for, 140 shared | merging saved 1 min 15 s of "
-            "device time");
+study_view some_study(const char* state, std::optional<double> left) {
+  study_view x;
+  x.name = state;
+  x.state = state;
+  x.asked_steps = 100;
+  x.shared_steps = 30;
+  x.saved_seconds = 8;
+  x.active_seconds = left.value_or(60);
+  x.seconds_left = left;
+  return x;
+}
+
+TEST(Progress, IsMadeOfWhatClientsSee) {
+  trainer_view busy, idle, lost;
+  busy.trainer = 4;
+  auto& lease = busy.lease.emplace();
+  lease.lanes = 2;
+  lease.step = 3;
+  lease.to_step = 9;
+  lease.steps_per_second = 1.5;
+  idle.trainer = 5;
+  lost.lost = "has left";
+  const auto x = progress_of(
+    {some_study("RUNNING", 20), some_study("COMPLETE", {}),
+     some_study("STOPPING", 50)},
+    {busy, lost, idle});
+  EXPECT_EQ(x.asked_steps, 300u);
+  EXPECT_EQ(x.shared_steps, 90u);
+  EXPECT_EQ(x.saved_device_seconds, 24);
+  EXPECT_EQ(x.elapsed_seconds, 60);
+  EXPECT_EQ(x.seconds_left, 50) << "until the last one ends";
+  ASSERT_EQ(x.studies.size(), 3u);
+  EXPECT_EQ(x.studies[2].study.name, "STOPPING");
+  EXPECT_FALSE(x.studies[0].front);
+  ASSERT_EQ(x.trainers.size(), 2u);
+  EXPECT_EQ(x.trainers[0].number, 4u);
+  EXPECT_TRUE(x.trainers[0].busy);
+  EXPECT_EQ(x.trainers[0].lanes, 2u);
+  EXPECT_EQ(x.trainers[0].stage, "step 3 of 9");
+  EXPECT_EQ(x.trainers[0].steps_per_second, 1.5);
+  EXPECT_EQ(x.trainers[1].number, 5u);
+  EXPECT_FALSE(x.trainers[1].busy);
+}
+
+TEST(Progress, SaysNoEndWhereOneIsNotKnown) {
+  EXPECT_FALSE(
+    progress_of({some_study("RUNNING", 20), some_study("RUNNING", {})}, {})
+      .seconds_left);
+  EXPECT_FALSE(progress_of({some_study("COMPLETE", {})}, {}).seconds_left);
+  for (const auto* ended : {"COMPLETE", "FAILED", "CANCELLED"})
+    EXPECT_EQ(
+      progress_of({some_study("RUNNING", 20), some_study(ended, {})}, {})
+        .seconds_left,
+      20)
+      << ended;
+}
+
+TEST(Progress, HasTheFrontOfAStudyOfSeveralMetrics) {
+  study_view study;
+  auto& front = study.front.emplace();
+  front.goals.resize(2);
+  front.points.resize(3);
+  front.hypervolume = 0.5;
+  const auto x = progress_of({study}, {});
+  ASSERT_TRUE(x.studies[0].front);
+  EXPECT_EQ(x.studies[0].front->points, 3u);
+  EXPECT_EQ(x.studies[0].front->hypervolume, 0.5);
 }
 
 TEST(Progress, IsNeverTooWide) {
@@ -77,7 +137,7 @@ TEST(Progress, IsNeverTooWide) {
   }
   for (auto& trainer : x.trainers)
     trainer.stage = std::string(100, 's').append("\n");
-  x.asked_steps = x.unique_steps = x.trained_steps = 12345678901234567890u;
+  x.asked_steps = x.shared_steps = 12345678901234567890u;
   for (std::size_t columns : {0u, 1u, 10u, 40u, 79u, 80u, 200u})
     for (const auto& line : lines_of(render_progress(x, columns, false)))
       EXPECT_LE(display_width(line), std::min<std::size_t>(columns, 80));

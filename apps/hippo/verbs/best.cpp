@@ -30,9 +30,9 @@ struct best_arguments {
 /// @param each the best of each length, where there are several
 void print_best(const study_view& study, const trial_view& trial,
                 const best_measurement& best,
-                const std::vector<trial_best>& each, bool json) {
+                const std::vector<trial_best>& each, bool as_json) {
   const auto params = nlohmann::ordered_json::parse(trial.params);
-  if (json) {
+  if (as_json) {
     nlohmann::ordered_json shown{{"study", study.name},
                                  {"trial", trial.trial},
                                  {"state", to_string(trial.state)},

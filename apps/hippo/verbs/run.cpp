@@ -2,39 +2,26 @@
 #include <chrono>
 #include <ctime>
 #include <iostream>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "common_options.hpp"
-#include "event_trace.hpp"
-#include "graceful_shutdown.hpp"
 #include "hippo/base/devices.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/run_figures.hpp"
-#include "hippo/search/think/thinking_pool.hpp"
 #include "hippo/space/own_workload.hpp"
-#include "hippo/store/state_writer.hpp"
-#include "interrupts.hpp"
-#include "local_trainers.hpp"
-#include "log_format.hpp"
 #include "machine_list.hpp"
-#include "network/trainer_port.hpp"
-#include "object_place.hpp"
 #include "outcome.hpp"
 #include "page.hpp"
 #include "run_console.hpp"
-#include "service.hpp"
+#include "service_node.hpp"
 #include "stored_studies.hpp"
 #include "studies.hpp"
-#include "study_waits.hpp"
-#include "system_config.hpp"
 #include "terminal.hpp"
 #include "verbs/study_files.hpp"
 #include "verbs/verbs.hpp"
@@ -46,27 +33,14 @@ namespace {
 using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// How often the view is drawn and the trainers are looked after.
-constexpr auto redraw_interval = 250ms;
-
 /// How long nobody may be there who can train a study, while others are.
 constexpr auto stuck_patience = 10s;
 
 /// What `hippo run` was asked for.
 struct run_options {
+  node_options node;
   std::vector<accepted_study> studies;
-  workload_catalogue catalogue;
-  std::string state = "hippo-state"; ///< folder for everything that must last
-  std::string report;                ///< folder; empty: in the state folder
-  local_trainer_options trainers;
-  std::optional<fleet> machines; ///< that trainers are on; nothing: not known
-  std::shared_ptr<trace_log> trace; ///< of the service's events; null: none
-  std::string no_prices;         ///< as of `admission`
-  hippo::policy policy = hippo::policy::critical_path;
-  placement_rule placement = placement_rule::advantage;
-  bool merge = true;
-  std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
-  object_options objects; ///< where checkpoints are
+  std::string report; ///< folder; empty: in the state folder
   double grace_seconds = grace_seconds_usual;
   bool quiet = false;
   bool open = false; ///< whether to show the page
@@ -79,71 +53,6 @@ double seconds_since(clock::time_point begin) {
   return std::chrono::duration<double>(clock::now() - begin).count();
 }
 
-/// A service and the trainer processes that it has started on this machine.
-class local_service {
-public:
-  /// @param objects where checkpoints are; nothing: in the state folder
-  local_service(run_options& options, std::shared_ptr<state_writer> store,
-                std::optional<object_location> objects)
-    : options_(options),
-      store_(std::move(store)),
-      objects_(std::move(objects)),
-      actors_(system_, options_of(options, store_, objects_, where_)) {}
-
-  ~local_service() { close(); }
-
-  /// Starts everything.
-  std::optional<error> open();
-
-  /// Ends every actor and every trainer.
-  void close();
-
-  [[nodiscard]] progress_view view(double elapsed_seconds,
-                                   const study_waits& waits);
-
-  service& actors() { return actors_; }
-  local_trainers& trainers() { return trainers_; }
-
-private:
-  static service_options
-  options_of(const run_options& x, std::shared_ptr<state_writer> store,
-             const std::optional<object_location>& objects,
-             std::shared_ptr<thinking> where) {
-    service_options result;
-    result.coordinator.workloads = x.catalogue.workloads;
-    result.coordinator.policy = x.policy;
-    result.pool.placement = x.placement;
-    result.pool.machines = x.machines;
-    result.coordinator.merge = x.merge;
-    result.coordinator.cold_folder = x.state;
-    result.coordinator.where = std::move(where);
-    result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
-    if (objects)
-      keep_in_objects(result, *objects, store->checkpoints());
-    result.store = std::move(store);
-    result.trace = x.trace;
-    return result;
-  }
-
-  [[nodiscard]] query_sources sources() const;
-  std::optional<error> submit_all();
-  std::optional<error> tell_left_alone(const std::set<study_id>& mine);
-  std::optional<error> resume(study_id study);
-
-  run_options& options_;
-  std::shared_ptr<state_writer> store_;
-  std::optional<object_location> objects_;
-  std::shared_ptr<thinking_pool> where_ = std::make_shared<thinking_pool>();
-  system_config config_;
-  caf::actor_system system_{config_};
-  service actors_;
-  std::optional<gateway> depot_; ///< for what is in no object store
-  std::optional<own_page> page_;
-  std::optional<trainer_port> trainer_port_; ///< once it is open
-  local_trainers trainers_;
-  bool closed_ = false;
-};
-
 /// Returns which numerics studies ask for, each once.
 std::vector<std::string> numerics_of(const std::vector<accepted_study>& all) {
   std::set<std::string> result;
@@ -153,16 +62,51 @@ std::vector<std::string> numerics_of(const std::vector<accepted_study>& all) {
   return {result.begin(), result.end()};
 }
 
-std::optional<error> local_service::submit_all() {
-  const auto& resumed = options_.resumed;
-  const auto known
-    = resumed.empty()
-        ? load_stored_studies(store_->path(), continued::latest)
-        : find_stored_studies(store_->path(), resumed);
+// -- submitting ---------------------------------------------------------------
+
+/// Lets a study go on that was paused, or has paused by itself.
+std::optional<error> resume(service& actors, study_id study) {
+  study_command what;
+  what.what = study_command::verb::resume;
+  for (const auto& x : actors.status().studies)
+    if (x.id == study)
+      if (auto done
+          = actors.ask<command_answer>(x.handle, command_atom::value, what);
+          !done)
+        return done.failure();
+  return std::nullopt;
+}
+
+/// Says which studies of the folder have not ended and are not of this run.
+std::optional<error> tell_left_alone(const run_options& options,
+                                     const std::set<study_id>& mine) {
+  const auto& folder = options.node.state;
+  const auto known = load_stored_studies(folder, continued::unended);
+  if (!known)
+    return known.failure();
+  std::string names;
+  for (const auto& x : *known)
+    if (!mine.contains(x.id))
+      names += (names.empty() ? "" : ", ") + to_string(x.id) + " ("
+               + x.name + ')';
+  if (!names.empty())
+    say(folder + " has studies that have not ended and are left alone: "
+        + names + "; hippo run --resume " + folder
+        + " --study NUMBER goes on with one, hippo serve with all");
+  return std::nullopt;
+}
+
+/// Submits the studies of a run. @returns why one is not taken
+std::optional<error> submit_all(service& actors, const run_options& options) {
+  const auto& folder = options.node.state;
+  const auto& resumed = options.resumed;
+  const auto known = resumed.empty()
+                       ? load_stored_studies(folder, continued::latest)
+                       : find_stored_studies(folder, resumed);
   if (!known)
     return known.failure();
   std::set<study_id> mine;
-  for (const auto& x : options_.studies) {
+  for (const auto& x : options.studies) {
     // The same study goes on with what an earlier run has left of its name;
     // another, or one that has ended once more, is a new one.
     const auto found = std::ranges::find_if(*known, [&](const auto& y) {
@@ -176,7 +120,7 @@ std::optional<error> local_service::submit_all() {
     auto study = x;
     if (stored) { // goes on by the rules by which it began
       auto read = admit_study(stored->text, stored->name,
-                              options_.catalogue.workloads,
+                              options.node.catalogue.workloads,
                               as_before(stored->algorithm, stored->typed));
       if (!read.study)
         return error{errc::invalid_argument,
@@ -184,288 +128,153 @@ std::optional<error> local_service::submit_all() {
                        + read.errors.front().message};
       study = std::move(*read.study);
     }
-    const auto id = actors_.submit({std::move(study), std::move(stored)});
+    const auto id = actors.submit({std::move(study), std::move(stored)});
     if (!id)
       return id.failure();
     mine.insert(*id);
     if (was_paused)
-      if (auto why = resume(*id))
+      if (auto why = resume(actors, *id))
         return why;
   }
-  return options_.quiet ? std::nullopt : tell_left_alone(mine);
+  return options.quiet ? std::nullopt : tell_left_alone(options, mine);
 }
 
-/// Says which studies of the folder have not ended and are not of this run.
-std::optional<error>
-local_service::tell_left_alone(const std::set<study_id>& mine) {
-  const auto known = load_stored_studies(store_->path(), continued::unended);
-  if (!known)
-    return known.failure();
-  std::string names;
-  for (const auto& x : *known)
-    if (!mine.contains(x.id))
-      names += (names.empty() ? "" : ", ") + to_string(x.id) + " ("
-               + x.name + ')';
-  if (!names.empty())
-    std::cerr << "hippo: " << options_.state
-              << " has studies that have not ended and are left alone: "
-              << names << "; hippo run --resume " << options_.state
-              << " --study NUMBER goes on with one, hippo serve with all\n";
-  return std::nullopt;
-}
-
-/// Lets a study go on that was paused, or has paused by itself.
-std::optional<error> local_service::resume(study_id study) {
-  study_command what;
-  what.what = study_command::verb::resume;
-  for (const auto& x : actors_.status().studies)
-    if (x.id == study)
-      if (auto done
-          = actors_.ask<command_answer>(x.handle, command_atom::value, what);
-          !done)
-        return done.failure();
-  return std::nullopt;
-}
-
-std::optional<error> local_service::open() {
-  auto usage = store_->load_usage();
+/// Submits the studies, and says where the run can be met.
+std::optional<error> begin(service_node& node, const run_options& options) {
+  auto usage = node.store().load_usage();
   if (!usage)
     return usage.failure();
   std::uint64_t known_results = 0;
   for (const auto& x : *usage)
     known_results += x.results;
-  if (auto why = actors_.open())
+  if (auto why = submit_all(node.actors(), options))
     return why;
-  if (objects_) {
-    gateway_options nearby;
-    nearby.sources = sources();
-    depot_.emplace(system_, std::move(nearby));
-    if (auto why = depot_->open())
-      return why;
-    actors_.self()->send(actors_.coordinator(), depot_atom::value,
-                         std::uint16_t{depot_->rpc_port()});
-  }
-  trainer_port_.emplace(system_,
-                        caf::actor_cast<registrar_actor>(actors_.pool()),
-                        trainer_port_options{});
-  const auto port = trainer_port_->open();
-  if (!port)
-    return port.failure();
-  // Trainers take a while to start: they do so while trials are merged.
-  auto& numerics = options_.trainers.numerics;
-  numerics = numerics_of(options_.studies);
-  const auto& devices = options_.trainers.devices;
-  if (numerics.size() > 1 && devices.size() == 1 && devices.front() == "cpu")
-    return error{errc::invalid_argument,
-                 "studies with numerics: native and studies with numerics: "
-                 "portable need a trainer each: give --trainers 2"};
-  if (auto why = trainers_.start(options_.catalogue, options_.trainers, *port,
-                                 options_.state + "/logs"))
+  if (auto why = node.announce())
     return why;
-  if (auto why = submit_all())
-    return why;
-  if (known_results > 0 && !options_.quiet)
-    std::cerr << "hippo: " << options_.state << " holds " << known_results
-              << " results of earlier runs; they are not trained again\n";
-  actors_.go();
-  if (!options_.open)
-    return std::nullopt;
-  page_.emplace(system_, sources());
-  if (auto why = page_->open())
-    return why;
-  show_page(page_->address(), options_.quiet);
+  if (known_results > 0 && !options.quiet)
+    say(options.node.state + " holds " + std::to_string(known_results)
+        + " results of earlier runs; they are not trained again");
+  if (!options.quiet)
+    say("page " + node.page() + ", other verbs take --server "
+        + node.client_address());
+  node.actors().go();
+  if (options.open)
+    show_page(node.page(), options.quiet);
   return std::nullopt;
 }
 
-query_sources local_service::sources() const {
-  query_sources result{
-    options_.state, options_.state + "/hippo.log", options_.catalogue.workloads,
-    actors_.coordinator(), actors_.pool(), actors_.journal(), where_,
-    options_.checkpoint_bytes_max, options_.no_prices};
-  result.objects = text_of(objects_);
-  return result;
-}
+// -- following ----------------------------------------------------------------
 
-void local_service::close() {
-  if (std::exchange(closed_, true))
-    return;
-  page_.reset();
-  depot_.reset();
-  actors_.close();
-  trainers_.wait();
-}
+/// A run on its way.
+class followed_run {
+public:
+  followed_run(service_node& node, run_console& out, const run_options& options)
+    : node_(node), out_(out), options_(options) {}
 
-progress_view local_service::view(double elapsed_seconds,
-                                  const study_waits& waits) {
-  progress_view result;
-  result.elapsed_seconds = elapsed_seconds;
-  const auto known = actors_.status();
-  std::map<std::uint64_t, trainer_progress> trainers;
-  if (auto pool = actors_.ask<pool_status>(actors_.pool(), status_atom::value))
-    for (const auto& x : pool->trainers)
-      if (x.is_there())
-        trainers[x.number].number = x.number;
-  std::map<std::string, work_left> plans; // what their studies have in common
-  for (const auto& x : known.mergers) {
-    auto status = actors_.ask<merger_status>(x.handle, status_atom::value);
-    if (!status)
-      continue;
-    const auto& figures = status->figures;
-    result.asked_steps += figures.asked_steps;
-    result.unique_steps += figures.unique_steps;
-    result.trained_steps += status->trained_steps + status->reused_steps;
-    result.saved_device_seconds += status->saved_seconds;
-    auto& plan = plans[x.workload_key];
-    plan.step_seconds = status->step_seconds;
-    plan.set_shares(figures);
-    for (const auto& y : status->running) {
-      auto& trainer = trainers[number_of(y.trainer)];
-      trainer.number = number_of(y.trainer);
-      trainer.busy = true;
-      ++trainer.lanes;
-      trainer.stage = "step " + std::to_string(y.at) + " of "
-                      + std::to_string(y.to);
-      trainer.steps_per_second += y.steps_per_second;
-      plan.running = std::max(plan.running, y.to - std::min(y.at, y.to));
-    }
-  }
-  std::vector<work_left> left;
-  for (const auto& x : known.studies) {
-    auto status = actors_.ask<study_status>(x.handle, status_atom::value);
-    if (!status)
-      continue;
-    result.studies.push_back(waits.progress_of(*status));
-    auto& work = left.emplace_back(plans[x.workload_key]);
-    work.waiting_steps = status->waiting_steps;
-    work.steps_to_come = status->to_come.steps;
-    work.longest_to_come = status->to_come.longest;
-    if (status->seconds_max)
-      work.seconds_max
-        = std::max(0.0, *status->seconds_max - status->view.active_seconds);
-  }
-  for (const auto& [number, x] : trainers)
-    result.trainers.push_back(x);
-  result.seconds_left
-    = seconds_left(left, static_cast<double>(trainers.size()));
-  return result;
-}
+  /// Follows it until all studies have ended, those of clients too, or none can
+  /// go on, or it is interrupted. What runs then is saved.
+  /// @returns why it has ended before its time, but for an interrupt
+  std::optional<error> follow();
 
-/// Follows the run until every study has ended or paused, it is interrupted, or
-/// nobody is left who could train. What runs then is saved.
-/// @param failed set to the name of a study that has failed, if one has
-std::optional<error> follow(local_service& svc, run_console& out,
-                            const run_options& options, study_waits& waits,
-                            clock::time_point begin, std::string& failed) {
-  auto left = options.studies.size();
-  auto next_look = clock::now();
-  auto could_train_at = clock::now();
-  std::optional<graceful_shutdown> halted;
-  std::optional<error> broken;
-  const auto say = [&](const std::string& text) { out.say(text); };
-  const auto wind_down = [&](std::optional<error> why) {
-    broken = std::move(why);
-    halted.emplace(svc.actors(), options.grace_seconds);
-  };
-  while (left > 0) {
-    bool has_died = false;
-    svc.actors().self()->receive(
-      [&](notify_atom, trial_event& x) { out.tell(std::move(x)); },
-      [&](notify_atom, const study_end& x) {
-        --left;
-        if (x.state == study_phase::failed)
-          failed = x.name;
-      },
-      [&](const caf::down_msg& x) {
-        has_died = true;
-        broken = error{errc::io_failed, "the state could not be written: "
-                                          + caf::to_string(x.reason)};
-      },
-      caf::after(redraw_interval) >> [] {});
-    if (has_died)
-      return broken;
-    if (clock::now() < next_look)
-      continue;
-    next_look = clock::now() + redraw_interval;
-    if (interrupt_guard::is_asked() && !halted) {
+  /// How a study has ended that was not to end so; empty: none has.
+  [[nodiscard]] const std::string& failed() const { return failed_; }
+
+private:
+  void say(const std::string& text) { out_.say(text); }
+  std::optional<error> look();
+  void tell_rest();
+  std::optional<error> wind_down(std::optional<error> why);
+
+  service_node& node_;
+  run_console& out_;
+  const run_options& options_;
+  const clock::time_point begin_ = clock::now();
+  clock::time_point could_train_at_ = begin_;
+  std::string failed_;
+  std::string told_rest_;
+  const service_node::listener listener_{
+    [this](trial_event& x) { out_.tell(std::move(x)); },
+    [this](const study_end& x) {
+      if (x.state == study_phase::failed)
+        failed_ = "study '" + x.name + "' has failed: see "
+                  + options_.node.state + "/hippo.log";
+      else if (x.state == study_phase::cancelled)
+        failed_ = "study '" + x.name + "' was cancelled";
+    }};
+};
+
+std::optional<error> followed_run::follow() {
+  for (;;) {
+    if (auto why = node_.hear(listener_))
+      return why;
+    if (node_.actors().retire())
+      return std::nullopt;
+    if (interrupt_guard::is_asked()) {
       say("interrupted: the trainers finish their present steps and save them; "
           "Ctrl-C again to exit at once");
-      wind_down({});
+      return wind_down({});
     }
-    if (halted) {
-      if (halted->is_over()) {
-        if (halted->was_cut_off())
-          say("a step took longer than " + to_text(options.grace_seconds)
-              + " s (--grace-seconds): it is trained again");
-        return broken;
-      }
-    } else if (!svc.trainers().look_after(say)) {
+    if (!node_.trainers().look_after([this](const auto& x) { say(x); }))
       return error{errc::training_failed,
                    "no trainer is left; what is done is kept"};
-    } else {
-      waits.look(svc.actors(), say);
-      if (waits.stuck().empty())
-        could_train_at = clock::now();
-      else if (clock::now() - could_train_at > stuck_patience)
-        wind_down(error{errc::training_failed, waits.stuck()});
-      if (!halted && !waits.paused().empty())
-        wind_down(error{errc::training_failed, waits.paused()});
-    }
-    if (out.wants_view())
-      out.show(svc.view(seconds_since(begin), waits));
+    if (auto why = look())
+      return wind_down(std::move(why));
+    out_.draw();
   }
-  return broken;
 }
 
-/// Runs studies to their end with trainers on this machine, and writes the
-/// report. Results that the state folder holds already are not trained again.
-/// @returns the exit code: 0 done, 1 failed, 2 bad input, 130 interrupted
-int run(run_options options) {
-  if (!check_workloads(options.studies, options.catalogue,
-                       options.trainers.devices))
-    return exit_bad_input;
-  for (const auto& x : options.studies)
-    warn_unchecked(x.spec());
-  if (!options.quiet)
-    warn_of_sharing(options.studies, options.catalogue);
-  auto store = state_writer::open(options.state);
-  if (!store)
-    return fail(store.failure(), exit_bad_input);
-  log_to(make_log_files(options.state + "/hippo.log"), "hippo", {});
-  if (auto why = open_trace(options.trace))
-    return fail(*why, exit_bad_input);
-  const interrupt_guard guard;
-  auto objects = find_object_place(options.state, options.objects);
-  if (!objects)
-    return fail(objects.failure(), exit_bad_input);
-  if (auto why = leave_object_place(options.state, *objects))
-    return fail(*why, exit_failed);
-  auto board = waiting_board::make(options.state);
-  if (!board)
-    return fail(board.failure(), exit_failed);
-  study_waits waits{std::move(*board)};
-  const auto default_report = (*store)->report();
-  local_service svc{options, std::shared_ptr<state_writer>(std::move(*store)),
-                    std::move(*objects)};
-  const auto begin = clock::now();
-  if (auto why = svc.open())
-    return fail(*why, exit_failed);
-  run_console out{options.quiet, options.studies.size() == 1};
-  std::string failed;
-  const auto broken = follow(svc, out, options, waits, begin, failed);
-  const auto wall_seconds = seconds_since(begin);
-  auto record = svc.actors().record(wall_seconds);
-  svc.close();
-  if (!record)
-    return fail(broken ? *broken : record.failure(), exit_failed);
-  record->interrupted = interrupt_guard::is_asked() || broken;
+/// Looks for what studies wait. @returns why they cannot go on
+std::optional<error> followed_run::look() {
+  auto& waits = node_.waits();
+  waits.look(node_.actors(), [this](const auto& x) { say(x); });
+  out_.follow(waits.all(), waits.at_work());
+  if (waits.stuck().empty())
+    could_train_at_ = clock::now();
+  else if (clock::now() - could_train_at_ > stuck_patience)
+    return error{errc::training_failed, waits.stuck()};
+  if (!waits.failing().empty())
+    return error{errc::training_failed, waits.failing()};
+  tell_rest();
+  return std::nullopt;
+}
+
+/// Says that nothing goes on because somebody has paused it.
+void followed_run::tell_rest() {
+  std::string text;
+  for (const auto& x : node_.waits().paused())
+    text += (text.empty() ? "" : "\n") + std::string{"study "} + x.name
+            + " is paused: hippo resume " + to_string(x.id) + " --server "
+            + node_.client_address() + " goes on with it";
+  if (text != told_rest_ && !text.empty())
+    say(text);
+  told_rest_ = std::move(text);
+}
+
+std::optional<error> followed_run::wind_down(std::optional<error> why) {
+  const auto rest = node_.wind_down(options_.grace_seconds, listener_,
+                                    [this] { out_.draw(); });
+  if (rest.broken)
+    return rest.broken;
+  if (rest.was_cut_off)
+    say("a step took longer than " + to_text(options_.grace_seconds)
+        + " s (--grace-seconds): it is trained again");
+  return why;
+}
+
+// -- the verb -----------------------------------------------------------------
+
+/// Writes the report of a run, and prints its summary.
+/// @returns nothing, or why it cannot be written
+std::optional<error> tell_results(const run_record& record,
+                                  const run_options& options) {
   const auto folder
     = options.report.empty()
-        ? write_dated_report(*record, default_report, std::time(nullptr))
-        : write_report(*record, options.report);
+        ? write_dated_report(record, options.node.state + "/report",
+                             std::time(nullptr))
+        : write_report(record, options.report);
   if (!folder)
-    return fail(folder.failure(), exit_failed);
-  out.clear();
-  std::cout << summary_text(*record, 5, has_colour(STDOUT_FILENO))
+    return folder.failure();
+  std::cout << summary_text(record, 5, has_colour(STDOUT_FILENO))
             << "report: " << *folder << '\n';
   for (const auto& x : options.studies)
     if (!is_exact(x.spec().workload))
@@ -474,24 +283,68 @@ int run(run_options options) {
                       ? "its results depend on which trials shared training\n"
                       : "its results depend on how training was cut, and no "
                         "two trials shared any\n");
+  return std::nullopt;
+}
+
+int tell_interrupt(const run_options& options) {
+  std::cerr << "interrupted; go on with: hippo run --resume "
+            << options.node.state;
+  for (const auto& x : options.resumed)
+    std::cerr << " --study " << x;
+  std::cerr << '\n';
+  return exit_interrupted;
+}
+
+/// Runs studies to their end with trainers on this machine, and writes the
+/// report. Results that the state folder holds already are not trained again.
+/// @returns the exit code: 0 done, 1 failed, 130 interrupted
+int run(service_node& node, const run_options& options) {
+  if (auto why = begin(node, options))
+    return fail(*why, exit_failed);
+  const auto begun = clock::now();
+  run_console out{options.quiet, node.client_address(),
+                  options.studies.size() == 1
+                    ? options.studies.front().spec().name
+                    : std::string{}};
+  followed_run studies{node, out, options};
+  const auto broken = studies.follow();
+  auto record = node.actors().record(seconds_since(begun));
+  out.close();
+  node.close();
+  if (!record)
+    return fail(broken ? *broken : record.failure(), exit_failed);
+  record->interrupted = interrupt_guard::is_asked() || broken;
+  if (const auto why = tell_results(*record, options))
+    return fail(*why, exit_failed);
   if (broken)
     return fail(*broken, exit_failed);
-  if (interrupt_guard::is_asked()) {
-    std::cerr << "interrupted; go on with: hippo run --resume "
-              << options.state;
-    for (const auto& x : options.resumed)
-      std::cerr << " --study " << x;
-    std::cerr << '\n';
-    return exit_interrupted;
-  }
+  if (interrupt_guard::is_asked())
+    return tell_interrupt(options);
   if (const auto why = find_hopeless(*record))
     return fail(*why, exit_failed);
-  if (!failed.empty())
-    return fail({errc::training_failed,
-                 "study '" + failed + "' has failed: see " + options.state
-                   + "/hippo.log"},
-                exit_failed);
+  if (!studies.failed().empty())
+    return fail({errc::training_failed, studies.failed()}, exit_failed);
   return exit_done;
+}
+
+/// @returns the exit code: that of the run, or 2 for bad input
+int run(run_options options) {
+  auto& local = options.node.local;
+  if (!check_workloads(options.studies, options.node.catalogue, local.devices))
+    return exit_bad_input;
+  for (const auto& x : options.studies)
+    warn_unchecked(x.spec());
+  if (!options.quiet)
+    warn_of_sharing(options.studies, options.node.catalogue);
+  local.numerics = numerics_of(options.studies);
+  if (local.numerics.size() > 1 && local.devices.size() == 1
+      && local.devices.front() == "cpu")
+    return fail({errc::invalid_argument,
+                 "studies with numerics: native and studies with numerics: "
+                 "portable need a trainer each: give --trainers 2"},
+                exit_failed);
+  return with_node(options.node,
+                   [&](service_node& x) { return run(x, options); });
 }
 
 struct run_arguments {
@@ -511,13 +364,13 @@ int run(run_arguments& x) {
     return fail({errc::invalid_argument,
                  "give study files, or --resume with a state folder"},
                 exit_bad_input);
-  if (!x.machines.load(x.run.machines))
+  if (!x.machines.load(x.run.node.machines))
     return exit_bad_input;
-  x.run.no_prices = x.machines.why_no_prices();
+  x.run.node.no_prices = x.machines.why_no_prices();
   auto devices = devices_of_trainers(x.devices, x.trainers, machine_cores());
   if (!devices)
     return fail(devices.failure(), exit_bad_input);
-  x.run.trainers.devices = std::move(*devices);
+  x.run.node.local.devices = std::move(*devices);
   const auto sources = x.resume.empty()
                          ? x.studies.read()
                          : sources_in(x.resume, x.resumed, x.run.resumed);
@@ -529,18 +382,18 @@ int run(run_arguments& x) {
   auto how = x.resume.empty() ? new_study() : admission{};
   if (!x.resume.empty())
     how.names = name_rules::of_before;
-  how.no_prices = x.run.no_prices;
-  how.trainers = x.run.trainers.devices.size();
+  how.no_prices = x.run.node.no_prices;
+  how.trainers = x.run.node.local.devices.size();
   auto studies = load_studies(*sources, known->catalogue, how);
   if (!studies)
     return exit_bad_input;
   if (!x.resume.empty())
-    x.run.state = x.resume;
-  x.run.catalogue = std::move(known->catalogue);
+    x.run.node.state = x.resume;
+  x.run.node.catalogue = std::move(known->catalogue);
   x.run.studies = std::move(*studies);
-  x.run.merge = x.schedule.merges();
-  x.run.policy = x.schedule.policy();
-  x.run.placement = x.schedule.places();
+  x.run.node.merge = x.schedule.merges();
+  x.run.node.policy = x.schedule.policy();
+  x.run.node.placement = x.schedule.places();
   return run(std::move(x.run));
 }
 
@@ -561,9 +414,9 @@ void add_run(verb_table& verbs) {
                    "Trainer processes on the CPU")
     ->check(CLI::Range(1u, trainers_max))
     ->default_str(std::to_string(machine_cores()));
-  add_threads(*verb, x->run.trainers.threads);
-  add_at_once(*verb, x->run.trainers.at_once);
-  verb->add_option("--state", x->run.state,
+  add_threads(*verb, x->run.node.local.threads);
+  add_at_once(*verb, x->run.node.local.at_once);
+  verb->add_option("--state", x->run.node.state,
                    "Folder for results and checkpoints")
     ->capture_default_str();
   verb->add_option("--resume", x->resume,
@@ -577,10 +430,10 @@ void add_run(verb_table& verbs) {
                    "Folder for the report (default: in the state folder)");
   x->machines.add_to(*verb);
   x->schedule.add_to(*verb);
-  add_checkpoint_budget(*verb, x->run.checkpoint_bytes_max, "20GB");
-  x->run.objects.add_to(*verb);
+  add_checkpoint_budget(*verb, x->run.node.checkpoint_bytes_max, "20GB");
+  x->run.node.objects.add_to(*verb);
   add_grace(*verb, x->run.grace_seconds);
-  add_call_grace(*verb, x->run.trainers.grace_seconds);
+  add_call_grace(*verb, x->run.node.local.grace_seconds);
   verb->add_flag("--quiet", x->run.quiet, "Show no progress");
   verb->add_flag("--open", x->run.open,
                  "Show the page while it runs; with --quiet, say where it is");

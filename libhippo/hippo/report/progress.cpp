@@ -1,10 +1,13 @@
 #include "hippo/report/progress.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "hippo/base/number.hpp"
 #include "hippo/model/front_text.hpp"
+#include "hippo/model/records.hpp"
+#include "hippo/model/view/study_front.hpp"
 #include "hippo/report/text.hpp"
 
 namespace hippo {
@@ -34,6 +37,14 @@ void add_bar(text_line& line, std::uint64_t done, std::uint64_t total,
 /// The best value of a study; null as long as there is none.
 const best_measurement* best_of(const study_view& x) {
   return x.best && x.best->best ? &*x.best->best : nullptr;
+}
+
+/// Whether a study will never do anything again.
+bool is_over(const study_view& x) {
+  constexpr std::array ends{study_phase::complete, study_phase::failed,
+                            study_phase::cancelled};
+  return std::ranges::any_of(
+    ends, [&](auto phase) { return x.state == to_string(phase); });
 }
 
 /// The columns right of a study's bar.
@@ -180,6 +191,48 @@ std::string spaced(const nlohmann::ordered_json& x) {
 
 } // namespace
 
+std::optional<front_so_far> front_in_brief(const study_view& view) {
+  if (!has_several_metrics(view))
+    return std::nullopt;
+  return front_so_far{view.front->points.size(), view.front->hypervolume};
+}
+
+progress_view progress_of(std::vector<study_view> studies,
+                          const std::vector<trainer_view>& trainers) {
+  progress_view result;
+  bool is_known = true; // when all of them will have ended
+  double left = 0;
+  for (auto& x : studies) {
+    result.asked_steps += x.asked_steps;
+    result.shared_steps += x.shared_steps;
+    result.saved_device_seconds += x.saved_seconds;
+    result.elapsed_seconds = std::max(result.elapsed_seconds,
+                                      x.active_seconds);
+    if (!is_over(x)) {
+      is_known = is_known && x.seconds_left;
+      left = std::max(left, x.seconds_left.value_or(0));
+    }
+    auto front = front_in_brief(x);
+    result.studies.push_back({std::move(x), std::move(front)});
+  }
+  if (is_known && left > 0)
+    result.seconds_left = left;
+  for (const auto& x : trainers) {
+    if (!x.lost.empty())
+      continue;
+    auto& shown = result.trainers.emplace_back();
+    shown.number = x.trainer;
+    shown.busy = x.lease.has_value();
+    if (!x.lease)
+      continue;
+    shown.lanes = x.lease->lanes;
+    shown.stage = "step " + std::to_string(x.lease->step) + " of "
+                  + std::to_string(x.lease->to_step);
+    shown.steps_per_second = x.lease->steps_per_second;
+  }
+  return result;
+}
+
 std::string render_progress(const progress_view& view, std::size_t columns,
                             bool colour) {
   columns = std::min(columns, printed_columns_max);
@@ -190,12 +243,8 @@ std::string render_progress(const progress_view& view, std::size_t columns,
     clock.add(", about " + duration_text(*view.seconds_left) + " left");
   text_line steps;
   steps.add("steps", style::bold);
-  const auto asked = std::to_string(view.asked_steps) + " asked for";
-  steps.add(view.shared_steps
-              ? " " + asked + ", " + std::to_string(*view.shared_steps)
-                  + " shared"
-              : " " + std::to_string(view.trained_steps) + " of "
-                  + std::to_string(view.unique_steps) + " unique, " + asked);
+  steps.add(" " + std::to_string(view.asked_steps) + " asked for, "
+            + std::to_string(view.shared_steps) + " shared");
   steps.add(" | merging saved ");
   steps.add(duration_text(view.saved_device_seconds), style::good);
   steps.add(" of device time");

@@ -27,7 +27,7 @@ struct study_progress {
 struct trainer_progress {
   std::uint64_t number = 0;
   bool busy = false;
-  std::string stage; ///< e.g. `lr 0.01, steps 4-6`; empty if idle
+  std::string stage; ///< e.g. `step 4 of 6`; empty if idle
   double steps_per_second = 0; ///< of all its lanes
   std::uint32_t lanes = 0;     ///< how many train; `stage` is of one of them
 };
@@ -36,17 +36,19 @@ struct trainer_progress {
 struct progress_view {
   std::vector<study_progress> studies;
   std::vector<trainer_progress> trainers;
-  std::uint64_t trained_steps = 0; ///< unique steps that are done
-  std::uint64_t unique_steps = 0;  ///< that are known to be needed by now
-  std::uint64_t asked_steps = 0;   ///< by all trials by now
-  /// Of the steps asked for, those that are not trained for these studies
-  /// alone. Known where a view is of some of a service's studies: there is no
-  /// telling then how many of the unique steps are done.
-  std::optional<std::uint64_t> shared_steps;
+  std::uint64_t asked_steps = 0;  ///< by all trials by now
+  std::uint64_t shared_steps = 0; ///< that another trial had been given before
   double saved_device_seconds = 0;
   double elapsed_seconds = 0;
   std::optional<double> seconds_left; ///< an estimate, if there is one
 };
+
+/// Returns what a study's front comes to, if it has several metrics.
+std::optional<front_so_far> front_in_brief(const study_view& view);
+
+/// Returns the live view of these studies, and of the trainers that are there.
+progress_view progress_of(std::vector<study_view> studies,
+                          const std::vector<trainer_view>& trainers);
 
 /// At most this many studies and trainers are shown; the others are counted.
 inline constexpr std::size_t progress_rows_max = 8;

@@ -9,7 +9,6 @@
 #include "hippo/base/ids.hpp"
 #include "hippo/base/types.hpp"
 #include "hippo/model/records.hpp"
-#include "hippo/model/run_record.hpp"
 #include "hippo/model/view/views.hpp"
 #include "hippo/search/algorithm/algorithm.hpp"
 
@@ -29,7 +28,6 @@ struct study_status {
   std::optional<double> seconds_max;
   std::uint64_t waiting_steps = 0; ///< asked for by its trials, and not there
   expected_work to_come; ///< beyond what its trials have been asked for
-  std::optional<front_so_far> front; ///< set if it has several metrics
 
   [[nodiscard]] study_id id() const noexcept { return study_id{view.id}; }
 };

@@ -723,7 +723,6 @@ study_status study_core::status(moment now) const {
   result.memory_bytes = memory_bytes();
   result.waiting_steps = trials_.waiting_steps();
   result.to_come = has_ended() ? expected_work{} : tuner_->to_come();
-  result.front = front_in_brief(books());
   return result;
 }
 
