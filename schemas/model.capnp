@@ -362,7 +362,7 @@ struct CommandView $python("Command(NamedTuple)") {
 
   verb @0 :Text $key("command");
   # The command: ask, train, tell, close, pause, resume, stop, cancel, weight,
-  # widen or retry.
+  # widen, retry, extend, enqueue, tell_past or finish.
   text @1 :Text;
   # Its argument.
 }

@@ -424,7 +424,7 @@ class Command(NamedTuple):
 
     Attributes:
         verb: the command: ask, train, tell, close, pause, resume, stop,
-            cancel, weight, widen or retry.
+            cancel, weight, widen, retry, extend, enqueue, tell_past or finish.
         text: its argument.
     """
 
