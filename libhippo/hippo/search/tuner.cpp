@@ -283,7 +283,7 @@ std::optional<error> tuner::refusal_of_growth(std::uint64_t trials,
   return std::nullopt;
 }
 
-turn tuner::grow(std::uint64_t trials) {
+turn tuner::extend(std::uint64_t trials) {
   assert(algorithm_->can_grow());
   algorithm_->grow(trials);
   window_.grow(trials);
@@ -292,16 +292,12 @@ turn tuner::grow(std::uint64_t trials) {
   return out;
 }
 
-turn tuner::extend(std::uint64_t trials) {
-  return grow(trials);
-}
-
 turn tuner::enqueue(const std::vector<leaf_decisions>& values) {
   next_given_ = std::max<trial_no>(next_given_, added_.size());
   for (const auto& x : values)
     sampler_->give(next_given_++, x);
   given_ += values.size();
-  return grow(values.size());
+  return extend(values.size());
 }
 
 std::optional<error> tuner::refusal_of_past() const {

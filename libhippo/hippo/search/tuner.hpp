@@ -193,7 +193,6 @@ private:
   void carry_out(const std::vector<action>& actions, turn& out);
   /// Lets as many trials begin as there is room for.
   void open(turn& out);
-  turn grow(std::uint64_t trials);
   void add(trial_no trial, const fork* origin, turn& out);
   void add(trial_no trial, trial_parameters values, turn& out);
   [[nodiscard]] bool is_added(trial_no trial) const {
