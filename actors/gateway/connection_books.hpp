@@ -17,8 +17,8 @@ struct port_slots {
   connection_slots here;
   connection_slots elsewhere;
 
-  explicit port_slots(const connection_slots::limits& x)
-    : here(x), elsewhere(x) {}
+  explicit port_slots(const connection_slots::limits& limits)
+    : here(limits), elsewhere(limits) {}
 
   [[nodiscard]] std::size_t size() const {
     return here.size() + here.spare() + elsewhere.size() + elsewhere.spare();

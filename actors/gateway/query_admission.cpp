@@ -203,4 +203,27 @@ kj::Promise<preview_view> query_service::preview_beside(
     });
 }
 
+kj::Promise<command_answer> query_service::reopen(client_work& client,
+                                                  stored_study study,
+                                                  study_command what) {
+  return client
+    .admit<study_admission>([workloads = workloads_, text = study.text,
+                             file = study.file,
+                             how = as_before(study.algorithm, study.typed)](
+                              const client_work::stop_test&) {
+      return load(text, file, *workloads, how);
+    })
+    .then(only_admitted{})
+    .then([this, study = std::move(study), what = std::move(what)](
+            study_admission read) mutable -> kj::Promise<command_answer> {
+      if (!read.study)
+        return to_exception(
+          {errc::invalid_argument,
+           "study " + study.name + ": " + read.errors.front().message});
+      return asker_.request<command_answer>(
+        sources_.coordinator, submit_timeout, command_atom::value,
+        study_submission{std::move(*read.study), std::move(study)}, what);
+    });
+}
+
 } // namespace hippo

@@ -20,8 +20,8 @@ constexpr std::chrono::milliseconds wait_interval{500};
 
 std::optional<error> followed_study::look(bool wait) {
   if (wait) {
-    auto x
-      = handle_.wait([](const study_view&) { return false; }, wait_interval);
+    auto x =
+      handle_.wait([](const study_view&) { return false; }, wait_interval);
     if (!x)
       return x.failure();
     now_ = std::move(*x);
@@ -57,8 +57,7 @@ void followed_study::tell_waiting() {
 }
 
 void followed_study::tell_end() const {
-  std::cerr << "study " << now_.id << " (" << now_.name
-            << "): " << now_.state;
+  std::cerr << "study " << now_.id << " (" << now_.name << "): " << now_.state;
   if (!now_.reason.empty())
     std::cerr << ": " << now_.reason;
   if (now_.best && now_.best->best)

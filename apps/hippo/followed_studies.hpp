@@ -38,7 +38,7 @@ public:
   void tell_end() const;
 
 private:
-  trial_event event_of(const trial_view& x);
+  trial_event event_of(const trial_view& trial);
 
   study_handle handle_;
   bool named_;

@@ -18,8 +18,7 @@ struct port_keys {
 expected<port_keys> load_port_keys(const std::string& folder);
 
 /// Makes an authenticator on a gateway's thread.
-using authenticator_maker
-  = std::function<expected<authenticator>(kj::Timer&)>;
+using authenticator_maker = std::function<expected<authenticator>(kj::Timer&)>;
 
 /// Lets clients and trainers in by their certificates.
 authenticator_maker let_in_by_certificate(credentials shown);

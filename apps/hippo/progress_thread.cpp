@@ -26,9 +26,8 @@ expected<progress_view> look(client& service, progress_source& source,
                              const std::set<study_id>& all,
                              const std::set<study_id>& at_work) {
   for (const auto id : all) {
-    if (std::ranges::any_of(studies, [id](const auto& x) {
-          return x.id() == number_of(id);
-        }))
+    if (std::ranges::any_of(
+          studies, [id](const auto& x) { return x.id() == number_of(id); }))
       continue;
     auto handle = service.study(to_string(id));
     if (!handle)
@@ -89,10 +88,9 @@ void progress_thread::run() {
     lock.lock();
     if (seen)
       seen_ = std::move(*seen);
-    changed_.wait_for(lock,
-                      std::max<steady::duration>(least_pause,
-                                                 pause_of_look * took),
-                      [this] { return is_over_; });
+    changed_.wait_for(
+      lock, std::max<steady::duration>(least_pause, pause_of_look * took),
+      [this] { return is_over_; });
   }
 }
 

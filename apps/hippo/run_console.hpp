@@ -22,8 +22,7 @@ public:
   /// @param only_study the name that need not be said, of the only study that
   ///                   the run begins with; empty: there are several
   run_console(bool quiet, const std::string& address, std::string only_study)
-    : quiet_(quiet),
-      terminal_(!quiet_ && is_terminal(STDERR_FILENO)),
+    : quiet_(quiet), terminal_(!quiet_ && is_terminal(STDERR_FILENO)),
       colour_(terminal_ && has_colour(STDERR_FILENO)),
       only_study_(std::move(only_study)) {
     if (terminal_)
@@ -42,10 +41,10 @@ public:
     if (!view)
       return;
     // Of this run, whatever earlier ones have taken.
-    view->elapsed_seconds
-      = std::chrono::duration<double>(clock::now() - begin_).count();
-    display_.show(render_progress(
-      *view, size_of_terminal(STDERR_FILENO).columns, colour_));
+    view->elapsed_seconds =
+      std::chrono::duration<double>(clock::now() - begin_).count();
+    display_.show(
+      render_progress(*view, size_of_terminal(STDERR_FILENO).columns, colour_));
   }
 
   /// Takes the view away, and looks no longer.

@@ -27,7 +27,9 @@ constexpr auto store_retry = 1s;
 
 } // namespace
 
-void say(const std::string& text) { std::cerr << "hippo: " << text << '\n'; }
+void say(const std::string& text) {
+  std::cerr << "hippo: " << text << '\n';
+}
 
 int with_node(node_options options,
               const std::function<int(service_node&)>& act) {
@@ -186,8 +188,8 @@ std::optional<error> service_node::open_ports() {
 int service_node::open() {
   if (const auto code = open_folder(); code != exit_done)
     return code;
-  held_ = std::make_shared<byte_ledger>("clients and trainers",
-                                        room_of_peers());
+  held_ =
+    std::make_shared<byte_ledger>("clients and trainers", room_of_peers());
   actors_.emplace(system_, setup());
   if (auto why = actors_->open())
     return fail(*why, exit_failed);
@@ -199,9 +201,9 @@ int service_node::open() {
                                                  options_.catalogue.workloads,
                                                  options_.machines.has_value()},
                        say);
-  if (auto why = trainers_.start(options_.catalogue, options_.local,
-                                 options_.trainers.port,
-                                 options_.state + "/logs"))
+  if (auto why =
+        trainers_.start(options_.catalogue, options_.local,
+                        options_.trainers.port, options_.state + "/logs"))
     return fail(*why, exit_failed);
   return exit_done;
 }
@@ -228,10 +230,10 @@ std::optional<error> service_node::hear(const listener& to) {
         broken = returning_->note(x);
       },
       [&](const caf::down_msg& msg) {
-        broken = error{errc::io_failed,
-                       "the service cannot go on: its "
-                         + actors_->name_of(msg.source)
-                         + " has ended: " + to_string(msg.reason)};
+        broken =
+          error{errc::io_failed, "the service cannot go on: its "
+                                   + actors_->name_of(msg.source)
+                                   + " has ended: " + to_string(msg.reason)};
       },
       caf::after(std::max(until - clock::now(), clock::duration{})) >> [] {});
   } while (!broken && !has_ended && clock::now() < until);

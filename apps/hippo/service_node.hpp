@@ -48,8 +48,8 @@ struct node_options {
   placement_rule placement = placement_rule::advantage;
   bool merge = true;
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
-  std::optional<std::uint64_t> memory_bytes_max; ///< of all that it holds
-  object_options objects;        ///< where checkpoints are
+  std::optional<std::uint64_t> memory_bytes_max;    ///< of all that it holds
+  object_options objects;                           ///< where checkpoints are
   std::optional<fleet> machines; ///< that trainers are on; nothing: not known
   std::string no_prices;         ///< as of `admission`
   /// Whether it stays when studies have ended: it goes on with all of the
@@ -95,7 +95,7 @@ public:
 
   /// How a service has come to rest.
   struct rest {
-    bool was_cut_off = false; ///< before all that ran was saved
+    bool was_cut_off = false;    ///< before all that ran was saved
     std::optional<error> broken; ///< why it could not go on
   };
 

@@ -29,9 +29,8 @@ void study_waits::look(service& actors,
   std::map<std::string, std::string> waits; // by name
   waiting_board::notes board;
   std::string failing;
-  bool any_goes_on = std::ranges::any_of(known.absent, [](const auto& x) {
-    return x.second == being_read_text;
-  });
+  bool any_goes_on = std::ranges::any_of(
+    known.absent, [](const auto& x) { return x.second == being_read_text; });
   all_.clear();
   at_work_.clear();
   paused_.clear();
@@ -47,8 +46,8 @@ void study_waits::look(service& actors,
     else if (status->view.reason.empty())
       paused_.push_back({x.id, status->view.name});
     else
-      failing = "study " + status->view.name + " has paused: "
-                + status->view.reason;
+      failing =
+        "study " + status->view.name + " has paused: " + status->view.reason;
     const auto plan = plans.find(x.workload_key);
     auto why = waiting_for(waiting_facts_of(
       status->state, status->view.reason, status->caught_up, x.workload_key,
@@ -62,8 +61,8 @@ void study_waits::look(service& actors,
   board_.tell(board);
   if (any_goes_on)
     paused_.clear();
-  failing_
-    = any_goes_on || !paused_.empty() ? std::string{} : std::move(failing);
+  failing_ =
+    any_goes_on || !paused_.empty() ? std::string{} : std::move(failing);
   for (auto& x : notes_.note(waits, std::chrono::steady_clock::now()))
     say(std::move(x));
 }

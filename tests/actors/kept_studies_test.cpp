@@ -23,8 +23,8 @@ struct kept_service : stored_service {
 study_submission submission_of(stored_service& x, const std::string& study) {
   auto row = x.store->load_study(study);
   EXPECT_TRUE(row);
-  auto read = admit_study(row->text, "test.yaml", workloads(),
-                          {true, row->algorithm});
+  auto read =
+    admit_study(row->text, "test.yaml", workloads(), {true, row->algorithm});
   EXPECT_TRUE(read.study);
   return {*read.study, *row};
 }
@@ -42,8 +42,7 @@ TEST(KeptStudies, HaveNotEndedOnceTheyAreRetried) {
   const error broken{errc::training_failed, "no such data"};
   for (auto& device : x.devices)
     device->poison = [&](const configuration& config) {
-      return config.at("batch_size") == form::constant(128) ? &broken
-                                                            : nullptr;
+      return config.at("batch_size") == form::constant(128) ? &broken : nullptr;
     };
   x.submit(sha_study);
   x.run_all();

@@ -92,6 +92,21 @@ TEST_F(AnswerRoomTest, ATurnThatTakesTooLongHoldsNobodyUp) {
   EXPECT_TRUE(is_kept(third));
 }
 
+TEST_F(AnswerRoomTest, OnceItIsClosedNobodyIsServedAndAllIsGivenBack) {
+  int said = 0;
+  room.on_starving([&] { ++said; });
+  auto mine = line(), other = line();
+  auto first = mine->take(8 * mib, purpose::make).wait(scope);
+  auto second = mine->take(8 * mib, purpose::make);
+  EXPECT_FALSE(is_kept(second));
+  room.close();
+  { const auto done = kj::mv(first); }
+  EXPECT_FALSE(is_kept(second));
+  EXPECT_EQ(mine->account().held(), 0u);
+  auto third = other->take(1000 * mib, purpose::hold);
+  EXPECT_EQ(said, 0);
+}
+
 TEST_F(AnswerRoomTest, ItIsSaidWhenSomebodyStarves) {
   int said = 0;
   room.on_starving([&] { ++said; });

@@ -80,10 +80,10 @@ TEST(Progress, IsMadeOfWhatClientsSee) {
   lease.steps_per_second = 1.5;
   idle.trainer = 5;
   lost.lost = "has left";
-  const auto x = progress_of(
-    {some_study("RUNNING", 20), some_study("COMPLETE", {}),
-     some_study("STOPPING", 50)},
-    {busy, lost, idle});
+  const auto x =
+    progress_of({some_study("RUNNING", 20), some_study("COMPLETE", {}),
+                 some_study("STOPPING", 50)},
+                {busy, lost, idle});
   EXPECT_EQ(x.asked_steps, 300u);
   EXPECT_EQ(x.shared_steps, 90u);
   EXPECT_EQ(x.saved_device_seconds, 24);

@@ -70,8 +70,8 @@ std::optional<error> resume(service& actors, study_id study) {
   what.what = study_command::verb::resume;
   for (const auto& x : actors.status().studies)
     if (x.id == study)
-      if (auto done
-          = actors.ask<command_answer>(x.handle, command_atom::value, what);
+      if (auto done =
+            actors.ask<command_answer>(x.handle, command_atom::value, what);
           !done)
         return done.failure();
   return std::nullopt;
@@ -87,11 +87,11 @@ std::optional<error> tell_left_alone(const run_options& options,
   std::string names;
   for (const auto& x : *known)
     if (!mine.contains(x.id))
-      names += (names.empty() ? "" : ", ") + to_string(x.id) + " ("
-               + x.name + ')';
+      names +=
+        (names.empty() ? "" : ", ") + to_string(x.id) + " (" + x.name + ')';
   if (!names.empty())
-    say(folder + " has studies that have not ended and are left alone: "
-        + names + "; hippo run --resume " + folder
+    say(folder + " has studies that have not ended and are left alone: " + names
+        + "; hippo run --resume " + folder
         + " --study NUMBER goes on with one, hippo serve with all");
   return std::nullopt;
 }
@@ -251,8 +251,8 @@ void followed_run::tell_rest() {
 }
 
 std::optional<error> followed_run::wind_down(std::optional<error> why) {
-  const auto rest = node_.wind_down(options_.grace_seconds, listener_,
-                                    [this] { out_.draw(); });
+  const auto rest =
+    node_.wind_down(options_.grace_seconds, listener_, [this] { out_.draw(); });
   if (rest.broken)
     return rest.broken;
   if (rest.was_cut_off)
@@ -267,11 +267,10 @@ std::optional<error> followed_run::wind_down(std::optional<error> why) {
 /// @returns nothing, or why it cannot be written
 std::optional<error> tell_results(const run_record& record,
                                   const run_options& options) {
-  const auto folder
-    = options.report.empty()
-        ? write_dated_report(record, options.node.state + "/report",
-                             std::time(nullptr))
-        : write_report(record, options.report);
+  const auto folder =
+    options.report.empty() ? write_dated_report(
+      record, options.node.state + "/report", std::time(nullptr))
+                           : write_report(record, options.report);
   if (!folder)
     return folder.failure();
   std::cout << summary_text(record, 5, has_colour(STDOUT_FILENO))
@@ -416,8 +415,9 @@ void add_run(verb_table& verbs) {
     ->default_str(std::to_string(machine_cores()));
   add_threads(*verb, x->run.node.local.threads);
   add_at_once(*verb, x->run.node.local.at_once);
-  verb->add_option("--state", x->run.node.state,
-                   "Folder for results and checkpoints")
+  verb
+    ->add_option("--state", x->run.node.state,
+                 "Folder for results and checkpoints")
     ->capture_default_str();
   verb->add_option("--resume", x->resume,
                    "Go on with the studies of this state folder");

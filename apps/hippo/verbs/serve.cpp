@@ -92,8 +92,7 @@ void tell(const service_node& node, bool insecure) {
   say("clients connect to " + node.client_address());
   say("people look at " + node.page());
   if (const auto page = node.visitors_page(); !page.empty())
-    say("people with a token look at " + page
-        + " (hippo token new makes one)");
+    say("people with a token look at " + page + " (hippo token new makes one)");
 }
 
 /// Runs a service until it is interrupted: goes on with the studies that have
@@ -105,11 +104,12 @@ int serve(service_node& node, const serve_options& options) {
   tell(node, options.insecure);
   if (const auto broken = follow(node, options.linger))
     return fail(*broken, exit_failed);
-  const auto* const why
-    = interrupt_guard::is_asked() ? "interrupted" : "no client is left";
+  const auto* const why =
+    interrupt_guard::is_asked() ? "interrupted" : "no client is left";
   spdlog::info("serve: {}", why);
-  say(std::string{why} + ": the trainers finish their present steps "
-                         "and save them");
+  say(std::string{why}
+      + ": the trainers finish their present steps "
+        "and save them");
   static_cast<void>(node.wind_down(options.grace_seconds, {}, [] {}));
   return exit_done;
 }
@@ -210,8 +210,9 @@ void add_serve(verb_table& verbs) {
     local_group, "serve", "Run a service that studies and trainers come to",
     "hippo serve --state /data/hippo --listen 127.0.0.1:4848",
     [x] { return serve(*x); });
-  verb->add_option("--state", x->serve.node.state,
-                   "Folder for everything that must last")
+  verb
+    ->add_option("--state", x->serve.node.state,
+                 "Folder for everything that must last")
     ->capture_default_str();
   verb->add_option("--listen", x->listen,
                    "Where trainers connect: HOST:PORT, port 0 for any")

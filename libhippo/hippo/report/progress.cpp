@@ -206,8 +206,7 @@ progress_view progress_of(std::vector<study_view> studies,
     result.asked_steps += x.asked_steps;
     result.shared_steps += x.shared_steps;
     result.saved_device_seconds += x.saved_seconds;
-    result.elapsed_seconds = std::max(result.elapsed_seconds,
-                                      x.active_seconds);
+    result.elapsed_seconds = std::max(result.elapsed_seconds, x.active_seconds);
     if (!is_over(x)) {
       is_known = is_known && x.seconds_left;
       left = std::max(left, x.seconds_left.value_or(0));
