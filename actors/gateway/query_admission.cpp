@@ -44,6 +44,20 @@ workload_of(const accepted_study& study,
                             &workload_descriptor::name);
 }
 
+/// Says why a study may not bring its code, if it may not.
+std::optional<error>
+refusal_of_code(const accepted_study& study,
+                const std::optional<std::vector<workload_spec>>& allowed) {
+  const auto& spec = study.spec();
+  if (!allowed || spec.code.empty()
+      || std::ranges::find(*allowed, spec.workload) != allowed->end())
+    return std::nullopt;
+  return error{errc::not_allowed,
+               "study " + spec.name
+                 + " brings code of its own, and hippo run trains only the "
+                   "code that it was started with: start hippo serve for it"};
+}
+
 } // namespace
 
 kj::Promise<admission> query_service::as_new() {
@@ -118,7 +132,10 @@ query_service::submit(client_work& client, std::string text,
         });
     })
     .then(only_admitted{})
-    .then([this, &client](study_admission x) {
+    .then([this, &client](
+            study_admission x) -> kj::Promise<query_service::submitted> {
+      if (auto why = refusal_of_code(*x.study, sources_.code_allowed))
+        return to_exception(std::move(*why));
       auto noted = note_cost(client, *x.study);
       return noted.then([this, x = std::move(x)](
                           std::optional<diagnostic> note) mutable {

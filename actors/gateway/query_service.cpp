@@ -493,7 +493,7 @@ kj::Promise<study_actor> query_service::find_live(study_id study) {
 kj::Promise<command_answer>
 query_service::command(client_work& client, study_id study,
                        study_command what) {
-  if (what.what != study_command::verb::retry || !is_live())
+  if (!may_reopen(what.what) || !is_live())
     return command_running(client, study, std::move(what));
   // A study that has ended may be in memory all the same: its coordinator has
   // to hear that it goes on.

@@ -141,6 +141,7 @@ gateway_options service_node::entrances() {
                     x.checkpoint_bytes_max,
                     x.no_prices};
   result.sources.objects = text_of(objects_);
+  result.sources.code_allowed = x.code_allowed;
   result.rpc_host = x.clients.host;
   result.rpc_port = x.clients.port;
   result.http_host = x.people.host;

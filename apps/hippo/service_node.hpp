@@ -57,6 +57,8 @@ struct node_options {
   /// that is full. Else it has the studies that are submitted, keeps them for a
   /// report, and gives up if nothing can be stored.
   bool stays = false;
+  /// As of `query_sources`.
+  std::optional<std::vector<workload_spec>> code_allowed{};
   /// How its log is shown on stderr; nothing: it is in the folder alone.
   std::optional<log_options> shown_log;
 };

@@ -263,6 +263,25 @@ class Changes(Met):
         self.assertEqual([x["name"] for x in self.report("state")["studies"]],
                          ["one", "guest"])
 
+    def test_a_run_trains_no_code_of_others(self):
+        run = self.begin(slow("one", train=512, steps=3))
+        self.write("theirs.py", "import hippo_hpo as hippo\n\n\n"
+                   "@hippo.workload\ndef train(ctx):\n"
+                   "    for _ in ctx.steps(state={}):\n"
+                   "        yield lambda: {'loss': 0.0}\n")
+        theirs = self.write("theirs.yaml", "study: theirs\n"
+                            "workload: {command: [sh, theirs.py], "
+                            "files: [theirs.py]}\n"
+                            "objective: {metric: loss, direction: minimize}\n"
+                            "max_steps: 2\nspace: {lr: {choice: [1, 2]}}\n"
+                            "algorithm: grid\n")
+        done = self.ask(run, "submit", theirs, code=2)
+        self.assertIn("study theirs brings code of its own, and hippo run "
+                      "trains only the code that it was started with",
+                      done.err)
+        self.assertNotIn("theirs", self.states(run))
+        self.end_of(run)
+
     def test_a_client_decides_in_a_run(self):
         """Until it closes its study, whatever else has ended."""
         run = self.begin(slow("one", train=256, steps=3))

@@ -335,6 +335,9 @@ int run(run_options options) {
     warn_unchecked(x.spec());
   if (!options.quiet)
     warn_of_sharing(options.studies, options.node.catalogue);
+  auto& allowed = options.node.code_allowed.emplace();
+  for (const auto& x : options.studies)
+    allowed.push_back(x.spec().workload);
   local.numerics = numerics_of(options.studies);
   if (local.numerics.size() > 1 && local.devices.size() == 1
       && local.devices.front() == "cpu")

@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 
+#include "hippo/base/text.hpp"
 #include "outcome.hpp"
 #include "trial_table.hpp"
 #include "verbs/client_options.hpp"
