@@ -41,8 +41,8 @@ struct query_sources {
   std::string no_prices{}; ///< as of `admission`
   /// Where in an object store checkpoints are; empty: in the state folder.
   std::string objects{};
-  /// The workloads of which clients may submit studies that bring code; nothing:
-  /// any.
+  /// The workloads of which clients may submit studies that bring code;
+  /// nothing: any.
   std::optional<std::vector<workload_spec>> code_allowed{};
 };
 
