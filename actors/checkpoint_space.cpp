@@ -65,15 +65,15 @@ bool limits_space(const coordinator_state& st) {
 /// Keeps the checkpoints of all workloads together within their space.
 void divide_space(coordinator_self self) {
   auto& st = self->state;
-  if (st.collecting || st.submissions_under_way > 0 || !st.reading.empty())
-    return; // plans that are read must agree with the files
+  if (st.collecting)
+    return;
   auto stored = st.options.known->load_checkpoint_bytes();
   if (!stored)
     return; // the journal says what is wrong
   std::vector<checkpoint_user> users;
   std::uint64_t total = 0;
   for (const auto& [key, bytes] : *stored) {
-    users.push_back({bytes, st.mergers.count(key) > 0});
+    users.push_back({bytes, st.core->has_merger(key)});
     total += bytes;
   }
   const auto bytes_max = st.options.checkpoint_bytes_max;
@@ -84,7 +84,7 @@ void divide_space(coordinator_self self) {
   for (std::size_t i = 0; i < users.size(); ++i) {
     const auto& key = (*stored)[i].first;
     if (users[i].live)
-      self->send(st.mergers.at(key).handle, budget_atom::value, space[i]);
+      self->send(st.mergers.at(key), budget_atom::value, space[i]);
     else if (space[i] < users[i].bytes)
       evict_idle(self, key, users[i].bytes - space[i]);
   }

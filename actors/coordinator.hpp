@@ -1,11 +1,10 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,14 +12,13 @@
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/plan/schedule/scheduler.hpp"
 #include "hippo/search/think/thinking.hpp"
+#include "hippo/service/coordinator/coordinator_core.hpp"
 #include "hippo/service/merge/options.hpp"
-#include "hippo/service/study/memory_shares.hpp"
+#include "hippo/service/trace/core_trace.hpp"
 #include "hippo/store/state_reader.hpp"
 #include "messages.hpp"
 
 namespace hippo {
-
-class trace_log;
 
 /// How a service runs its studies.
 struct coordinator_options {
@@ -70,85 +68,45 @@ struct coordinator_state {
   /// Ends the studies and mergers that it has made.
   ~coordinator_state();
 
-  /// How a study ends that does not end by itself.
-  struct forced_end {
-    study_phase how = study_phase::failed; ///< or `cancelled`
-    std::string why;
-    /// Somebody who waits until it is stored.
-    std::optional<caf::typed_response_promise<bool>> who{};
-  };
-  struct study_entry {
-    std::string name;
-    std::string workload_key;
+  /// A study that has an actor.
+  struct study_actor_entry {
     study_actor handle;
     std::shared_ptr<const accepted_study> study; ///< to start it again
-    /// The client that submitted it, until it has been answered.
-    std::optional<caf::typed_response_promise<study_id>> submitter;
-    /// Its merger's number of it, once it has one.
-    std::optional<study_no> no{};
-    bool ended = false;
-    bool restarting = false; ///< it ends, and is submitted again then
-    std::optional<forced_end> ending; ///< once its actor is down
-    bool is_full = false; ///< no new trials of it begin: see `memory_shares`
-    bool is_room_told = false; ///< whether it knows that they may
-  };
-  struct merger_entry {
-    merger_actor handle;
-    std::uint64_t live_studies = 0;
-    caf::actor_clock::time_point idle_since;
-    bool retiring = false;
-    std::vector<std::function<void()>> waiting; ///< until it is gone
-  };
-
-  /// A submission that continues once its plan has been read.
-  struct plan_waiter {
-    std::function<void()> go_on;
-    std::function<void(const error& why)> refuse;
   };
   /// A plan that is being read, for a merger that is yet to be made.
   struct plan_entry {
-    thinking_place place;
-    std::shared_ptr<merger_options> options;        ///< what was read goes here
+    thinking_place place;                          ///< none without a store
+    std::shared_ptr<merger_options> options;       ///< what was read goes here
     std::shared_ptr<std::optional<error>> failure; ///< why it cannot be read
-    std::vector<plan_waiter> waiting;
   };
+  template <class T>
+  using promises = std::map<request_number, caf::typed_response_promise<T>>;
 
   coordinator_options options;
   pool_actor pool;
   journal_actor journal;
   observer_actor observer;
-  std::map<study_id, study_entry> studies;  ///< by id
-  /// Studies that are to come, each with the number of its submission; 0: it
-  /// is yet to be submitted.
-  std::map<study_id, std::uint64_t> awaited;
-  std::uint64_t last_submission = 0;
-  /// Studies that have failed, which cannot be stored: what is there of them
-  /// cannot be read. By id, with the reason.
-  std::map<study_id, std::string> unreadable;
-  std::map<std::string, merger_entry> mergers;   ///< by workload key
+  /// Decides; what follows is what its effects name.
+  std::optional<coordinator_core> core;
+  core_trace trace;
+  /// That the core is yet to hear of, with the reasons of some.
+  std::deque<std::pair<any_coordinator_event, caf::error>> events;
+  bool is_telling = false; ///< the core, of these
+  caf::error reason;       ///< of the present event
+  request_number last_request = 0;
+  std::map<study_id, study_actor_entry> studies; ///< by id
+  std::map<std::string, merger_actor> mergers;   ///< by workload key
   std::map<std::string, plan_entry> reading;     ///< likewise
-  /// When a merger has last died of a fault of its own, by workload key.
-  std::map<std::string, caf::actor_clock::time_point> last_deaths;
-  study_id last_study{};
-  std::uint64_t last_lease_epoch = 0;
-  bool going = false;
-  bool retired = false; ///< takes no more studies in
-  /// Requests for studies that are still being read.
-  std::vector<std::pair<study_id, caf::typed_response_promise<study_actor>>>
-    asked_early;
-  std::uint64_t submissions_under_way = 0;
-  /// Studies that have ended, and are opened for a command that is yet to be
-  /// answered: that they have ended is known.
-  std::set<study_id> reopening;
-  memory_shares memory; ///< without a limit nothing is noted
-  bool is_looking = false; ///< at memory, in a while
-  bool has_let_go = false; ///< of a study or plan, since it looked last
+  /// Submissions whose studies have no actors yet.
+  std::map<request_number, study_submission> submissions;
+  std::map<request_number, std::pair<study_submission, study_command>> commands;
+  promises<study_id> submitters;
+  promises<command_answer> commanders;
+  promises<study_actor> askers;
+  promises<bool> cancellers;
+  promises<bool> retirers;
   bool collecting = false; ///< checkpoints of a workload that is idle
 };
-
-/// Answers those who asked for studies, as far as it is known by now whether
-/// these come.
-void answer_early(coordinator_state& st);
 
 /// Returns where trainers keep the checkpoints of a workload.
 std::string checkpoint_folder(const coordinator_state& st,
@@ -156,6 +114,21 @@ std::string checkpoint_folder(const coordinator_state& st,
 
 using coordinator_self
   = coordinator_actor::stateful_pointer<coordinator_state>;
+
+/// Tells the core what happens, and does what follows from it. An event that is
+/// told meanwhile comes next.
+/// @param reason of an event that has one
+void tell(coordinator_self self, any_coordinator_event event,
+          caf::error reason = {});
+
+/// Takes the promise of a request, which is answered now.
+template <class T>
+caf::typed_response_promise<T>
+take_promise(std::map<request_number, caf::typed_response_promise<T>>& from,
+             request_number request) {
+  auto found = from.extract(request);
+  return found ? std::move(found.mapped()) : caf::typed_response_promise<T>{};
+}
 
 /// Runs the studies that are submitted to it, those with one workload key on one
 /// merger. What has ended is let go of, so that memory follows what is live; a

@@ -4,8 +4,6 @@
 #include <chrono>
 #include <exception>
 #include <filesystem>
-#include <functional>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <system_error>
@@ -19,17 +17,12 @@
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/service/merge/other_steps.hpp"
 #include "hippo/space/own_workload.hpp"
-#include "memory_space.hpp"
 #include "merger.hpp"
 #include "study.hpp"
-#include "supervision.hpp"
 
 namespace hippo {
 
 namespace {
-
-/// A merger's number of a study that has started, or why it has not.
-using expected_start = std::variant<study_no, caf::error>;
 
 /// How many leases an epoch may have.
 constexpr std::uint64_t leases_per_epoch = 1ull << 32;
@@ -62,8 +55,9 @@ void tell_damage(const std::string& key, const stored_plan& part) {
                   part.damages - part.damage.size());
 }
 
-expected<merger_options> options_for(coordinator_state& st,
-                                     const study_spec& study) {
+expected<merger_options> options_for(const coordinator_state& st,
+                                     const study_spec& study,
+                                     std::uint64_t lease_epoch) {
   const auto& workload = study.workload;
   const auto key = key_of(workload);
   merger_options result;
@@ -79,7 +73,7 @@ expected<merger_options> options_for(coordinator_state& st,
   for (const auto& x : known.metrics)
     result.metrics.push_back(x.name);
   result.speed_names = speed_names_of(known);
-  result.first_lease = lease_id{++st.last_lease_epoch * leases_per_epoch};
+  result.first_lease = lease_id{lease_epoch * leases_per_epoch};
   result.trace = st.options.trace;
   result.folder_token = st.options.folder_token;
   result.depot_port = st.options.depot_port;
@@ -149,60 +143,6 @@ std::optional<error> read_plan(const plan_source& from, merger_options& to) {
   return std::nullopt;
 }
 
-/// Makes a merger of what was read.
-coordinator_state::merger_entry& add_merger(coordinator_self self,
-                                            const std::string& key,
-                                            merger_options options) {
-  auto& st = self->state;
-  const auto handle
-    = self->spawn(merger, std::move(options), st.pool, st.journal);
-  self->monitor(handle);
-  auto& entry = st.mergers[key];
-  entry.handle = handle;
-  if (st.going)
-    self->send(entry.handle, go_atom::value);
-  return entry;
-}
-
-/// Finds the merger of a study's workload key, or has one made.
-/// @param later called once there is one, or why there is none is known; the
-///        result is null then
-expected<coordinator_state::merger_entry*>
-merger_for(coordinator_self self, const study_spec& study,
-           const std::function<coordinator_state::plan_waiter()>& later) {
-  auto& st = self->state;
-  const auto key = key_of(study.workload);
-  if (const auto i = st.mergers.find(key); i != st.mergers.end())
-    return &i->second;
-  if (const auto i = st.reading.find(key); i != st.reading.end()) {
-    i->second.waiting.push_back(later());
-    return nullptr;
-  }
-  auto options = options_for(st, study);
-  if (!options)
-    return options.failure();
-  if (!st.options.known)
-    return &add_merger(self, key, std::move(*options));
-  const plan_source from{st.options.known->path(),
-                         st.options.checkpoints + '/' + hash_text(key), key,
-                         study.code, st.options.workloads};
-  auto& entry = st.reading[key];
-  entry.place = thinking_place{st.options.where, job_kind::decision};
-  entry.options = std::make_shared<merger_options>(std::move(*options));
-  entry.failure = std::make_shared<std::optional<error>>();
-  entry.waiting.push_back(later());
-  entry.place.post([from, options = entry.options, failure = entry.failure,
-                    to = coordinator_actor{self}](const job_turn&) {
-    try {
-      *failure = read_plan(from, *options);
-    } catch (const std::exception& why) {
-      *failure = error{errc::io_failed, why.what()};
-    }
-    caf::anon_send(to, thought_atom::value, from.key);
-  });
-  return nullptr;
-}
-
 /// Reads what a study was sent in earlier runs, by a reader of its own.
 /// @param known null: nothing was kept
 history_reader history_of(const state_reader* known, study_id id) {
@@ -231,14 +171,6 @@ double seconds_now() {
     .count();
 }
 
-/// Ends a study that has an actor and cannot be started.
-void give_up(coordinator_self self, study_id id, const std::string& why) {
-  const auto& entry = self->state.studies.at(id);
-  const auto handle = entry.handle;
-  fail_study(self, row_of(id, entry), why);
-  self->send_exit(handle, caf::exit_reason::user_shutdown);
-}
-
 /// Why a study says that it cannot start, for people.
 std::string reason_of(coordinator_self self, const caf::error& why) {
   const auto& context = why.context();
@@ -250,272 +182,257 @@ std::string reason_of(coordinator_self self, const caf::error& why) {
          + said;
 }
 
-/// A study has started, or has said why it cannot.
-void note_started(coordinator_self self, study_id id,
-                  const study_actor& handle,
-                  const expected_start& what) {
-  auto& studies = self->state.studies;
-  const auto i = studies.find(id);
-  if (i == studies.end() || i->second.handle != handle)
-    return; // it has died, and that was seen to
-  if (const auto* no = std::get_if<study_no>(&what)) {
-    i->second.no = *no;
-    if (auto who = std::exchange(i->second.submitter, std::nullopt))
-      who->deliver(id);
+/// Reads the plan in its own time, unless there is no store.
+void begin_reading(coordinator_self self, const study_spec& study,
+                   const coordinator_effect::read_plan& what) {
+  auto& st = self->state;
+  auto options = options_for(st, study, what.lease_epoch);
+  if (!options) {
+    tell(self, coordinator_event::plan_read{what.key, options.failure()});
     return;
   }
-  const auto& why = std::get<caf::error>(what);
-  if (why == errc::malformed_message || why == errc::io_failed
-      || why == caf::sec::request_timeout)
-    give_up(self, id, reason_of(self, why));
-  // Else an actor has died: what comes of it follows from that.
+  auto& entry = st.reading[what.key];
+  entry.options = std::make_shared<merger_options>(std::move(*options));
+  entry.failure = std::make_shared<std::optional<error>>();
+  if (!st.options.known) {
+    note_plan_read(self, what.key);
+    return;
+  }
+  const plan_source from{st.options.known->path(),
+                         st.options.checkpoints + '/' + hash_text(what.key),
+                         what.key, study.code, st.options.workloads};
+  entry.place = thinking_place{st.options.where, job_kind::decision};
+  entry.place.post([from, options = entry.options, failure = entry.failure,
+                    to = coordinator_actor{self}](const job_turn&) {
+    try {
+      *failure = read_plan(from, *options);
+    } catch (const std::exception& why) {
+      *failure = error{errc::io_failed, why.what()};
+    }
+    caf::anon_send(to, thought_atom::value, from.key);
+  });
 }
 
-/// Whether a submission is still wanted: its study may have been cancelled.
-bool is_awaited(const coordinator_state& st, study_id id,
-                std::uint64_t attempt) {
-  const auto i = st.awaited.find(id);
-  return i != st.awaited.end() && i->second == attempt;
-}
-
-caf::error was_cancelled(study_id id) {
-  return caf::make_error(errc::cancelled, "study " + to_string(id)
-                                            + " has been cancelled");
-}
-
-/// @param attempt the number of the submission
-void start(coordinator_self self, study_submission x, std::uint64_t attempt,
-           submission_promise promise);
-
-/// Makes a study's actor, along with a merger if there is none.
-/// @returns why it cannot
-std::optional<error> make_study(coordinator_self self, study_submission& x,
-                                std::uint64_t attempt,
-                                submission_promise promise) {
+/// Makes a study's actor of its submission.
+void make_study(coordinator_self self, study_submission& x,
+                const coordinator_effect::spawn_study& what) {
   auto& st = self->state;
   const auto& spec = x.study->spec();
-  const auto& stored = *x.stored;
-  auto entry = merger_for(self, spec, [&] {
-    return coordinator_state::plan_waiter{
-      [=] { start(self, x, attempt, promise); },
-      [=, row = stored](const error& why) mutable {
-        if (is_awaited(self->state, row.id, attempt))
-          fail_study(self, row, "it cannot start: " + why.message);
-        promise.deliver(to_caf_error(why));
-      }};
-  });
-  if (!entry)
-    return entry.failure();
-  if (*entry == nullptr)
-    return std::nullopt; // until its plan is read
-  if ((*entry)->retiring) {
-    (*entry)->waiting.push_back(
-      [=, x = std::move(x)] { start(self, x, attempt, promise); });
-    return std::nullopt;
-  }
-  const auto id = stored.id;
   study_options options{spec,
                         x.study->search(),
                         *find_workload(st, spec.workload.name),
-                        stored,
+                        *x.stored,
                         {}};
   if (spec.budget.deadline)
     options.deadline_left
       = seconds_until(*spec.budget.deadline, x.age_seconds, seconds_now());
-  coordinator_state::study_entry made;
-  made.name = stored.name;
-  made.workload_key = key_of(spec.workload);
+  auto& made = st.studies[what.id];
+  made = {};
   made.study = std::make_shared<accepted_study>(*x.study);
-  made.submitter = promise;
-  auto& known = st.studies[id] = std::move(made);
-  st.awaited.erase(id);
-  ++(*entry)->live_studies;
-  const auto handle = self->spawn(
+  made.handle = self->spawn(
     study,
     study_setup{std::move(options), st.options.where,
-                history_of(st.options.known.get(), id),
+                history_of(st.options.known.get(), what.id),
                 st.options.draws_at_once_max, st.options.trace},
-    (*entry)->handle, st.journal, caf::actor_cast<observer_actor>(self));
-  known.handle = handle;
-  self->monitor(handle);
-  answer_early(st);
-  spdlog::info("coordinator: study {} is {}", number_of(id), stored.name);
-  // For as long as it takes to do again what it did: others do not wait.
-  self->request(handle, caf::infinite, start_atom::value)
-    .then(
-      [self, id, handle](study_no no) { note_started(self, id, handle, no); },
-      [self, id, handle](caf::error& why) {
-        note_started(self, id, handle, std::move(why));
-      });
-  return std::nullopt;
+    st.mergers.at(what.key), st.journal, caf::actor_cast<observer_actor>(self));
+  self->monitor(made.handle);
 }
 
-/// Whatever goes wrong is of this study alone.
-void start(coordinator_self self, study_submission x, std::uint64_t attempt,
-           submission_promise promise) {
-  if (!is_awaited(self->state, x.stored->id, attempt)) {
-    promise.deliver(was_cancelled(x.stored->id));
-    return;
-  }
-  std::optional<error> why;
-  stored_study row; // the store has the rest
-  row.id = x.stored->id;
-  row.name = x.stored->name;
-  try {
-    why = make_study(self, x, attempt, promise);
-  } catch (...) {
-    why = error{errc::resource_exhausted, text_of(std::current_exception())};
-  }
-  if (!why)
-    return;
-  const auto said = "it cannot start: " + why->message;
-  auto& studies = self->state.studies;
-  if (const auto i = studies.find(row.id); i != studies.end()) {
-    const auto handle = i->second.handle;
-    fail_study(self, row, said); // which answers
-    if (handle)
-      self->send_exit(handle, caf::exit_reason::user_shutdown);
-    return;
-  }
-  fail_study(self, row, said);
-  promise.deliver(to_caf_error(*why));
+/// The row of a new study.
+stored_study new_row(study_id id, const accepted_study& study) {
+  const auto& spec = study.spec();
+  stored_study result;
+  result.id = id;
+  result.name = spec.name;
+  result.file = spec.file;
+  result.text = study.text();
+  result.metric = spec.objective.metric;
+  result.direction = spec.objective.direction;
+  result.weight = spec.weight;
+  result.algorithm = study.chosen();
+  result.typed = spec.typed;
+  result.trials_ahead = spec.trials_ahead;
+  result.submitted = seconds_now();
+  return result;
 }
 
-/// A study is not taken in. One of before that has not ended has failed then.
-void refuse(coordinator_self self, const study_submission& x,
-            submission_promise promise, const error& why) {
-  if (x.stored && !has_ended(x.stored->state))
-    fail_study(self, *x.stored, "it cannot go on: " + why.message);
-  promise.deliver(to_caf_error(why));
+/// Completes the row of a submission. @returns what of it is to be stored
+std::vector<journal_record>
+complete_row(study_submission& x,
+             const coordinator_effect::store_submission& to) {
+  std::vector<journal_record> result;
+  const auto& spec = x.study->spec();
+  if (to.is_new) {
+    x.stored = new_row(to.id, *x.study);
+    result.emplace_back(study_saved{*x.stored});
+  } else {
+    if (x.stored->submitted > 0)
+      x.age_seconds = std::max(0.0, seconds_now() - x.stored->submitted);
+    // The text says them; the row may be damaged.
+    const auto before = *x.stored;
+    x.stored->metric = spec.objective.metric;
+    x.stored->direction = spec.objective.direction;
+    if (*x.stored != before)
+      result.emplace_back(study_saved{*x.stored});
+  }
+  // Along with what is there already: the numbers of the leases of a merger
+  // that is yet to come.
+  result.emplace_back(lease_epoch_begun{to.lease_epoch});
+  return result;
 }
 
 } // namespace
 
-error retired_error() {
-  return {errc::invalid_argument,
-          "this run ends, as all its studies have: start another one, or a "
-          "service that stays (hippo serve)"};
+namespace {
+
+/// The event of a submission.
+coordinator_event::submitted event_of(const coordinator_state& st,
+                                      study_submission& submission) {
+  coordinator_event::submitted event;
+  const auto& spec = submission.study->spec();
+  event.name = submission.stored ? submission.stored->name : spec.name;
+  if (const auto& stored = submission.stored) {
+    event.stored = stored->id;
+    event.has_ended = has_ended(stored->state);
+    // Its reader may have had other rules.
+    event.refusal =
+      submission.study->restore(stored->algorithm, stored->trials_ahead);
+  }
+  if (!event.refusal && find_workload(st, spec.workload.name) == nullptr)
+    event.refusal =
+      error{errc::unknown_workload, "no workload '" + spec.workload.name + "'"};
+  if (!event.refusal && !submission.stored)
+    if (const auto room = st.core->first_bytes_max();
+        room && *room < open_trials_bytes_max)
+      submission.study->keep_to(*room);
+  event.workload_key = key_of(spec.workload);
+  event.first_bytes = submission.study->first_bytes();
+  event.by_client = spec.algorithm.name == "client";
+  return event;
 }
+
+} // namespace
 
 void submit(coordinator_self self, study_submission submission,
             submission_promise promise) {
   auto& st = self->state;
-  if (st.retired) {
-    promise.deliver(to_caf_error(retired_error()));
+  coordinator_event::submitted event;
+  try {
+    event = event_of(st, submission);
+    event.request = ++st.last_request;
+    // What takes memory is taken before anything is stored.
+    st.submissions.emplace(event.request, std::move(submission));
+    st.submitters.emplace(event.request, promise);
+  } catch (...) { // memory may be short: no more of it is to be taken
+    st.submissions.erase(event.request);
+    promise.deliver(caf::make_error(errc::resource_exhausted,
+                                    text_of(std::current_exception())));
     return;
   }
-  // Since it was read, it may have ended.
-  if (st.options.restores && submission.stored
-      && !has_ended(submission.stored->state)
-      && !st.awaited.contains(submission.stored->id)) {
-    promise.deliver(was_cancelled(submission.stored->id));
+  tell(self, std::move(event));
+}
+
+void carry_out(coordinator_self self,
+               coordinator_effect::store_submission& what) {
+  journal_entry entry;
+  try {
+    entry.records =
+      complete_row(self->state.submissions.at(what.request), what);
+  } catch (...) {
+    tell(self, coordinator_event::unstored{what.request},
+         caf::make_error(errc::resource_exhausted,
+                         text_of(std::current_exception())));
     return;
   }
-  if (submission.stored) // its reader may have had other rules
-    if (const auto why = submission.study->restore(
-          submission.stored->algorithm, submission.stored->trials_ahead)) {
-      refuse(self, submission, promise, *why);
-      return;
-    }
-  const auto& spec = submission.study->spec();
-  if (find_workload(st, spec.workload.name) == nullptr) {
-    refuse(
-      self, submission, promise,
-      {errc::unknown_workload, "no workload '" + spec.workload.name + "'"});
-    return;
-  }
-  std::vector<journal_record> records;
-  if (!submission.stored) {
-    if (const auto room = st.memory.first_bytes_max();
-        room && *room < open_trials_bytes_max)
-      submission.study->keep_to(*room);
-    if (const auto why =
-          st.memory.refusal_of_study(submission.study->first_bytes())) {
-      promise.deliver(to_caf_error(*why));
-      return;
-    }
-    submission.stored = stored_study{};
-    auto& stored = *submission.stored;
-    stored.id = st.last_study = study_id{number_of(st.last_study) + 1};
-    stored.name = spec.name;
-    stored.file = spec.file;
-    stored.text = submission.study->text();
-    stored.metric = spec.objective.metric;
-    stored.direction = spec.objective.direction;
-    stored.weight = spec.weight;
-    stored.algorithm = submission.study->chosen();
-    stored.typed = spec.typed;
-    stored.trials_ahead = spec.trials_ahead;
-    stored.submitted = seconds_now();
-    records.emplace_back(study_saved{stored});
-  } else {
-    if (submission.stored->submitted > 0)
-      submission.age_seconds =
-        std::max(0.0, seconds_now() - submission.stored->submitted);
-    // The text says them; the row may be damaged.
-    const auto before = *submission.stored;
-    submission.stored->metric = spec.objective.metric;
-    submission.stored->direction = spec.objective.direction;
-    if (*submission.stored != before)
-      records.emplace_back(study_saved{*submission.stored});
-  }
-  // Along with what is there already, so that the plan is read after it, and
-  // the numbers of the leases of a merger that is yet to come.
-  records.emplace_back(lease_epoch_begun{st.last_lease_epoch + 1});
-  const auto id = submission.stored->id;
-  const auto attempt = st.awaited[id] = ++st.last_submission;
-  count_study(st, id, *submission.study);
-  // What takes memory is taken before anything is stored.
-  const auto kept = std::make_shared<study_submission>(std::move(submission));
-  ++st.submissions_under_way;
   self
-    ->request(st.journal, caf::infinite, commit_atom::value,
-              journal_entry{std::move(records), {}})
-    .then(
-      [=](std::uint64_t) {
-        --self->state.submissions_under_way;
-        start(self, std::move(*kept), attempt, promise);
-      },
-      [self, id, promise](caf::error& err) mutable {
-        --self->state.submissions_under_way;
-        self->state.awaited.erase(id);
-        self->state.memory.remove_study(id);
-        promise.deliver(std::move(err));
-      });
+    ->request(self->state.journal, caf::infinite, commit_atom::value,
+              std::move(entry))
+    .then([self, request = what.request](
+            std::uint64_t) { tell(self, coordinator_event::stored{request}); },
+          [self, request = what.request](caf::error& err) {
+            tell(self, coordinator_event::unstored{request}, std::move(err));
+          });
+}
+
+void carry_out(coordinator_self self, coordinator_effect::read_plan& what) {
+  try {
+    begin_reading(self, self->state.submissions.at(what.request).study->spec(),
+                  what);
+  } catch (...) { // memory may be short: whatever goes wrong is of this one
+    self->state.reading.erase(what.key);
+    tell(self, coordinator_event::plan_read{
+                 what.key, error{errc::resource_exhausted,
+                                 text_of(std::current_exception())}});
+  }
 }
 
 void note_plan_read(coordinator_self self, const std::string& key) {
-  auto entry = self->state.reading.extract(key);
-  if (!entry)
+  auto& st = self->state;
+  const auto i = st.reading.find(key);
+  if (i == st.reading.end())
     return;
-  auto& x = entry.mapped();
-  if (!*x.failure)
-    add_merger(self, key, std::move(*x.options));
-  for (const auto& y : x.waiting)
-    if (*x.failure)
-      y.refuse(**x.failure);
-    else
-      y.go_on();
+  const auto failure = *i->second.failure;
+  if (failure)
+    st.reading.erase(i);
+  tell(self, coordinator_event::plan_read{key, failure});
 }
 
-expected<std::monostate> read_what_was(coordinator_state& st) {
-  auto& known = *st.options.known;
+void carry_out(coordinator_self self, coordinator_effect::make_merger& what) {
+  auto& st = self->state;
+  const auto read = st.reading.extract(what.key);
+  auto& made = st.mergers[what.key];
+  made =
+    self->spawn(merger, std::move(*read.mapped().options), st.pool, st.journal);
+  self->monitor(made);
+}
+
+void carry_out(coordinator_self self, coordinator_effect::spawn_study& what) {
+  auto submission = self->state.submissions.extract(what.request);
+  try {
+    make_study(self, submission.mapped(), what);
+  } catch (...) {
+    tell(self, coordinator_event::not_spawned{
+                 what.id, what.request, text_of(std::current_exception())});
+  }
+}
+
+void carry_out(coordinator_self self, coordinator_effect::start_study& what) {
+  const auto& handle = self->state.studies.at(what.id).handle;
+  if (!handle)
+    return; // as the core is about to hear
+  // For as long as it takes to do again what it did: others do not wait.
+  self->request(handle, caf::infinite, start_atom::value)
+    .then(
+      [self, what](study_no no) {
+        tell(self, coordinator_event::started{what.id, what.request, no});
+      },
+      [self, what](caf::error& why) {
+        if (why == errc::malformed_message || why == errc::io_failed
+            || why == caf::sec::request_timeout)
+          tell(self, coordinator_event::not_started{what.id, what.request,
+                                                    reason_of(self, why)});
+        // Else an actor has died: what comes of it follows from that.
+      });
+}
+
+expected<std::monostate> read_what_was(state_reader& known,
+                                       coordinator_begin& to) {
   const auto study = known.last_study();
   if (!study)
     return study.failure();
   const auto epoch = known.last_lease_epoch();
   if (!epoch)
     return epoch.failure();
-  st.last_study = *study;
-  st.last_lease_epoch = *epoch;
-  if (!st.options.restores)
+  to.last_study = *study;
+  to.last_lease_epoch = *epoch;
+  if (!to.restores)
     return std::monostate{};
   const auto studies = known.load_studies();
   if (!studies)
     return studies.failure();
   for (const auto& x : *studies)
     if (!has_ended(x.state))
-      st.awaited.emplace(x.id, 0);
+      to.awaited.insert(x.id);
   return std::monostate{};
 }
 

@@ -45,7 +45,7 @@ class Trace(Serving):
     def test_a_run(self):
         self.run_study(study(), "state", "--trainers", 2,
                        env={"HIPPO_TRACE": self.trace})
-        self.assert_replays("pool", "merger", "study")
+        self.assert_replays("coordinator", "pool", "merger", "study")
 
         # One digit of a measurement is another one.
         with open(self.trace, encoding="ascii") as file:
@@ -68,7 +68,7 @@ class Trace(Serving):
         self.await_end()
         send(service, signal.SIGTERM)
         self.finish(service, 0)
-        self.assert_replays("pool", "merger", "study")
+        self.assert_replays("coordinator", "pool", "merger", "study")
 
     def test_trainers(self):
         service = self.serve()

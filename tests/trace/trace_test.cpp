@@ -240,6 +240,7 @@ TEST(TraceText, EveryEventComesBack) {
   expect_all<any_study_event>();
   expect_all<any_merge_event>();
   expect_all<any_trainer_event>();
+  expect_all<any_coordinator_event>();
 }
 
 TEST(TraceText, NumbersComeBackBitForBit) {

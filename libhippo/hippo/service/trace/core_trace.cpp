@@ -30,6 +30,9 @@ std::string text_of(const any_merge_event& event) {
 std::string text_of(const any_trainer_event& event) {
   return event_text(event);
 }
+std::string text_of(const any_coordinator_event& event) {
+  return event_text(event);
+}
 
 std::string text_of(const std::vector<any_pool_effect>& xs) {
   return json_of(xs);
@@ -41,6 +44,9 @@ std::string text_of(const std::vector<any_merge_effect>& xs) {
   return json_of(xs);
 }
 std::string text_of(const std::vector<any_trainer_effect>& xs) {
+  return json_of(xs);
+}
+std::string text_of(const std::vector<any_coordinator_effect>& xs) {
   return json_of(xs);
 }
 
@@ -82,6 +88,11 @@ void core_trace::begin(const merger_options& chosen, moment now) {
 void core_trace::begin(const hello& trainer, moment now) {
   if (log_)
     begin("trainer", trace::json_of(trainer), now);
+}
+
+void core_trace::begin(const coordinator_begin& known, moment now) {
+  if (log_)
+    begin("coordinator", trace::json_of(known), now);
 }
 
 void core_trace::begin(const char* kind, const std::string& options,

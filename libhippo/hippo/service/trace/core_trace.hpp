@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "hippo/service/coordinator/events.hpp"
 #include "hippo/service/merge/events.hpp"
 #include "hippo/service/merge/moment.hpp"
 #include "hippo/service/merge/options.hpp"
@@ -23,12 +24,14 @@ std::string text_of(const any_pool_event& event);
 std::string text_of(const any_study_event& event);
 std::string text_of(const any_merge_event& event);
 std::string text_of(const any_trainer_event& event);
+std::string text_of(const any_coordinator_event& event);
 
 /// Effects as JSON.
 std::string text_of(const std::vector<any_pool_effect>& xs);
 std::string text_of(const std::vector<any_study_effect>& xs);
 std::string text_of(const std::vector<any_merge_effect>& xs);
 std::string text_of(const std::vector<any_trainer_effect>& xs);
+std::string text_of(const std::vector<any_coordinator_effect>& xs);
 
 } // namespace trace
 
@@ -49,6 +52,7 @@ public:
   void begin(const merger_options& chosen, moment now);
   /// @param trainer the description of itself
   void begin(const hello& trainer, moment now);
+  void begin(const coordinator_begin& known, moment now);
 
   /// Tells the core what happens.
   /// @param event as the core takes it: a variant

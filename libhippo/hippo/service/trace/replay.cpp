@@ -8,6 +8,7 @@
 
 #include "hippo/base/hash.hpp"
 #include "hippo/search/accepted_study.hpp"
+#include "hippo/service/coordinator/coordinator_core.hpp"
 #include "hippo/service/merge/merge_core.hpp"
 #include "hippo/service/pool/pool_core.hpp"
 #include "hippo/service/study/study_core.hpp"
@@ -109,6 +110,10 @@ std::unique_ptr<replayed_core> begin_core(const std::string& kind,
   if (kind == "trainer")
     return std::make_unique<core_of<trainer_core, any_trainer_event>>(
       std::make_unique<trainer_core>(read<hello>(options), now));
+  if (kind == "coordinator")
+    return std::make_unique<core_of<coordinator_core, any_coordinator_event>>(
+      std::make_unique<coordinator_core>(read<coordinator_begin>(options),
+                                         now));
   throw trace::malformed{"there is no core of kind '" + kind + "'"};
 }
 

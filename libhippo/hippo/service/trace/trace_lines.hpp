@@ -5,6 +5,7 @@
 #include <string>
 #include <variant>
 
+#include "hippo/service/trace/coordinator_fields.hpp"
 #include "hippo/service/trace/merge_fields.hpp"
 #include "hippo/service/trace/pool_fields.hpp"
 #include "hippo/service/trace/study_fields.hpp"
@@ -52,6 +53,18 @@ struct names<any_trainer_event> {
     "left",         "leased",       "malformed", "stop_asked", "cancel_asked",
     "acked",        "reported",     "ended",     "stuck",      "leave_asked",
     "greeting_due", "beat_due"};
+};
+
+template <>
+struct names<any_coordinator_event> {
+  static constexpr std::array all{
+    "submitted",      "stored",         "unstored",     "plan_read",
+    "not_spawned",    "started",        "not_started",  "not_resubmitted",
+    "restore_failed", "row_unreadable", "study_ended",  "study_retired",
+    "study_down",     "merger_down",    "cancel_asked", "asked",
+    "commanded",      "reopened",       "not_reopened", "command_answered",
+    "retirement_asked", "begun",        "going",        "halted",
+    "ticked",         "memory_due",     "study_measured", "plan_measured"};
 };
 
 /// The fields of an event in a line: `"event":"NAME","what":{...}`.
