@@ -206,8 +206,8 @@ struct refuse_submission {
 struct refuse_unstored {
   request_number request = 0;
 };
-/// What is stored of a workload key is read, and its merger's options are made.
-/// `plan_read` follows.
+/// The plan of a workload key is read as it is stored, and its merger's options
+/// are made. `plan_read` follows.
 struct read_plan {
   request_number request = 0; ///< a submission of that key
   std::string key;
@@ -330,7 +330,7 @@ struct answer_retirement {
 
 /// The space for checkpoints is divided anew among the workloads.
 struct divide_space {};
-/// What was let go of is given back to the operating system.
+/// Free memory is given back to the operating system.
 struct trim_memory {};
 /// `memory_due` is to come in a while.
 struct look_after {};
@@ -359,7 +359,7 @@ struct log_line {
 
 namespace hippo {
 
-/// What the coordinator knows when it begins.
+/// The knowledge of the coordinator when it begins.
 struct coordinator_begin {
   bool keep_ended = true;    ///< studies and mergers that have ended stay
   bool restores = false;     ///< studies of earlier runs are submitted again
@@ -383,7 +383,8 @@ using any_coordinator_event = std::variant<
   coordinator_event::cancel_asked, coordinator_event::asked,
   coordinator_event::commanded, coordinator_event::reopened,
   coordinator_event::not_reopened, coordinator_event::command_answered,
-  coordinator_event::retirement_asked, coordinator_event::begun, coordinator_event::going, coordinator_event::halted,
+  coordinator_event::retirement_asked, coordinator_event::begun,
+  coordinator_event::going, coordinator_event::halted,
   coordinator_event::ticked, coordinator_event::memory_due,
   coordinator_event::study_measured, coordinator_event::plan_measured>;
 
@@ -400,10 +401,9 @@ using any_coordinator_effect = std::variant<
   coordinator_effect::command_study, coordinator_effect::reopen_study,
   coordinator_effect::refuse_command, coordinator_effect::answer_question,
   coordinator_effect::refuse_cancel, coordinator_effect::answer_retirement,
-  coordinator_effect::divide_space,
-  coordinator_effect::trim_memory, coordinator_effect::look_after,
-  coordinator_effect::tell_room, coordinator_effect::ask_study_memory,
-  coordinator_effect::ask_merger_memory, coordinator_effect::quit,
-  coordinator_effect::log_line>;
+  coordinator_effect::divide_space, coordinator_effect::trim_memory,
+  coordinator_effect::look_after, coordinator_effect::tell_room,
+  coordinator_effect::ask_study_memory, coordinator_effect::ask_merger_memory,
+  coordinator_effect::quit, coordinator_effect::log_line>;
 
 } // namespace hippo
