@@ -172,9 +172,10 @@ TEST_F(CoordinatorCore, TheStudyFailsForWhichAMergerDiesTwice) {
     EXPECT_EQ(all<effect::exit_study>().size(), 2u);
     tell(event::study_down{id, false, "exit"});
     EXPECT_EQ(has<effect::submit_again>(), is_late);
-    if (!is_late)
+    if (!is_late) {
       EXPECT_EQ(all<effect::end_study>().at(0).why,
                 "what it asked for could not be carried out: this");
+    }
     tell(event::study_down{other, false, "exit"});
     EXPECT_TRUE(has<effect::submit_again>());
   }

@@ -295,7 +295,7 @@ void world::command_study() {
   }
   tell("a client wants study " + to_string(i->first) + " to "
        + to_string(x.what));
-  if (x.what == verb::retry)
+  if (may_reopen(x.what))
     fruitless_.clear();
   if (may_reopen(x.what) && ended_.count(i->first) > 0)
     reopen(i->first, x);

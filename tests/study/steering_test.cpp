@@ -246,13 +246,28 @@ TEST(Steering, AStudyWhoseDeviceTimeIsSpentSaysSo) {
                  "its budget.device_hours is spent: that cannot be extended");
 }
 
-TEST(Steering, AStudyThatWasGivenUpIsRetriedFirst) {
+TEST(Steering, AStudyThatWasGivenUpGoesOnOnlyIfItIsNotRefused) {
   auto options = options_of("algorithm: random\nbudget: {trials: 4}\n");
   options.stored.state = study_phase::failed;
   options.stored.reason = "a fault of the service itself";
   world x{options};
   x.commit_all();
-  expect_refused(x, verb::extend, R"({"trials": 1})", "retry it first");
+  EXPECT_NE(refused(x, verb::extend, R"({"trials": 7})"), "");
+  EXPECT_EQ(x.core().stored().state, study_phase::failed);
+  EXPECT_EQ(x.core().stored().reason, "a fault of the service itself");
+  EXPECT_TRUE(x.waiting().empty());
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::failed);
+  world again{x.stored_options()};
+  again.commit_all();
+  for (auto* study : {&x, &again}) {
+    EXPECT_EQ(refused(*study, verb::extend, R"({"trials": 1})"), "");
+    EXPECT_EQ(study->core().stored().state, study_phase::running);
+    EXPECT_EQ(study->waiting().size(), 5u);
+    finish(*study);
+    EXPECT_EQ(study->core().stored().state, study_phase::complete);
+    study->expect_replayed();
+  }
 }
 
 // -- enqueue ------------------------------------------------------------------

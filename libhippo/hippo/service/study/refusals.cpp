@@ -102,10 +102,6 @@ std::optional<error> refusal_of_more(const study_books& books,
                                      const refusal_facts& facts,
                                      const command::extend& more,
                                      bool are_given) {
-  if (facts.was_given_up)
-    return error{errc::invalid_argument,
-                 "study " + books.stored().name
-                   + " was ended by a fault of the service: retry it first"};
   if (auto why = refusal_of_growth(books, more, are_given, facts.may_go_on))
     return why;
   if (!facts.full.empty() && more.trials > 0)
@@ -164,9 +160,8 @@ std::optional<error> refusal_of(const study_command& wanted,
       return refusal_of_more(books, facts, std::get<command::extend>(*parsed),
                              false);
     case verb::enqueue: {
-      command::extend more;
-      more.trials = std::get<command::enqueue>(*parsed).trials.size();
-      return refusal_of_more(books, facts, more, true);
+      const auto& trials = std::get<command::enqueue>(*parsed).trials;
+      return refusal_of_more(books, facts, {trials.size(), 0, 0}, true);
     }
     case verb::tell_past:
       return decisions.refusal_of_past();
@@ -211,7 +206,7 @@ expected<std::vector<trial_no>> retried_by(const command::retry& command,
                                            const study_books& books,
                                            bool was_given_up) {
   const auto& stored = books.stored();
-  if (books.has_ended() && !books.decisions.done())
+  if (books.has_ended() && !was_given_up && !books.decisions.done())
     return {errc::invalid_argument,
             "study " + stored.name + " was ended before it was done ("
               + to_string(stored.state)

@@ -43,7 +43,8 @@ struct refusal_facts {
 /// leave it.
 /// @param are_given whether the values of these trials are
 /// @param may_go_on whether a study that has ended did so because there was
-///                  nothing left to do, or because a budget was spent
+///                  nothing left to do, because a budget was spent, or by a
+///                  fault of the service
 std::optional<error> refusal_of_growth(const study_books& books,
                                        const command::extend& more,
                                        bool are_given, bool may_go_on);

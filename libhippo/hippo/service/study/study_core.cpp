@@ -131,6 +131,7 @@ void study_core::end_replay() {
   clock_.restore(last.active_seconds);
   outbox_.begin(stored == last, last.active_seconds);
   was_given_up_ = !has_ended() && last.state == study_phase::failed;
+  given_up_for_ = last.reason;
   trials_.check_invariants();
   check_invariants();
 }
@@ -445,7 +446,7 @@ command_answer study_core::growth_answer() const {
 }
 
 expected<command_answer> study_core::on(const command::extend& command) {
-  if (auto why = refusal_of_growth(books(), command, false, may_go_on_))
+  if (auto why = refusal_of_growth(books(), command, false, may_go_on()))
     return *why;
   auto& budget = options_.spec.budget;
   if (command.seconds > 0) {
@@ -465,9 +466,8 @@ expected<command_answer> study_core::on(const command::extend& command) {
 }
 
 expected<command_answer> study_core::on(const command::enqueue& command) {
-  command::extend more;
-  more.trials = command.trials.size();
-  if (auto why = refusal_of_growth(books(), more, true, may_go_on_))
+  const command::extend more{command.trials.size(), 0, 0};
+  if (auto why = refusal_of_growth(books(), more, true, may_go_on()))
     return *why;
   reopen();
   take_turn(tuner_->enqueue(command.trials));
@@ -499,7 +499,6 @@ expected<command_answer> study_core::on(const command::retry& command) {
   if (!trials)
     return trials.failure();
   reopen();
-  was_given_up_ = false;
   failures_.end(); // whoever says so knows of it
   for (const auto no : *trials) {
     trials_.retry(no);
@@ -589,6 +588,7 @@ void study_core::change_state(study_phase to, std::string why) {
 }
 
 void study_core::reopen() {
+  was_given_up_ = false;
   if (!has_ended())
     return;
   enter(study_phase::running);
@@ -652,11 +652,14 @@ void study_core::finish() {
 
 void study_core::request(study_command command,
                          study_requests::stored_command from) {
-  if (auto why =
-        refusal_of(command, books(),
-                   {requests_, full_, clock_, now_, was_given_up_,
-                    may_go_on_})) {
+  if (auto why = refusal_of(
+        command, books(),
+        {requests_, full_, clock_, now_, was_given_up_, may_go_on()})) {
     effects_.emplace_back(study_effect::answer{from.from, std::move(*why)});
+    if (was_given_up_ && !has_ended()) { // it was opened for nothing else
+      end_study(study_phase::failed, trial_state::cancelled, given_up_for_);
+      finish();
+    }
     return;
   }
   from.what = command.what;

@@ -198,6 +198,7 @@ private:
   [[nodiscard]] bool has_ended() const {
     return hippo::has_ended(options_.stored.state);
   }
+  [[nodiscard]] bool may_go_on() const { return may_go_on_ || was_given_up_; }
   [[nodiscard]] bool is_client_driven() const {
     return options_.spec.algorithm.name == "client";
   }
@@ -221,6 +222,7 @@ private:
   bool is_finishing_ = false; ///< an event that ends it is being stored
   /// Whether it was ended by no decision of its own: by a fault of the service.
   bool was_given_up_ = false;
+  std::string given_up_for_; ///< the reason
   /// Whether it has ended as there was nothing left to do, or a budget was
   /// spent: it goes on if it is extended.
   bool may_go_on_ = false;
