@@ -556,7 +556,7 @@ TEST_P(SteeringSeeds, EverythingThatIsAddedIsTrained) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SteeringSeeds,
-                         testing::Range<std::uint64_t>(0, 60));
+                         testing::Range<std::uint64_t>(0, 36));
 
 } // namespace
 } // namespace hippo
