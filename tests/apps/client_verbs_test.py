@@ -291,7 +291,7 @@ class Fake(Asking):
                       self.ask("enqueue", "mnist", "--params", "{refuse: 1}",
                                code=2).err)
         table = self.write("more.csv", 'lr,opt,refuse\n0.1,"a, b",\n'
-                           '{"a": [1]},,x\n')
+                           '"{""a"": [1]}",,x\n')
         self.assertIn('trials[0].refuse: {"trials":[{"lr":0.1,"opt":"a, b"},'
                       '{"lr":{"a":[1]},"refuse":"x"}]}',
                       self.ask("enqueue", "mnist", "--file", table,

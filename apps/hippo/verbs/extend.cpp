@@ -37,7 +37,8 @@ void add_extend(verb_table& verbs) {
   auto* verb = x->of.add_to(verbs.add(
     service_group, "extend", "Raise the budget of a study, also an ended one",
     "hippo extend lr-schedules --trials 20", [x] { return extend(*x); }));
-  verb->add_option("--trials", x->more.trials, "More trials");
+  verb->add_option("--trials", x->more.trials, "More trials")
+    ->check(CLI::Range(1.0, 1e9));
   verb->add_option("--seconds", x->more.seconds,
                    "More of its budget.seconds")
     ->check(above_zero);
