@@ -46,10 +46,10 @@ workload_of(const accepted_study& study,
 
 /// Says why a study may not bring its code, if it may not.
 std::optional<error>
-refusal_of_code(const accepted_study& study,
+refusal_of_code(const accepted_study& study, bool is_own_code,
                 const std::optional<std::vector<workload_spec>>& allowed) {
   const auto& spec = study.spec();
-  if (!allowed || spec.code.empty()
+  if (!allowed || !is_own_code
       || std::ranges::find(*allowed, spec.workload) != allowed->end())
     return std::nullopt;
   return error{errc::not_allowed,
@@ -134,7 +134,9 @@ query_service::submit(client_work& client, std::string text,
     .then(only_admitted{})
     .then([this, &client](
             study_admission x) -> kj::Promise<query_service::submitted> {
-      if (auto why = refusal_of_code(*x.study, sources_.code_allowed))
+      if (auto why = refusal_of_code(*x.study,
+                                     workload_of(*x.study, *workloads_).open,
+                                     sources_.code_allowed))
         return to_exception(std::move(*why));
       auto noted = note_cost(client, *x.study);
       return noted.then([this, x = std::move(x)](

@@ -10,7 +10,7 @@ import time
 import urllib.request
 
 import programs
-from programs import (HIPPO, SHA, Case, is_alive, on_terminal, results, send,
+from programs import (HIPPO, Case, is_alive, on_terminal, results, send,
                       study, trainers, wait_for)
 
 # One step of these takes about 50 ms: there is time to meet a run.
@@ -265,13 +265,9 @@ class Changes(Met):
 
     def test_a_run_trains_no_code_of_others(self):
         run = self.begin(slow("one", train=512, steps=3))
-        self.write("theirs.py", "import hippo_hpo as hippo\n\n\n"
-                   "@hippo.workload\ndef train(ctx):\n"
-                   "    for _ in ctx.steps(state={}):\n"
-                   "        yield lambda: {'loss': 0.0}\n")
         theirs = self.write("theirs.yaml", "study: theirs\n"
-                            "workload: {command: [sh, theirs.py], "
-                            "files: [theirs.py]}\n"
+                            "workload: {command: [train], packages: "
+                            "{train: '1.2'}}\n"
                             "objective: {metric: loss, direction: minimize}\n"
                             "max_steps: 2\nspace: {lr: {choice: [1, 2]}}\n"
                             "algorithm: grid\n")
