@@ -271,7 +271,7 @@ class Changes(Met):
                             "objective: {metric: loss, direction: minimize}\n"
                             "max_steps: 2\nspace: {lr: {choice: [1, 2]}}\n"
                             "algorithm: grid\n")
-        done = self.ask(run, "submit", theirs, code=2)
+        done = self.ask(run, "submit", theirs, code=1)
         self.assertIn("study theirs brings code of its own, and hippo run "
                       "trains only the code that it was started with",
                       done.err)
