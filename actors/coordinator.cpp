@@ -222,7 +222,8 @@ coordinator_status status_of(const coordinator_state& st) {
   return result;
 }
 
-/// What the coordinator knows when it begins, or why that cannot be read.
+/// Reads the knowledge of the coordinator when it begins. @returns it, or why
+/// it cannot be read
 expected<coordinator_begin> begin_of(const coordinator_state& st) {
   const auto& options = st.options;
   coordinator_begin result;

@@ -281,10 +281,6 @@ complete_row(study_submission& x,
   return result;
 }
 
-} // namespace
-
-namespace {
-
 /// The event of a submission.
 coordinator_event::submitted event_of(const coordinator_state& st,
                                       study_submission& submission) {
@@ -320,7 +316,7 @@ void submit(coordinator_self self, study_submission submission,
   try {
     event = event_of(st, submission);
     event.request = ++st.last_request;
-    // What takes memory is taken before anything is stored.
+    // Memory is allocated before anything is stored.
     st.submissions.emplace(event.request, std::move(submission));
     st.submitters.emplace(event.request, promise);
   } catch (...) { // memory may be short: no more of it is to be taken

@@ -11,7 +11,7 @@
 
 namespace hippo {
 
-/// The slots of a port. Whoever comes from this machine has some apart from
+/// The slots of a port. Connections from this machine have some apart from
 /// those of others.
 struct port_slots {
   connection_slots here;
@@ -29,7 +29,7 @@ struct port_slots {
   }
 };
 
-/// What the connections of a gateway have in common. A call whose connection is
+/// The books that connections of a gateway share. A call whose connection is
 /// lost goes on, and gives back what it holds when the event loop ends at the
 /// latest: this outlives the event loop.
 struct connection_books {
@@ -42,8 +42,8 @@ struct connection_books {
       people{{limits.http_connections, limits.spare_connections,
               limits.idle_beats}} {}
 
-  /// Who waits gets at most half of what a connection may have that is alone
-  /// and holds nothing: so there is room for that once others have gone.
+  /// A call that waits gets at most half of the room of a connection that is
+  /// alone and holds nothing: so there is room for that once others have gone.
   response_memory room;
   port_slots rpc;
   port_slots http;

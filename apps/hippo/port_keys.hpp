@@ -8,7 +8,8 @@
 
 namespace hippo {
 
-/// What a service shows on its ports, and whom it lets in there.
+/// The certificates that a service shows on its ports, and the authorities of
+/// the peers that it lets in there.
 struct port_keys {
   credentials trainers;
   credentials clients;

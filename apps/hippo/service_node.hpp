@@ -27,8 +27,8 @@
 
 namespace hippo {
 
-/// What a service has that runs in this process. Its ports are open to this
-/// machine alone, and are any that are free, unless somebody says otherwise.
+/// The options of a service in this process. By default its ports are open to
+/// this machine alone, and are any that are free.
 struct node_options {
   workload_catalogue catalogue;
   std::string state = "hippo-state"; ///< folder for everything that must last
@@ -84,7 +84,7 @@ public:
   /// @returns `errc::io_failed` if it cannot. REQUIRES: it is open
   std::optional<error> announce();
 
-  /// What a verb hears of the studies.
+  /// The calls by which a verb hears of the studies.
   struct listener {
     std::function<void(trial_event&)> trial = [](trial_event&) {};
     std::function<void(const study_end&)> end = [](const study_end&) {};

@@ -20,7 +20,7 @@ expected<std::string> read_trial_table(const std::string& path);
 
 /// Results of training elsewhere.
 struct past_table {
-  /// What `study_handle::tell_past` takes, a large table in several parts.
+  /// Texts for `study_handle::tell_past`, a large table in several parts.
   std::vector<std::string> parts;
   std::size_t results = 0;  ///< in a table
   std::size_t left_out = 0; ///< lines without a number for each metric

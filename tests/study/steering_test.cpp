@@ -8,7 +8,7 @@
 #include "hippo/search/option.hpp"
 #include "study/study_world.hpp"
 
-// What people give a study beyond what it was submitted with: a larger budget,
+// Additions to a study after its submission: a larger budget,
 // trials with values of their own, results of other studies.
 
 namespace hippo {
