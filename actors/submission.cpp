@@ -15,6 +15,8 @@
 #include "fault.hpp"
 #include "hippo/base/hash.hpp"
 #include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/checkpoint/initial/initial_files.hpp"
+#include "hippo/model/code/study_code.hpp"
 #include "hippo/service/merge/other_steps.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "merger.hpp"
@@ -44,6 +46,19 @@ expected<checkpoint> leave_code(const std::string& folder,
   if (code.empty())
     return checkpoint{};
   return write_checkpoint(folder, code_file_name, code);
+}
+
+/// Whether the initial state of a workload is there for its trainers.
+std::optional<error> check_initial(const std::string& folder,
+                                   const std::string& code) {
+  if (code.empty())
+    return std::nullopt;
+  const auto read = study_code_from_json(code);
+  if (!read)
+    return read.failure();
+  return read->initial
+           ? check_initial_state(*read->initial, initial_folder_of(folder))
+           : std::nullopt;
 }
 
 /// Says what of a plan cannot be read.
@@ -108,6 +123,8 @@ std::optional<error> read_plan(const plan_source& from, merger_options& to) {
   std::filesystem::create_directories(from.folder, failed);
   if (failed)
     return error{errc::io_failed, from.folder + ": " + failed.message()};
+  if (auto why = check_initial(from.folder, from.code))
+    return why;
   auto code = leave_code(from.folder, from.code);
   if (!code)
     return code.failure();

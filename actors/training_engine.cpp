@@ -47,6 +47,11 @@ public:
     return store_->write(name, bytes, how);
   }
 
+  expected<std::string> find_initial(const initial_file& file) override {
+    const std::lock_guard guard{reads_};
+    return store_->find_initial(file);
+  }
+
 private:
   std::mutex& reads_;
   std::mutex& writes_;
@@ -60,10 +65,7 @@ private:
 class training_engine::shared_state {
 public:
   /// A lane's workload.
-  struct entry {
-    // The code is gone after what runs it.
-    std::optional<unpacked_code> code;
-    std::unique_ptr<workload> work;
+  struct entry : made_workload {
     std::optional<checkpoint> present{}; ///< the state that it is in
   };
 
@@ -98,8 +100,7 @@ public:
     auto made = make_workload(registry_, x, store);
     if (!made)
       return made.failure();
-    result->code = std::move(made->code);
-    result->work = std::move(made->work);
+    static_cast<made_workload&>(*result) = std::move(*made);
     return result;
   }
 
@@ -367,10 +368,10 @@ private:
                ? cancelled()
                : lease_end{x.work.number, x.work.stages.front().begin,
                            mine.failure()};
-    auto& [code, work, present] = **mine;
-    set_work(work.get());
-    auto end = run(*work, present, shared_->kept(), x.work, *store, device_,
-                   *x.control, progress_, now_ns,
+    auto& made = **mine;
+    set_work(made.work.get());
+    auto end = run(*made.work, made.present, shared_->kept(), x.work, *store,
+                   device_, *x.control, progress_, now_ns,
                    [&](const stop_report& report) { x.sink(report); });
     set_work(nullptr);
     return end;

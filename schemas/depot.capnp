@@ -43,6 +43,17 @@ interface Depot {
 
   ping @2 () -> ();
   # Answers at once: whoever waits for a slow disk learns that the depot lives.
+
+  fetchInitial @3 (
+    sha256  :Text,           # of a file of an initial state, 64 hexadecimal
+                             # digits; empty = refused
+    bytes   :UInt64,         # its size; 0 = an empty file
+    into    :Chunks          # who takes its bytes; unset = refused
+  ) -> (
+    failure :Trainer.Failure # unset = all of it has been taken
+  );
+  # Sends a file of an initial state. Its size is checked before the first
+  # chunk; whoever takes it checks the digest. Failures as of `fetch`.
 }
 
 interface Chunks {
@@ -62,7 +73,9 @@ interface Upload extends(Chunks) {
   # removes what has been written.
 
   commit @0 (
-    digest  :UInt64           # XXH3 of all bytes; 0 = a digest like any other
+    digest  :UInt64           # XXH3 of all bytes; 0 = a digest like any other.
+                              # Of a file of an initial state, which was
+                              # announced by its SHA-256: not looked at
   ) -> (
     failure :Trainer.Failure  # unset = it is on the disk, under its name
   );

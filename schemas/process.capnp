@@ -64,6 +64,9 @@ struct Setup {
   threads @2 :UInt32;           # to train with; 0 = as many as there are
   args    @3 :List(Workload.Option);
   # Constants of the study, sorted by name, strictly; empty = none.
+  initial @4 :Text;
+  # The path of the file or folder that the study names as its initial state
+  # (`from`); it is there as long as the process; empty = none.
 }
 
 struct Train {

@@ -68,6 +68,14 @@ interface Service {
 
   timings @7 () -> (timings :List(Model.WorkloadTimingsView));
   # How long steps and the rest were measured to take, by workload.
+
+  sendInitial @8 (sha256 :Text, bytes :UInt64)
+    -> (isThere :Bool, upload :Capability);
+  # Begins to send a file of an initial state (`from` of a workload), before the
+  # study that names it is submitted. `isThere`: the service has it already;
+  # else `upload` is an `Upload` of depot.capnp, whose `put` and `commit` take
+  # the file. Fails with invalid_argument for a digest that is none or more than
+  # 64 GiB.
 }
 
 struct Steering {
@@ -173,7 +181,8 @@ interface Study {
 
   checkpoint @17 (file :Text, offset :UInt64) -> (content :Data);
   # A checkpoint of the study's workload from byte `offset` on, at most 1 MiB;
-  # nothing at its end. Fails with bad_checkpoint if it is gone.
+  # nothing at its end. `file` may be the SHA-256 of a file of an initial state,
+  # too. Fails with bad_checkpoint if it is gone.
 
   retry @18 (trials :List(UInt64), all :Bool) -> (trials :UInt64);
   # Tries trials again that have failed: these, or all if there are none. Of a

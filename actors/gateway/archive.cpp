@@ -13,7 +13,9 @@
 #include "hippo/base/hash.hpp"
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/checkpoint/foreign_file.hpp"
+#include "hippo/model/code/sha256.hpp"
 #include "hippo/model/front_text.hpp"
+#include "hippo/model/initial_state.hpp"
 #include "hippo/model/view/study_front.hpp"
 #include "hippo/search/accepted_study.hpp"
 #include "hippo/space/own_workload.hpp"
@@ -410,8 +412,9 @@ expected<std::string> archive::checkpoint_part(study_id study,
                    "there is no checkpoint '" + file + "'"};
   if (!is_checkpoint_name(file))
     return gone;
-  const auto in
-    = open_foreign_file(checkpoints_of(about->workload_key) + '/' + file);
+  const auto own = checkpoints_of(about->workload_key);
+  const auto& folder = is_sha256(file) ? initial_folder_of(own) : own;
+  const auto in = open_foreign_file(folder + '/' + file);
   if (!in)
     return gone;
   std::string result(std::min<std::uint64_t>(in.bytes

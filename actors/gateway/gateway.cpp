@@ -364,19 +364,19 @@ private:
     const auto host = peer_address(*x.peerIdentity);
     auto me = take_in(x, rpc_slots_);
     clients_.store(rpc_slots_.size());
-    auto served
-      = let_in(kj::mv(x), authenticator_, *me)
-          .then([this, host, me = kj::addRef(*me)](auto peer) mutable {
-            auto first = me->is_spare()
-                           ? make_closed_entrance(
-                             {errc::resource_exhausted,
-                              "this service has "
-                                + std::to_string(options_.limits.clients)
-                                + " clients, and takes no more: try again "
-                                  "later"})
-                           : make_entrance(*queries_, peer.role,
-                                           options_.limits, kj::addRef(*me),
-                                           depot_->for_connection(host));
+    auto served =
+      let_in(kj::mv(x), authenticator_, *me)
+        .then(
+          [this, host, me = kj::addRef(*me)](auto peer) mutable {
+            auto first =
+              me->is_spare()
+                ? make_closed_entrance(
+                  {errc::resource_exhausted,
+                   "this service has " + std::to_string(options_.limits.clients)
+                     + " clients, and takes no more: try again "
+                       "later"})
+                : make_entrance(*queries_, peer.role, options_.limits,
+                                kj::addRef(*me), *depot_, host);
             const bool is_spare = me->is_spare();
             auto connection = kj::heap<rpc_connection>(
               kj::mv(peer.stream), kj::mv(me), options_.limits, kj::mv(first));

@@ -117,6 +117,16 @@ query_service::note_cost(client_work& client, const accepted_study& study) {
     });
 }
 
+std::optional<error> query_service::refusal_of_files() const {
+  if (!is_live())
+    return looked_at_only();
+  if (sources_.code_allowed)
+    return error{errc::not_allowed,
+                 "hippo run takes only the initial states of the studies that "
+                 "it was started with: start hippo serve for others"};
+  return std::nullopt;
+}
+
 kj::Promise<query_service::submitted>
 query_service::submit(client_work& client, std::string text,
                       std::string name) {

@@ -64,10 +64,14 @@ expected<query_service::log_part> read_log(const std::string& file,
 
 } // namespace
 
+error looked_at_only() {
+  return {errc::invalid_argument,
+          "this is a state folder that is only looked at: give --server, or "
+          "start `hippo serve` on it"};
+}
+
 kj::Exception no_service() {
-  return to_exception({errc::invalid_argument,
-                       "this is a state folder that is only looked at: give "
-                       "--server, or start `hippo serve` on it"});
+  return to_exception(looked_at_only());
 }
 
 // -- opening and closing ------------------------------------------------------

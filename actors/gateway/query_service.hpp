@@ -83,6 +83,9 @@ struct described_study {
 /// Says to a client that nobody is there who could change something.
 kj::Exception no_service();
 
+/// The same as an error.
+error looked_at_only();
+
 /// Answers the questions of all clients, however they come. Nothing blocks:
 /// what is stored is read by one thread, what takes long is worked out in turns
 /// with others (`client_work`), and the actors are asked. Every promise may
@@ -97,6 +100,9 @@ public:
 
   /// Fails whatever is yet to be answered. Any thread may call it.
   void close();
+
+  /// Why clients may not send files of initial states; nothing: they may.
+  [[nodiscard]] std::optional<error> refusal_of_files() const;
 
   // -- what is stored ---------------------------------------------------------
 

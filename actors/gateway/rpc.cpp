@@ -350,10 +350,11 @@ private:
 class service_server final : public schema::Service::Server {
 public:
   service_server(query_service& answers, const gateway_limits& limits,
-                 kj::Own<client_connection> whose)
-    : queries_(answers),
-      calls_(kj::refcounted<client_books>(limits, kj::mv(whose),
-                                          answers.enter())) {}
+                 kj::Own<client_connection> whose, const depot& files,
+                 std::string host)
+    : queries_(answers), calls_(kj::refcounted<client_books>(
+                           limits, kj::mv(whose), answers.enter())),
+      files_(files), host_(std::move(host)) {}
 
   kj::Promise<void> submit(SubmitContext context) override {
     if (auto why = calls_->refusal_of_study())
@@ -452,6 +453,25 @@ public:
     });
   }
 
+  kj::Promise<void> sendInitial(SendInitialContext context) override {
+    context.allowCancellation();
+    return calls_->admit(context, [this, context]() mutable {
+      const auto params = context.getParams();
+      const initial_file file{to_string(params.getSha256()), params.getBytes()};
+      auto to = context.getResults();
+      to.setIsThere(files_.has_initial(file));
+      if (to.getIsThere())
+        return kj::Promise<void>{kj::READY_NOW};
+      if (auto why = queries_.refusal_of_files())
+        return kj::Promise<void>{to_exception(std::move(*why))};
+      auto taker = files_.take_initial(host_, file);
+      if (!taker)
+        return kj::Promise<void>{to_exception(taker.failure())};
+      to.setUpload(schema::Upload::Client{kj::mv(*taker)});
+      return kj::Promise<void>{kj::READY_NOW};
+    });
+  }
+
 private:
   /// Calls `f` with the text of a study and its name, unless they are too long.
   template <class Context, class F>
@@ -473,6 +493,8 @@ private:
 
   query_service& queries_;
   kj::Own<client_books> calls_; ///< of this client, whatever it calls
+  const depot& files_;
+  const std::string host_; ///< of the client
 };
 
 // -- the entrance -------------------------------------------------------------
@@ -481,10 +503,11 @@ class entrance_server final : public schema::Entrance::Server {
 public:
   entrance_server(query_service& answers, peer_role role,
                   const gateway_limits& limits,
-                  kj::Own<client_connection> whose,
-                  schema::Depot::Client depot)
-    : queries_(answers), role_(role), limits_(limits),
-      whose_(kj::mv(whose)), depot_(kj::mv(depot)) {}
+                  kj::Own<client_connection> whose, const hippo::depot& files,
+                  std::string host)
+    : queries_(answers), role_(role), limits_(limits), whose_(kj::mv(whose)),
+      files_(files), host_(std::move(host)),
+      depot_(files.for_connection(host_)) {}
 
   kj::Promise<void> depot(DepotContext context) override {
     if (role_ == peer_role::client)
@@ -528,8 +551,8 @@ public:
                    .dump(-1, ' ', true, json::error_handler_t::replace));
     auto to = context.getResults();
     if (!service_)
-      service_ = schema::Service::Client{
-        kj::heap<service_server>(queries_, limits_, kj::addRef(*whose_))};
+      service_ = schema::Service::Client{kj::heap<service_server>(
+        queries_, limits_, kj::addRef(*whose_), files_, host_)};
     to.setService(*service_);
     auto info = to.initInfo();
     info.setProtocol(mine);
@@ -543,6 +566,8 @@ private:
   peer_role role_;
   gateway_limits limits_;
   kj::Own<client_connection> whose_;
+  const hippo::depot& files_;
+  const std::string host_;
   schema::Depot::Client depot_;
   std::optional<schema::Service::Client> service_; ///< one a connection
 };
@@ -562,9 +587,9 @@ private:
 schema::Entrance::Client make_entrance(query_service& answers, peer_role role,
                                        const gateway_limits& limits,
                                        kj::Own<client_connection> whose,
-                                       schema::Depot::Client depot) {
-  return kj::heap<entrance_server>(answers, role, limits, kj::mv(whose),
-                                   kj::mv(depot));
+                                       const depot& files, std::string host) {
+  return kj::heap<entrance_server>(answers, role, limits, kj::mv(whose), files,
+                                   std::move(host));
 }
 
 schema::Entrance::Client make_closed_entrance(error why) {

@@ -3,10 +3,10 @@
 #include <cstddef>
 #include <string>
 
-#include "gateway/query_service.hpp"
-#include "depot.capnp.h"
 #include "gateway/client_connection.hpp"
 #include "gateway/limits.hpp"
+#include "gateway/query_service.hpp"
+#include "hippo/checkpoint/depot/depot.hpp"
 #include "service.capnp.h"
 
 namespace hippo {
@@ -20,12 +20,13 @@ enum class peer_role {
 
 /// Makes what a connection gives first.
 /// @param whose connection it is
-/// @param depot handed out to trainers
-/// REQUIRES: `answers` outlives it.
+/// @param files handed out to trainers; clients send initial states there
+/// @param host address of the peer, without a port
+/// REQUIRES: `answers` and `files` outlive it.
 schema::Entrance::Client make_entrance(query_service& answers, peer_role role,
                                        const gateway_limits& limits,
                                        kj::Own<client_connection> whose,
-                                       schema::Depot::Client depot);
+                                       const depot& files, std::string host);
 
 /// Makes an entrance that nobody comes through, and says why.
 schema::Entrance::Client make_closed_entrance(error why);

@@ -79,6 +79,11 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
     app.add_option("--prepare", opts.prepare,
                    "Try whether the workload of this study can be trained, "
                    "and exit");
+  app
+    .add_option("--initial-files", opts.initial_files,
+                "With --prepare: a folder with the files of initial states, by "
+                "their digests, where they are no longer at the study's path")
+    ->needs(prepare_study);
   auto* check_study = app.add_option(
     "--check,--prove", opts.check,
     "Try whether trials of this study may share training, and exit");

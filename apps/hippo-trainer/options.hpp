@@ -33,6 +33,7 @@ struct trainer_options {
   std::string numerics; ///< of a CPU; empty: as the study or recipe has it
   bool describe = false;
   std::string prepare; ///< file of a study, perhaps with its code
+  std::string initial_files; ///< folder of files of initial states, or empty
   std::string check;   ///< likewise
   std::string measure; ///< likewise
   bool repeat = false; ///< measure until somebody ends this

@@ -12,6 +12,7 @@
 
 #include "child_process.hpp"
 #include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/initial/initial_files.hpp"
 #include "hippo/model/code/study_code.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/yaml/document.hpp"
@@ -76,6 +77,24 @@ versions_of(const std::string& python,
               "or name another one under python_executable"};
 }
 
+/// Reads the initial state that a study names.
+/// @param folder of the study file
+expected<initial_state> read_initial(const initial_source& from,
+                                     const fs::path& folder,
+                                     const state_fetcher& fetch) {
+  if (!from.path.empty() && !from.path.starts_with("s3://"))
+    return read_initial_state((folder / from.path).string());
+  if (!fetch)
+    return {
+      errc::invalid_argument,
+      "this command fetches nothing from services and object stores, as "
+      "hippo submit and hippo run do: give the path of a file or a "
+      "folder; hippo export STUDY TRIAL --step STEP --weights FILE writes "
+      "the state of a trial"};
+  const auto path = fetch(from);
+  return path ? read_initial_state(*path) : path.failure();
+}
+
 /// What of a study a proof is about beside its workload: whether it changes
 /// within trials, of each hyper-parameter.
 std::map<std::string, bool> claim_of(const study_spec& x) {
@@ -116,7 +135,8 @@ fs::path marks_of(const workload_spec& x) {
 
 } // namespace
 
-expected<std::string> pack_study(std::string text, const std::string& file) {
+expected<std::string> pack_study(std::string text, const std::string& file,
+                                 const state_fetcher& fetch) {
   const auto request = requested_code(text);
   if (!request.own || !split(text).code.empty())
     return text;
@@ -139,6 +159,16 @@ expected<std::string> pack_study(std::string text, const std::string& file) {
   }
   if (auto why = check_files(code))
     return refused(why->message);
+  if (request.initial) {
+    auto state = read_initial(*request.initial, folder, fetch);
+    if (!state)
+      return error{
+        errc::invalid_study,
+        to_text(diagnostic{file, request.initial_where.line,
+                           request.initial_where.column, "workload.from",
+                           state.failure().message})};
+    code.initial = std::move(*state);
+  }
   if (request.runs_python) {
     code.python = request.python;
     if (code.python.find('/') != std::string::npos)
@@ -156,6 +186,14 @@ expected<std::string> pack_study(std::string text, const std::string& file) {
                    + " bytes together: leave data where trainers find them, "
                      "and give their path in 'args'");
   return packed;
+}
+
+std::optional<initial_state> initial_state_in(const std::string& text) {
+  const auto parts = split(text);
+  if (parts.code.empty())
+    return {};
+  auto code = study_code_from_json(parts.code);
+  return code ? std::move(code->initial) : std::nullopt;
 }
 
 void mark_exact(const study_spec& spec) {

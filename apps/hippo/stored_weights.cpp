@@ -14,6 +14,7 @@
 #include "hippo/checkpoint/object_store/object_client.hpp"
 #include "hippo/model/checkpoint_path.hpp"
 #include "hippo/model/code/study_code.hpp"
+#include "hippo/model/initial_state.hpp"
 #include "hippo/net/wire/codec.hpp"
 #include "private_folder.hpp"
 
@@ -21,27 +22,56 @@ namespace hippo {
 
 namespace {
 
-/// Copies a checkpoint of a study into a folder.
-/// @returns `errc::bad_checkpoint` if it is gone or not what it should be
-std::optional<error> fetch(study_handle& study, const checkpoint& x,
-                           const std::string& folder) {
-  auto file = checkpoint_writer::open(folder, x.file);
-  if (!file)
-    return file.failure();
-  for (;;) {
-    const auto part = study.checkpoint_part(x.file, file->written().bytes);
+/// Copies a file of the checkpoint folder into a folder.
+/// @param bytes that it should have
+/// @returns the file, which is yet to be committed
+expected<checkpoint_writer> copy_file(study_handle& study,
+                                      const std::string& name,
+                                      std::uint64_t bytes,
+                                      const std::string& folder) {
+  auto file = checkpoint_writer::open(folder, name);
+  while (file && file->written().bytes <= bytes) {
+    const auto part = study.checkpoint_part(name, file->written().bytes);
     if (!part)
       return part.failure();
     if (part->empty())
       break;
     if (auto why = file->append(part->data(), part->size()))
-      return why;
-    if (file->written().bytes > x.bytes)
-      break;
+      return *why;
   }
+  return file;
+}
+
+/// Copies a checkpoint of a study into a folder.
+/// @returns `errc::bad_checkpoint` if it is gone or not what it should be
+std::optional<error> fetch(study_handle& study, const checkpoint& x,
+                           const std::string& folder) {
+  auto file = copy_file(study, x.file, x.bytes, folder);
+  if (!file)
+    return file.failure();
   if (file->written() != x)
     return error{errc::bad_checkpoint, "checkpoint " + x.file + " is damaged"};
   return file->commit(durability::cached);
+}
+
+/// Copies the files of a study's initial state into a folder of such files;
+/// whoever uses them checks their content.
+std::optional<error> fetch_initial(study_handle& study, const std::string& code,
+                                   const std::string& folder) {
+  const auto read = study_code_from_json(code);
+  if (!read || !read->initial)
+    return read ? std::nullopt : std::optional{read.failure()};
+  std::filesystem::create_directory(folder);
+  for (const auto& [name, file] : read->initial->files) {
+    auto copy = copy_file(study, file.sha256, file.bytes, folder);
+    if (!copy)
+      return error{errc::io_failed,
+                   "the file '" + name
+                     + "' of the initial state: " + copy.failure().message};
+    if (auto why = copy->commit(durability::cached))
+      return why;
+  }
+  return std::nullopt;
 }
 
 /// Reads a checkpoint into a folder: from the object store, with this program's
@@ -91,7 +121,7 @@ std::optional<error> run_recipe(const std::string& recipe,
   return std::nullopt;
 }
 
-/// Exports with what is in `folder`, which is empty.
+/// Exports with what is in `folder`, which is empty, and beside it.
 /// @returns `errc::bad_checkpoint` if the checkpoint `start` cannot be used
 std::optional<error> export_in(const std::string& folder, study_handle& study,
                                const weights_summary& what, lease recipe,
@@ -104,6 +134,8 @@ std::optional<error> export_in(const std::string& folder, study_handle& study,
       return why;
   recipe.folder = folder;
   if (!what.code.empty()) {
+    if (auto why = fetch_initial(study, what.code, initial_folder_of(folder)))
+      return why;
     auto code = write_checkpoint(folder, code_file_name, what.code,
                                  durability::cached);
     if (!code)
@@ -148,8 +180,10 @@ std::optional<error> export_weights(study_handle& study,
     const private_folder folder;
     if (folder.failure())
       return folder.failure();
-    auto why = export_in(folder.path(), study, *what, std::move(*recipe),
-                         request.path, how);
+    const auto states = folder.path() + "/states";
+    std::filesystem::create_directory(states);
+    auto why =
+      export_in(states, study, *what, std::move(*recipe), request.path, how);
     // It goes on from the checkpoint before.
     if (!why || why->code != errc::bad_checkpoint
         || std::ranges::find(damaged, start) != damaged.end())

@@ -78,13 +78,14 @@ make_catalogue(std::string trainer_program,
 }
 
 expected<std::vector<study_source>>
-read_sources(const std::vector<std::string>& files) {
+read_sources(const std::vector<std::string>& files,
+             const state_fetcher& fetch) {
   std::vector<study_source> result;
   for (const auto& file : files) {
     auto text = read_study_text(file);
     if (!text)
       return text.failure();
-    text = pack_study(std::move(*text), file);
+    text = pack_study(std::move(*text), file, fetch);
     if (!text)
       return text.failure();
     result.push_back({file, std::move(*text)});
@@ -146,7 +147,8 @@ void warn_of_sharing(const std::vector<accepted_study>& studies,
 
 bool check_workloads(const std::vector<accepted_study>& studies,
                      const workload_catalogue& catalogue,
-                     const std::vector<std::string>& devices) {
+                     const std::vector<std::string>& devices,
+                     const std::string& initial_files) {
   std::set<std::string> seen;
   std::vector<diagnostic> errors;
   for (const auto& x : studies) {
@@ -155,7 +157,8 @@ bool check_workloads(const std::vector<accepted_study>& studies,
       continue;
     const temporary_file study{"hippo-study"};
     auto command = catalogue.trainer_command();
-    command.insert(command.end(), {"--prepare", study.path()});
+    command.insert(command.end(), {"--prepare", study.path(), "--initial-files",
+                                   initial_files});
     for (const auto& device : std::set<std::string>(devices.begin(),
                                                     devices.end()))
       command.insert(command.end(), {"--device", device});

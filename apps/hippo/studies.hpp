@@ -6,6 +6,7 @@
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/search/accepted_study.hpp"
 #include "hippo/space/study.hpp"
+#include "packing.hpp"
 
 namespace hippo {
 
@@ -35,9 +36,11 @@ struct study_source {
 };
 
 /// Reads files, and the code that they bring.
+/// @param fetch as of `pack_study`
 /// @returns the sources, or which file cannot be read
 expected<std::vector<study_source>>
-read_sources(const std::vector<std::string>& files);
+read_sources(const std::vector<std::string>& files,
+             const state_fetcher& fetch = nullptr);
 
 /// How studies come in that begin now, on one trainer.
 admission new_study();
@@ -65,8 +68,10 @@ void warn_of_sharing(const std::vector<accepted_study>& studies,
 /// Tries, in a process of its own, whether each workload can be trained, and
 /// prints on stderr why not. @returns whether all can
 /// @param devices to try it on the first of these that can be used
+/// @param initial_files folder that has files of initial states
 bool check_workloads(const std::vector<accepted_study>& studies,
                      const workload_catalogue& catalogue,
-                     const std::vector<std::string>& devices);
+                     const std::vector<std::string>& devices,
+                     const std::string& initial_files);
 
 } // namespace hippo

@@ -17,6 +17,7 @@ from ._mcp_answers import (ROWS_MAX, cut_text, page, part, row, rows_of, thin,
                            tree_in_short)
 from ._mcp_budget import (KNOWN_HOURS, Budget, declared_hours, with_hours,
                           with_mark)
+from ._initial import initial_path
 from ._packing import pack, study_of
 from .client import Client, connect
 from .errors import InvalidArgument, InvalidStudy, NotAllowed
@@ -459,7 +460,13 @@ class Tools:
             raise NotAllowed(f"{name}: workload.python_executable: another "
                              "interpreter is not run by this server: leave it "
                              "out")
-        return pack(text, name, folder), name
+        packed = pack(text, name, folder)
+        initial = initial_path(packed)
+        if initial and os.path.commonpath(
+                [os.path.realpath(initial), self._folder]) != self._folder:
+            raise NotAllowed(f"{name}: workload.from: {cut_text(initial, 200)!r} "
+                             "is not in the server's folder")
+        return packed, name
 
     def _refuse_late(self, budget: Budget, client: Client, made: Study,
                      hours: float, is_known: bool) -> None:

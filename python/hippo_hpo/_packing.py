@@ -69,6 +69,8 @@ def pack(text: str, name: str, folder: str) -> str:
                 "where trainers find it and give its path in 'args'")
         if (found := _read(os.path.join(folder, path))) is not None:
             code["files"][path] = found
+    if (source := workload.get("from")) is not None:
+        code["initial"] = _initial(source, name, folder)
     if "python" in workload:
         _add_interpreter(code, workload, name, folder)
     packed = with_code(text, json.dumps(
@@ -79,6 +81,20 @@ def pack(text: str, name: str, folder: str) -> str:
             f"{BYTES_MAX} bytes together: leave data where trainers find them, "
             "and give their path in 'args'")
     return packed
+
+
+def _initial(source: Any, name: str, folder: str) -> dict[str, Any]:
+    """The initial state that a workload names."""
+    from ._initial import read_initial
+    if isinstance(source, Mapping):
+        raise InvalidStudy(
+            f"{name}: workload.from: the state of a trial is sent by `hippo "
+            "submit`; `hippo export STUDY TRIAL --step STEP --weights FILE` "
+            "writes it to a file, whose path may stand here")
+    try:
+        return read_initial(os.path.join(folder, str(source)))
+    except InvalidStudy as why:
+        raise InvalidStudy(f"{name}: workload.from: {why.message}") from None
 
 
 def _paths(workload: Mapping[str, Any]) -> list[str]:

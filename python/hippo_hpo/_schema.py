@@ -18,6 +18,7 @@ def _load(name: str) -> Any:
     return _parser.load(os.path.join(here, name), imports=_imports)
 
 
+depot: Any = _load("depot.capnp")
 model: Any = _load("model.capnp")
 service: Any = _load("service.capnp")
 process: Any = _load("process.capnp")

@@ -9,6 +9,7 @@ import weakref
 from types import TracebackType
 from typing import Any
 
+from ._initial import initial_in, send_initial
 from ._line import DEFAULT_ADDRESS, Line, Session
 from .records import (ServiceInfo, StudyInfo, TrainerInfo, plain, preview_of,
                       study_info_of, timeline_of, trainer_info_of)
@@ -87,6 +88,8 @@ class Client:
                 ) -> tuple[Study, list[str], list[str]]:
         """The study, what the service warns of, and what it decided."""
         text, name = text_of(study, name)
+        if (state := initial_in(text)) is not None:
+            self._send_initial(name, state)
 
         async def submit(session: Session) -> tuple[int, list[str], list[str]]:
             answer = await session.service.submit(text, name)
@@ -95,6 +98,12 @@ class Client:
         number, said, notes = self._line.call(
             f"submit {name}", submit, repeatable=False, patient=True)
         return Study(self, number), said, notes
+
+    def _send_initial(self, name: str, state: dict[str, Any]) -> None:
+        async def send(session: Session) -> None:
+            await send_initial(session, state)
+        self._line.call(f"send the initial state of {name}", send,
+                        patient=True)
 
     def study(self, id_or_name: int | str) -> Study:
         """Returns a study by number or name; of several with one name, the

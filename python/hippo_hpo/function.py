@@ -81,12 +81,16 @@ class Context:
         device: "cpu" or "cuda:N", as PyTorch names them.
         args: constants of the study, by name.
         hp: the hyper-parameters: `ctx.hp.lr(step)`.
+        initial: the path of the file or folder that the study names as its
+            initial state (`from`); None: it names none.
     """
 
     def __init__(self, seed: int, device: str, args: Mapping[str, Value],
                  kept: dict[Any, Any], start: int, state: Any,
-                 hp: HyperParameters, is_loop: bool = True) -> None:
+                 hp: HyperParameters, is_loop: bool = True,
+                 initial: str | None = None) -> None:
         self.seed, self.device, self.args = seed, device, args
+        self.initial = initial
         self.hp: HyperParameters = _Values(self)
         self._hp = hp
         self._is_loop = is_loop
@@ -255,7 +259,7 @@ class FunctionWorkload(Workload):
         self._loaded = None
         args, parts = copy.deepcopy((self._args, state["parts"]))
         ctx = Context(self._seed, self._device, args, self._kept,
-                      state["step"], parts, hp, self._is_loop)
+                      state["step"], parts, hp, self._is_loop, self.initial)
         ctx.seed_all(-1)
         return ctx
 

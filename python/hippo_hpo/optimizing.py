@@ -112,6 +112,9 @@ class Options(TypedDict, total=False):
             until somebody removes the cause, and retries and resumes it.
         files: further files in this folder that the training code reads, with
             relative paths: ``["data/numbers.csv"]``.
+        initial: the path of a file or folder that training begins from, such as
+            the weights of a pre-trained model: `ctx.initial`. It is sent to
+            trainers. None: there is none.
         check: False: do not test the function in its first run. The test trains
             two steps in one go and in parts. It takes at most a second, or a
             tenth of the time up to the first measurement.
@@ -136,6 +139,7 @@ class Options(TypedDict, total=False):
     seed: int
     on_error: str | None
     files: list[str] | None
+    initial: str | os.PathLike[str] | None
     check: bool
 
 
@@ -215,7 +219,7 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         options: `objective`, `constraints`, `first`, `past`, `max_steps`,
             `trials`, `algorithm`, `max_concurrent`, `eval_every`, `seconds`,
             `device_hours`, `cost`, `deadline`, `stop_when`, `name`, `seed`,
-            `on_error`, `files` and `check`: see `Options`.
+            `on_error`, `files`, `initial` and `check`: see `Options`.
 
     Returns:
         The study, which has ended: see `best`, `trials` and `state`.
@@ -453,6 +457,8 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
         workload["args"] = dict(code.args)
     if code.packages:
         workload["packages"] = code.packages
+    if (initial := options.get("initial")) is not None:
+        workload["from"] = os.path.abspath(os.fspath(initial))
     if is_local:
         workload["python_executable"] = sys.executable
     if options.get("check") is False:

@@ -116,7 +116,13 @@ class Workload(abc.ABC):
 
     One object lives as long as its process and trains many trials. An exception
     fails the trial; its traceback becomes the trial's error.
+
+    Attributes:
+        initial: the path of the file or folder that the study names as its
+            initial state (`from`), set before `setup`; None: it names none.
     """
+
+    initial: str | None = None
 
     @property
     def name(self) -> str:

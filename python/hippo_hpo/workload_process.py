@@ -133,6 +133,8 @@ class Server:
         if x.threads:
             _limit_threads(x.threads)
         args = {option.name: _argument(option) for option in x.args}
+        if x.initial:
+            self._workload.initial = x.initial
         self._workload.setup(x.seed, x.device, args)
         answer.done = None
 

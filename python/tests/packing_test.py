@@ -1,5 +1,6 @@
 """How the code that a study brings gets into its text."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -67,6 +68,45 @@ class Packing(unittest.TestCase):
         self.assertEqual(code["versions"]["no-such-package"], "")
         self.assertNotIn("python", code)
         self.assertEqual(pack(packed, "s.yaml", self.folder), packed)
+
+    def test_an_initial_state(self):
+        """Names and digests of its files, whatever the place."""
+        self.write("train.py")
+        self.write("w.pt", "weights")
+        self.write("base/config.json", "{}")
+        self.write("base/deep/w", "weights")
+        digest = hashlib.sha256(b"weights").hexdigest()
+        _, code = self.pack("{python: train.py, from: w.pt}")
+        self.assertEqual(code["initial"], {
+            "files": {"state.pt": {"sha256": digest, "bytes": 7}},
+            "folder": False,
+            "path": os.path.realpath(os.path.join(self.folder, "w.pt"))})
+        packed, code = self.pack("{python: train.py, from: base}")
+        self.assertEqual(code["initial"]["files"]["deep/w"],
+                         {"sha256": digest, "bytes": 7})
+        self.assertEqual(set(code["initial"]["files"]),
+                         {"config.json", "deep/w"})
+        self.assertTrue(code["initial"]["folder"])
+        self.assertEqual(pack(packed, "s.yaml", self.folder), packed)
+        _, code = self.pack("{python: train.py}")
+        self.assertNotIn("initial", code)
+
+    def test_what_cannot_be_an_initial_state(self):
+        self.write("train.py")
+        os.mkdir(os.path.join(self.folder, "empty"))
+        self.write("linked/w", "weights")
+        os.symlink("/etc/hostname", os.path.join(self.folder, "linked", "out"))
+        self.write("piped/w", "weights")
+        os.mkfifo(os.path.join(self.folder, "piped", "pipe"))
+        for source, why in (
+                ("nowhere", "is not there"), ("empty", "has no files"),
+                ("linked", "is a link that leads to /etc/hostname: copy the "
+                           "folder with cp -rL"),
+                ("piped", "is no file but a pipe"),
+                ("{study: s, trial: 1, step: 2}", "hippo submit")):
+            with self.assertRaisesRegex(InvalidStudy,
+                                        "s.yaml: workload.from: .*" + why):
+                self.pack(f"{{python: train.py, from: {source}}}")
 
     def test_a_link_out_of_the_folder(self):
         with tempfile.TemporaryDirectory() as other:

@@ -103,6 +103,10 @@ public:
     return behind_.write(name, bytes, how);
   }
 
+  expected<std::string> find_initial(const initial_file& file) override {
+    return behind_.find_initial(file);
+  }
+
 private:
   folder_store behind_;
   std::atomic<int>& reads_;

@@ -193,6 +193,15 @@ class Serving(OwnCode):
         self.addCleanup(self.end, process)
         return process
 
+    def elsewhere(self):
+        """How a program is started that does not see the state folder."""
+        hidden = ("unshare", "--mount", "sh", "-c",
+                  'mount -t tmpfs none "$0" && exec "$@"', self.path("state"))
+        if subprocess.run([*hidden, "true"], stdin=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("nothing can be hidden from a process here")
+        return hidden
+
     def submit(self, x, *args, code=0):
         self.write(x["study"] + ".yaml", x)
         return self.hippo("submit", x["study"] + ".yaml", *args, code=code)

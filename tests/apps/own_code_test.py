@@ -793,15 +793,6 @@ class Service(Serving):
         self.assertEqual(results(report), wanted)
         self.assertEqual(report["trained_steps"], 0)
 
-    def elsewhere(self):
-        """How a program is started that does not see the state folder."""
-        hidden = ("unshare", "--mount", "sh", "-c",
-                  'mount -t tmpfs none "$0" && exec "$@"', self.path("state"))
-        if subprocess.run([*hidden, "true"], stdin=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL).returncode != 0:
-            self.skipTest("nothing can be hidden from a process here")
-        return hidden
-
     def test_trainer_without_the_folder(self):
         self.write("data.py", "SCALE = 3\n")
         self.change("import hippo_hpo as hippo\n", "import hippo_hpo as hippo\n\nimport data\n")

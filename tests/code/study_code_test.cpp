@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/checkpoint/initial/initial_files.hpp"
+#include "hippo/model/code/sha256.hpp"
 #include "hippo/train/process/made_workload.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
@@ -29,18 +31,31 @@ study_code sample() {
   return x;
 }
 
+/// The same with an initial state.
+study_code begun() {
+  auto x = sample();
+  x.initial.emplace();
+  x.initial->files["config.json"] = {std::string(64, 'a'), 2};
+  x.initial->files["deep/weights"] = {std::string(64, 'b'), 1ull << 33};
+  x.initial->is_folder = true;
+  x.initial->path = "/models/base";
+  return x;
+}
+
 std::string content(const fs::path& path) {
   std::ifstream in{path, std::ios::binary};
   return {std::istreambuf_iterator<char>{in}, {}};
 }
 
 TEST(StudyCode, SurvivesBeingWritten) {
-  const auto text = to_json(sample());
-  EXPECT_EQ(text.find('\n'), text.npos);
-  const auto read = study_code_from_json(text);
-  ASSERT_TRUE(read) << read.failure().message;
-  EXPECT_EQ(*read, sample());
-  EXPECT_EQ(to_json(*read), text);
+  for (const auto& code : {sample(), begun()}) {
+    const auto text = to_json(code);
+    EXPECT_EQ(text.find('\n'), text.npos);
+    const auto read = study_code_from_json(text);
+    ASSERT_TRUE(read) << read.failure().message;
+    EXPECT_EQ(*read, code);
+    EXPECT_EQ(to_json(*read), text);
+  }
 }
 
 TEST(StudyCode, RefusesWhatIsNone) {
@@ -48,7 +63,10 @@ TEST(StudyCode, RefusesWhatIsNone) {
        {"", "[]", "{}", "{\"files\": {}}", "{\"files\": [], \"versions\": {}}",
         "{\"files\": {\"a\": {\"hex\": \"0g\"}}, \"versions\": {}}",
         "{\"files\": {\"a\": {\"hex\": \"0\"}}, \"versions\": {}}",
-        "{\"files\": {}, \"versions\": {\"a\": 1}}"}) {
+        "{\"files\": {}, \"versions\": {\"a\": 1}}",
+        "{\"files\": {}, \"versions\": {}, \"initial\": 3}",
+        "{\"files\": {}, \"versions\": {}, \"initial\": {\"files\": {\"a\": "
+        "{\"sha256\": 1, \"bytes\": 2}}, \"folder\": true}}"}) {
     const auto read = study_code_from_json(text);
     ASSERT_FALSE(read) << text;
     EXPECT_EQ(read.failure().code, errc::malformed_message);
@@ -115,6 +133,42 @@ TEST(StudyCode, WhatIsReadHasPassedTheCheck) {
   const auto read = study_code_from_json(to_json(with({"x", "x/y"})));
   ASSERT_FALSE(read);
   EXPECT_EQ(read.failure().code, errc::invalid_study);
+}
+
+TEST(StudyCode, InitialStatesHaveLimits) {
+  const auto refuses = [](const initial_state& state, const char* why) {
+    auto code = sample();
+    code.initial = state;
+    const auto refused = check_files(code);
+    ASSERT_TRUE(refused) << why;
+    EXPECT_EQ(refused->code, errc::invalid_study);
+    EXPECT_NE(refused->message.find(why), std::string::npos)
+      << refused->message;
+    EXPECT_FALSE(study_code_from_json(to_json(code)));
+  };
+  EXPECT_FALSE(check_files(begun()));
+  const auto good = *begun().initial;
+  auto bad = good;
+  bad.files["../w"] = {std::string(64, 'c'), 1};
+  refuses(bad, "leads out of its folder");
+  bad = good;
+  bad.files["deep"] = {std::string(64, 'c'), 1};
+  refuses(bad, "needs a folder 'deep'");
+  bad = good;
+  bad.files["config.json"].sha256 = "../../key.pem";
+  refuses(bad, "the digest of 'config.json' is none");
+  bad = good;
+  bad.files["more"] = {std::string(64, 'c'), initial_bytes_max};
+  refuses(bad, "bytes together");
+  bad.files["more"].bytes = ~0ull; // more than fits if added up
+  refuses(bad, "bytes together");
+  bad = good;
+  bad.is_folder = false;
+  refuses(bad, "a file is one file");
+  refuses({}, "a file is one file");
+  for (std::size_t i = 0; i < initial_files_max; ++i)
+    bad.files[std::to_string(i)] = {std::string(64, 'c'), 1};
+  refuses(bad, "at most 1000 travel");
 }
 
 TEST(StudyCode, DigestsAreThoseOfSha256) {
@@ -202,7 +256,25 @@ workload_spec keyed(const study_code& x) {
   workload_spec result{"noting", {{"seed", 1.0}}, {}};
   for (const auto& [path, file] : x.files)
     result.options[file_option(path)] = digest_of(file);
+  if (x.initial)
+    result.options[initial_option] = digest_of(*x.initial);
   return result;
+}
+
+TEST(StudyCode, TheKeyDecidesTheInitialState) {
+  const auto key = keyed(begun());
+  EXPECT_FALSE(check_key(begun(), key));
+  std::vector<study_code> others(5, begun());
+  others[0].initial->files["config.json"].sha256 = std::string(64, 'c');
+  others[1].initial->files["more"] = {std::string(64, 'c'), 1};
+  others[2].initial->files.erase("config.json");
+  others[3].initial.reset();
+  auto renamed = others[4].initial->files.extract("config.json");
+  renamed.key() = "conf.json";
+  others[4].initial->files.insert(std::move(renamed));
+  for (const auto& x : others)
+    EXPECT_EQ(check_key(x, key)->code, errc::training_failed) << to_json(x);
+  EXPECT_EQ(check_key(begun(), keyed(sample()))->code, errc::training_failed);
 }
 
 TEST(StudyCode, TheKeyDecidesEveryFile) {
@@ -230,6 +302,10 @@ TEST(StudyCode, WhatTrainersNeedIsAFunctionOfTheFiles) {
   other.python = "python3";
   EXPECT_NE(to_json(other), to_json(sample()));
   EXPECT_EQ(files_to_json(other), files_to_json(sample()));
+  auto elsewhere = begun();
+  elsewhere.initial->path = "/mnt/base";
+  EXPECT_EQ(files_to_json(elsewhere), files_to_json(begun()));
+  EXPECT_NE(files_to_json(begun()), files_to_json(sample()));
   EXPECT_EQ(study_code_from_json(files_to_json(other))->files, sample().files);
 }
 
@@ -250,13 +326,48 @@ TEST(MadeWorkload, HasItsCodeForAsLongAsItLives) {
   std::string folder;
   const auto known = registry(folder);
   {
-    auto made = make_workload(known, keyed(sample()), to_json(sample()));
+    auto made = make_workload(known, keyed(sample()), to_json(sample()),
+                              local_initial_state{});
     ASSERT_TRUE(made);
     EXPECT_TRUE(fs::exists(folder + "/train.py"));
   }
   EXPECT_FALSE(fs::exists(folder));
-  ASSERT_TRUE(make_workload(known, {"noting", {}, {}}, std::string{}));
+  ASSERT_TRUE(
+    make_workload(known, {"noting", {}, {}}, "", local_initial_state{}));
   EXPECT_EQ(folder, "");
+}
+
+/// Where the source is gone, the files are found by their digests.
+TEST(MadeWorkload, HasItsInitialStateForAsLongAsItLives) {
+  workload_registry known;
+  workload_descriptor x;
+  x.name = "noting";
+  std::string initial;
+  known.add(x, [&](const workload_spec& spec) {
+    initial = std::get<std::string>(spec.settings.at("initial"));
+    return std::make_unique<summing_workload>();
+  });
+  const temporary_folder here;
+  const auto source = here.path + "/w.txt";
+  std::ofstream{source} << "weights";
+  auto code = sample();
+  code.initial = *read_initial_state(source);
+  const auto make = [&](const local_initial_state& where) {
+    return make_workload(known, keyed(code), files_to_json(code), where);
+  };
+  {
+    const auto made = make({source});
+    ASSERT_TRUE(made) << made.failure().message;
+    EXPECT_EQ(content(initial), "weights");
+    EXPECT_EQ(fs::path{initial}.filename(), "state.txt");
+  }
+  EXPECT_FALSE(fs::exists(initial));
+  EXPECT_TRUE(fs::exists(source));
+  fs::rename(source, here.path + '/' + sha256_of("weights"));
+  EXPECT_EQ(make({source}).failure().code, errc::bad_checkpoint);
+  const auto again = make({source, here.path});
+  ASSERT_TRUE(again) << again.failure().message;
+  EXPECT_EQ(content(initial), "weights");
 }
 
 TEST(MadeWorkload, RunsNoCodeButThatOfItsKey) {
@@ -264,9 +375,12 @@ TEST(MadeWorkload, RunsNoCodeButThatOfItsKey) {
   const auto known = registry(folder);
   auto more = sample();
   more.files["helper.py"] = {"V = 2.0\n", false};
-  EXPECT_FALSE(make_workload(known, keyed(sample()), to_json(more)));
-  EXPECT_FALSE(make_workload(known, keyed(more), to_json(sample())));
-  EXPECT_FALSE(make_workload(known, keyed(more), "nonsense"));
+  EXPECT_FALSE(make_workload(known, keyed(sample()), to_json(more),
+                             local_initial_state{}));
+  EXPECT_FALSE(make_workload(known, keyed(more), to_json(sample()),
+                             local_initial_state{}));
+  EXPECT_FALSE(
+    make_workload(known, keyed(more), "nonsense", local_initial_state{}));
   EXPECT_EQ(folder, ""); // nothing was made of it
 }
 

@@ -15,6 +15,8 @@
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/checkpoint/depot/chunk_sender.hpp"
 #include "hippo/checkpoint/depot/depot.hpp"
+#include "hippo/checkpoint/initial/initial_files.hpp"
+#include "hippo/model/code/sha256.hpp"
 #include "hippo/train/run.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
@@ -96,6 +98,72 @@ TEST_F(DepotClient, FetchesWhatItStored) {
     EXPECT_TRUE(*read == bytes) << size;
   }
   EXPECT_EQ(names().size(), 7u);
+}
+
+TEST_F(DepotClient, FetchesFilesOfInitialStates) {
+  const auto source = root.path + "/initial";
+  const auto target = root.path + "/cache";
+  std::filesystem::create_directory(source);
+  std::filesystem::create_directory(target);
+  depot_client client{address_of(host->port())};
+  for (const std::uint64_t size : {0ul, 1ul, mib, 9 * mib + 5}) {
+    const auto bytes = random_bytes(size, size);
+    const initial_file file{sha256_of(bytes), size};
+    ASSERT_TRUE(write_checkpoint(source, file.sha256, bytes));
+    const auto why = client.fetch_initial(file, target);
+    ASSERT_FALSE(why) << why->message;
+    EXPECT_EQ(check_content(target + '/' + file.sha256, file), std::nullopt);
+  }
+}
+
+TEST_F(DepotClient, InitialFilesThatAreNotWhatTheyShouldBeAreNotKept) {
+  const auto source = root.path + "/initial";
+  const auto target = root.path + "/cache";
+  std::filesystem::create_directory(source);
+  std::filesystem::create_directory(target);
+  const auto bytes = random_bytes(2 * mib);
+  const initial_file file{sha256_of(bytes), bytes.size()};
+  depot_client client{address_of(host->port())};
+  const auto fails_with = [&](const initial_file& x, errc code) {
+    const auto why = client.fetch_initial(x, target);
+    ASSERT_TRUE(why);
+    EXPECT_EQ(why->code, code) << why->message;
+    EXPECT_TRUE(std::filesystem::is_empty(target));
+  };
+  fails_with(file, errc::bad_checkpoint); // it is missing
+  fails_with({"../w/a", 1}, errc::invalid_argument);
+  auto damaged = bytes;
+  damaged[mib] ^= 1;
+  ASSERT_TRUE(write_checkpoint(source, file.sha256, damaged));
+  fails_with(file, errc::io_failed);
+  fails_with({file.sha256, 5}, errc::bad_checkpoint);
+}
+
+/// Whatever happens to the connection, there is the whole file or none.
+TEST_F(DepotClient, InitialFileSurvivesABrokenConnection) {
+  const auto source = root.path + "/initial";
+  std::filesystem::create_directory(source);
+  const auto bytes = random_bytes(3 * mib);
+  const initial_file file{sha256_of(bytes), bytes.size()};
+  ASSERT_TRUE(write_checkpoint(source, file.sha256, bytes));
+  for (const auto kind :
+       {fault::kind::cut, fault::kind::flip, fault::kind::stall})
+    for (const std::uint64_t at : {200ul, mib, 2 * mib + 77}) {
+      const temporary_folder target;
+      faulty_proxy proxy{host->port(), {kind, false, at}};
+      auto address = address_of(proxy.port());
+      address.silence_max = std::chrono::milliseconds{500};
+      depot_client client{address};
+      const auto first = client.fetch_initial(file, target.path);
+      if (first) {
+        EXPECT_TRUE(target.names().empty()) << first->message;
+      }
+      const auto again = client.fetch_initial(file, target.path);
+      EXPECT_FALSE(again) << again->message;
+      EXPECT_EQ(target.names(), std::vector<std::string>{file.sha256});
+      EXPECT_EQ(check_content(target.path + '/' + file.sha256, file),
+                std::nullopt);
+    }
 }
 
 TEST_F(DepotClient, TellsABadCheckpointFromABadNetwork) {

@@ -1,5 +1,6 @@
 #include "hippo/checkpoint/object_store/object_client.hpp"
 
+#include <algorithm>
 #include <future>
 
 #include <gtest/gtest.h>
@@ -26,6 +27,7 @@ TEST(ObjectAnswers, AreJudged) {
     {{0, "reset", {}, {}}, verdict::again},
     {{200, "", {}, {}}, verdict::done},
     {{204, "", {}, {}}, verdict::done},
+    {{206, "", {}, "<Error>"}, verdict::done},
     {failure(200, "InternalError"), verdict::again},
     {failure(404, "NoSuchKey"), verdict::missing},
     {{404, "", {}, {}}, verdict::missing},
@@ -160,6 +162,20 @@ TEST_F(ObjectClient, AsksNobodyWithoutCredentials) {
   EXPECT_TRUE(net->asked.empty());
 }
 
+TEST_F(ObjectClient, ReadsAPart) {
+  net->answers = {{206, "", {}, "abc"}};
+  const auto part = client.get_part("n", 7, 3);
+  ASSERT_TRUE(part) << part.failure().message;
+  EXPECT_EQ(*part, "abc");
+  ASSERT_EQ(net->asked.size(), 1u);
+  const auto& headers = net->asked[0].headers;
+  EXPECT_NE(std::ranges::find(headers, "range: bytes=7-9"), headers.end());
+  net->answers = {{206, "", {}, "ab"}};
+  EXPECT_EQ(client.get_part("n", 7, 3).failure().code, errc::io_failed);
+  net->answers = {{404, "", {}, {}}};
+  EXPECT_EQ(client.get_part("n", 7, 3).failure().code, errc::io_failed);
+}
+
 TEST_F(ObjectClient, UploadsLargeOnesInParts) {
   const auto part = [](const char* tag) {
     return http_answer{200, "", {{"etag", tag}}, {}};
@@ -226,6 +242,9 @@ struct folder_behind final : checkpoint_store {
                              durability) override {
     return {errc::io_failed, "nobody writes here"};
   }
+  expected<std::string> find_initial(const initial_file& file) override {
+    return "behind/" + file.sha256;
+  }
 };
 
 class ObjectCheckpoints : public ObjectClient {
@@ -270,6 +289,10 @@ TEST_F(ObjectCheckpoints, ThatAreMissingAreLookedForBehind) {
   net->answers = {{404, "", {}, {}}};
   EXPECT_EQ(store.read(x).failure().code, errc::bad_checkpoint);
   EXPECT_EQ(reads_behind, 1);
+}
+
+TEST_F(ObjectCheckpoints, InitialStatesLieBehind) {
+  EXPECT_EQ(*store.find_initial({"digest", 1}), "behind/digest");
 }
 
 TEST_F(ObjectCheckpoints, AreAllThatIsAskedFor) {

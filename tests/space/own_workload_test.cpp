@@ -191,15 +191,16 @@ TEST(OwnWorkload, BadValuesAreTold) {
                  "or MODULE:CLASS of an installed package, found 'Net'"});
   EXPECT_EQ(read("{python: 'train.py:'}").errors.size(), 1u);
   EXPECT_EQ(read("{python: ':Net'}").errors.size(), 1u);
-  expect_errors("{python: train.py, arg: {}, args: [1], seed: -1}",
-                {"s.yaml:2:30: workload.arg: unknown key 'arg', did you mean "
-                 "'args'? Allowed: python, args, seed, packages, "
-                 "silence_seconds, exact, share, files, python_executable, "
-                 "check",
-                 "s.yaml:2:56: workload.seed: must be a whole number from 0 to "
-                 "999999999999, found '-1'",
-                 "s.yaml:2:45: workload.args: must be a map of arguments, found "
-                 "a list"});
+  expect_errors(
+    "{python: train.py, arg: {}, args: [1], seed: -1}",
+    {"s.yaml:2:30: workload.arg: unknown key 'arg', did you mean "
+     "'args'? Allowed: python, args, seed, packages, "
+     "silence_seconds, exact, share, from, files, "
+     "python_executable, check",
+     "s.yaml:2:56: workload.seed: must be a whole number from 0 to "
+     "999999999999, found '-1'",
+     "s.yaml:2:45: workload.args: must be a map of arguments, found "
+     "a list"});
   expect_errors("{command: [./mine], packages: [a]}",
                 {"s.yaml:2:41: workload.packages: must be a map of versions by "
                  "name, found a list"});
@@ -275,6 +276,67 @@ TEST(OwnWorkload, EqualKeysRunEqualCode) {
   EXPECT_EQ(key_of(one.study->workload), key_of(other.study->workload));
   EXPECT_EQ(one.study->code, other.study->code);
   EXPECT_NE(one.study->code, "");
+}
+
+/// The state that training begins from is a part of the key by its content.
+TEST(OwnWorkload, InitialStateIsInTheKey) {
+  const auto text = text_of("{python: train.py, from: /models/base}",
+                            "{metric: any, direction: minimize}");
+  auto sent = code();
+  sent.files = {{"train.py", sent.files.at("train.py")}};
+  const auto read_sent = [&] {
+    return read_study(join({text, to_json(sent)}), "s.yaml",
+                      built_in_workloads());
+  };
+  EXPECT_EQ(test::texts(read_sent().errors),
+            lines{"s.yaml:2:36: workload.from: the initial state has not come "
+                  "with the study: hippo submit, hippo run and the Python "
+                  "client send it"});
+  sent.initial.emplace();
+  sent.initial->files["state.pt"] = {std::string(64, 'a'), 7};
+  sent.initial->path = "/models/base";
+  const auto first = read_sent();
+  ASSERT_EQ(test::texts(first.errors), lines{});
+  EXPECT_EQ(first.study->workload.options.at("from"),
+            scalar{digest_of(*sent.initial)});
+  EXPECT_EQ(first.study->initial_path, "/models/base");
+  sent.initial->path = "/elsewhere";
+  const auto moved = read_sent();
+  EXPECT_EQ(key_of(moved.study->workload), key_of(first.study->workload));
+  EXPECT_EQ(moved.study->code, first.study->code);
+  sent.initial->files["state.pt"].sha256 = std::string(64, 'b');
+  EXPECT_NE(key_of(read_sent().study->workload), key_of(first.study->workload));
+}
+
+TEST(OwnWorkload, InitialStateThatIsNotNamedIsRefused) {
+  auto sent = code();
+  sent.files = {{"train.py", sent.files.at("train.py")}};
+  sent.initial.emplace();
+  sent.initial->files["state.pt"] = {std::string(64, 'a'), 7};
+  const auto file = read_with("{python: train.py}", sent);
+  ASSERT_EQ(file.errors.size(), 1u);
+  EXPECT_NE(file.errors[0].message.find("name it under 'from'"),
+            std::string::npos);
+}
+
+TEST(RequestedCode, NamesTheInitialState) {
+  const auto from = [](const std::string& value) {
+    return requested_code("workload: {python: train.py, from: " + value + "}")
+      .initial;
+  };
+  EXPECT_EQ(from("models/base")->path, "models/base");
+  const auto state = from("{study: pretrain, trial: 3, step: 90}");
+  ASSERT_TRUE(state);
+  EXPECT_EQ(state->path, "");
+  EXPECT_EQ(state->study, "pretrain");
+  EXPECT_EQ(state->trial, 3u);
+  EXPECT_EQ(state->step, 90u);
+  for (const auto* bad : {"{study: pretrain}", "[a]",
+                          "{study: p, trial: -1, "
+                          "step: 90}",
+                          "{study: p, trial: 0, step: 0}"})
+    EXPECT_FALSE(from(bad)) << bad;
+  EXPECT_FALSE(requested_code("workload: {python: train.py}").initial);
 }
 
 TEST(RequestedCode, IsWhatWhoeverSendsItMustAdd) {

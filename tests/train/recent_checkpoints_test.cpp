@@ -40,6 +40,10 @@ public:
                       hash_bytes(bytes.data(), bytes.size())};
   }
 
+  expected<std::string> find_initial(const initial_file& file) override {
+    return files_.files.at(file.sha256);
+  }
+
 private:
   counted_files& files_;
 };

@@ -42,6 +42,10 @@ public:
     return behind_.write(name, bytes, how);
   }
 
+  expected<std::string> find_initial(const initial_file& file) override {
+    return behind_.find_initial(file);
+  }
+
   int reads = 0;
   std::vector<durability> written;
   std::function<void()> on_write;

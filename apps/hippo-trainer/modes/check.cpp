@@ -19,7 +19,8 @@ int check_study(trainer_options opts, std::vector<device_entry> devices) {
     workload_registry registry;
     if (auto why = add_workloads(opts, device.name, threads, registry))
       return *why;
-    return make_workload(registry, study->workload, study->code);
+    return make_workload(registry, study->workload, study->code,
+                         {study->initial_path});
   };
   opts.proof.threads = opts.threads;
   if (study->code.empty() && !opts.proof.other_threads.empty())

@@ -13,7 +13,8 @@ int measure_study(const trainer_options& opts, const device_entry& device) {
   const auto study = read_checked(opts.measure, device.registry);
   if (!study)
     return fail(study.failure(), exit_usage);
-  auto made = make_workload(device.registry, study->workload, study->code);
+  auto made = make_workload(device.registry, study->workload, study->code,
+                            {study->initial_path});
   if (!made)
     return fail(made.failure(), exit_usage);
   workload_descriptor descriptor;

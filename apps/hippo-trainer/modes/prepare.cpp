@@ -11,7 +11,8 @@ int prepare_study(const trainer_options& opts,
   const auto study = read_checked(opts.prepare, registry);
   if (!study)
     return fail(study.failure(), exit_usage);
-  auto made = make_workload(registry, study->workload, study->code);
+  auto made = make_workload(registry, study->workload, study->code,
+                            {study->initial_path, opts.initial_files});
   if (!made)
     return fail(made.failure(), exit_usage);
   try {

@@ -14,12 +14,14 @@
 #include "hippo/base/hash.hpp"
 #include "hippo/model/checkpoint_path.hpp"
 #include "hippo/model/code/study_code.hpp"
+#include "hippo/model/initial_state.hpp"
 #include "hippo/net/keys/certificate.hpp"
 #include "hippo/service/merge/kept_plan.hpp"
 #include "hippo/service/merge/retention.hpp"
 #include "hippo/store/state_writer.hpp"
 #include "object_place.hpp"
 #include "outcome.hpp"
+#include "packing.hpp"
 #include "verbs/verbs.hpp"
 
 namespace hippo {
@@ -73,6 +75,19 @@ std::vector<unknown_file> find_unknown(const std::string& folder,
         && now - x.last_write_time(failed) > unknown_file_age_min)
       result.push_back({x.path().string(), x.file_size(failed)});
   return result;
+}
+
+/// Returns the files of initial states that no study of the store names.
+expected<std::vector<unknown_file>> find_unnamed_initial(state_reader& store) {
+  const auto studies = store.load_studies();
+  if (!studies)
+    return studies.failure();
+  std::set<std::string> named;
+  for (const auto& x : *studies)
+    if (const auto state = initial_state_in(x.text))
+      for (const auto& [path, file] : state->files)
+        named.insert(file.sha256);
+  return find_unknown(store.checkpoints() + '/' + initial_folder_name, named);
 }
 
 /// The same in an object store.
@@ -147,11 +162,16 @@ expected<workload_plan> plan_for(state_reader& store, object_client* objects,
   return result;
 }
 
+nlohmann::ordered_json to_json(const unknown_file& file) {
+  return {{"file", file.path}, {"bytes", file.bytes}};
+}
+
 std::string megabytes(std::uint64_t bytes) {
   return std::to_string((bytes + 500'000) / 1'000'000) + " MB";
 }
 
-void print_text(const std::vector<workload_plan>& plans, const gc_options& o) {
+void print_text(const std::vector<workload_plan>& plans,
+                const std::vector<unknown_file>& initial, const gc_options& o) {
   std::uint64_t bytes = 0;
   std::uint64_t freed = 0;
   for (const auto& x : plans) {
@@ -178,13 +198,20 @@ void print_text(const std::vector<workload_plan>& plans, const gc_options& o) {
     for (const auto& y : x.unknown)
       std::cout << "    " << y.path << ", " << megabytes(y.bytes) << '\n';
   }
+  for (const auto& x : initial) {
+    freed += x.bytes;
+    std::cout << (o.dry_run ? "would delete " : "deleted ") << x.path << ", "
+              << megabytes(x.bytes)
+              << ": a file of an initial state that no study names\n";
+  }
   std::cout << "in all " << megabytes(bytes) << "; the budget is "
             << megabytes(o.checkpoint_bytes_max)
             << (o.dry_run ? "; would free " : "; freed ") << megabytes(freed)
             << '\n';
 }
 
-void print_json(const std::vector<workload_plan>& plans, const gc_options& o) {
+void print_json(const std::vector<workload_plan>& plans,
+                const std::vector<unknown_file>& initial, const gc_options& o) {
   auto workloads = nlohmann::ordered_json::array();
   for (const auto& x : plans) {
     auto victims = nlohmann::ordered_json::array();
@@ -196,7 +223,7 @@ void print_json(const std::vector<workload_plan>& plans, const gc_options& o) {
                          {"steps_to_train_again", y.steps}});
     auto unknown = nlohmann::ordered_json::array();
     for (const auto& y : x.unknown)
-      unknown.push_back({{"file", y.path}, {"bytes", y.bytes}});
+      unknown.push_back(to_json(y));
     workloads.push_back({{"workload", x.usage.workload_key},
                          {"checkpoints", x.usage.checkpoints},
                          {"bytes", x.usage.checkpoint_bytes},
@@ -204,9 +231,13 @@ void print_json(const std::vector<workload_plan>& plans, const gc_options& o) {
                          {"unknown_files", std::move(unknown)},
                          {"freed_bytes", freed_by(x)}});
   }
+  auto unnamed = nlohmann::ordered_json::array();
+  for (const auto& x : initial)
+    unnamed.push_back(to_json(x));
   const nlohmann::ordered_json result{{"budget", o.checkpoint_bytes_max},
                                       {"dry_run", o.dry_run},
-                                      {"workloads", std::move(workloads)}};
+                                      {"workloads", std::move(workloads)},
+                                      {"initial_files", std::move(unnamed)}};
   std::cout << result.dump(2) << '\n';
 }
 
@@ -282,10 +313,17 @@ int gc(const gc_options& options) {
         return fail(*why, exit_failed);
     plans.push_back(std::move(*plan));
   }
+  auto initial = find_unnamed_initial(store);
+  if (!initial)
+    return fail(initial.failure(), exit_failed);
+  if (writer)
+    for (const auto& x : *initial)
+      if (auto why = delete_at(x.path, nullptr))
+        return fail(*why, exit_failed);
   if (options.json)
-    print_json(plans, options);
+    print_json(plans, *initial, options);
   else
-    print_text(plans, options);
+    print_text(plans, *initial, options);
   return code;
 }
 

@@ -19,6 +19,7 @@
 #include "simulation.hpp"
 #include "studies.hpp"
 #include "verbs/client_options.hpp"
+#include "verbs/initial_states.hpp"
 #include "verbs/study_files.hpp"
 #include "verbs/verbs.hpp"
 
@@ -110,11 +111,12 @@ int preview_by_service(client& service,
 /// @param address of the service, HOST:PORT
 int preview_by_service(const std::string& address,
                        const std::vector<std::string>& files, bool as_json) {
-  const auto sources = read_sources(files);
-  if (!sources)
-    return fail(sources.failure(), exit_bad_input);
   service_address where;
   where.text = address;
+  fetched_states states{where, {}};
+  const auto sources = read_sources(files, states.fetcher());
+  if (!sources)
+    return fail(sources.failure(), exit_bad_input);
   return with_service(where, [&](client& service) {
     return preview_by_service(service, *sources, as_json);
   });

@@ -12,17 +12,20 @@
 #include "common_options.hpp"
 #include "hippo/base/devices.hpp"
 #include "hippo/base/number.hpp"
+#include "hippo/checkpoint/initial/initial_files.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/run_figures.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "machine_list.hpp"
 #include "outcome.hpp"
+#include "packing.hpp"
 #include "page.hpp"
 #include "run_console.hpp"
 #include "service_node.hpp"
 #include "stored_studies.hpp"
 #include "studies.hpp"
 #include "terminal.hpp"
+#include "verbs/initial_states.hpp"
 #include "verbs/study_files.hpp"
 #include "verbs/verbs.hpp"
 
@@ -63,6 +66,11 @@ std::vector<std::string> numerics_of(const std::vector<accepted_study>& all) {
 }
 
 // -- submitting ---------------------------------------------------------------
+
+/// Returns the folder of a state folder that holds the files of initial states.
+std::string initial_files_of(const std::string& state) {
+  return state_reader::checkpoints_of(state) + '/' + initial_folder_name;
+}
 
 /// Lets a study go on that was paused, or has paused by itself.
 std::optional<error> resume(service& actors, study_id study) {
@@ -117,6 +125,9 @@ std::optional<error> submit_all(service& actors, const run_options& options) {
     auto stored
       = found == known->end() ? std::nullopt : std::optional{*found};
     const bool was_paused = stored && stored->state == study_phase::paused;
+    if (const auto state = stored ? std::nullopt : initial_state_in(x.text()))
+      if (auto why = place_initial_state(*state, initial_files_of(folder)))
+        return why;
     auto study = x;
     if (stored) { // goes on by the rules by which it began
       auto read = admit_study(stored->text, stored->name,
@@ -329,7 +340,8 @@ int run(service_node& node, const run_options& options) {
 /// @returns the exit code: that of the run, or 2 for bad input
 int run(run_options options) {
   auto& local = options.node.local;
-  if (!check_workloads(options.studies, options.node.catalogue, local.devices))
+  if (!check_workloads(options.studies, options.node.catalogue, local.devices,
+                       initial_files_of(options.node.state)))
     return exit_bad_input;
   for (const auto& x : options.studies)
     warn_unchecked(x.spec());
@@ -373,11 +385,15 @@ int run(run_arguments& x) {
   if (!devices)
     return fail(devices.failure(), exit_bad_input);
   x.run.node.local.devices = std::move(*devices);
+  service_address earlier; // studies of the state folder
+  earlier.state = x.run.node.state;
+  fetched_states states{std::move(earlier), {x.common}};
   const auto sources = x.resume.empty()
-                         ? x.studies.read()
+                         ? x.studies.read(states.fetcher())
                          : sources_in(x.resume, x.resumed, x.run.resumed);
   if (!sources)
     return fail(sources.failure(), exit_bad_input);
+  states.disconnect();
   auto known = load_workloads(x.common);
   if (!known)
     return exit_bad_input;

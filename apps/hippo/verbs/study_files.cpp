@@ -6,8 +6,9 @@
 
 namespace hippo {
 
-expected<std::vector<study_source>> study_files::read() const {
-  return read_sources(files);
+expected<std::vector<study_source>>
+study_files::read(const state_fetcher& fetch) const {
+  return read_sources(files, fetch);
 }
 
 CLI::Option* study_files::add_to(CLI::App& verb) {

@@ -18,8 +18,10 @@ namespace hippo {
 struct study_files {
   std::vector<std::string> files;
 
+  /// @param fetch as of `pack_study`
   /// @returns the sources, or which file cannot be read
-  [[nodiscard]] expected<std::vector<study_source>> read() const;
+  [[nodiscard]] expected<std::vector<study_source>>
+  read(const state_fetcher& fetch = nullptr) const;
 
   /// REQUIRES: `*this` lives longer than `verb`.
   /// @returns the option that takes the files

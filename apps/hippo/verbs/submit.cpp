@@ -9,6 +9,7 @@
 #include "outcome.hpp"
 #include "studies.hpp"
 #include "verbs/client_options.hpp"
+#include "verbs/initial_states.hpp"
 #include "verbs/verbs.hpp"
 
 namespace hippo {
@@ -18,6 +19,7 @@ namespace {
 struct submit_arguments {
   service_address server;
   std::vector<std::string> files;
+  weights_options how; ///< how states of trials are written
   bool wait = false;
   bool quiet = false;
 };
@@ -31,6 +33,8 @@ int submit_to(client& service, const std::vector<study_source>& sources,
         return refuse(valid.failure());
   std::vector<study_handle> studies;
   for (const auto& source : sources) {
+    if (const auto why = send_initial_state(service, source.text))
+      return refuse(*why);
     const auto done = service.submit(source.text, source.name);
     if (!done)
       return refuse(done.failure());
@@ -55,7 +59,8 @@ int submit_to(client& service, const std::vector<study_source>& sources,
 }
 
 int submit(const submit_arguments& x) {
-  const auto sources = read_sources(x.files);
+  fetched_states states{x.server, x.how};
+  const auto sources = read_sources(x.files, states.fetcher());
   if (!sources)
     return fail(sources.failure(), exit_bad_input);
   return with_service(x.server, [&](client& service) {
@@ -75,6 +80,7 @@ void add_submit(verb_table& verbs) {
                               "Show how they go until they have ended");
   verb->add_flag("--quiet", x->quiet, "Show only how they end")->needs(wait);
   x->server.add_to(*verb);
+  x->how.add_to(*verb);
 }
 
 } // namespace hippo

@@ -16,6 +16,10 @@ expected<checkpoint> folder_store::write(const std::string& name,
   return write_checkpoint(folder_, name, bytes, how);
 }
 
+expected<std::string> folder_store::find_initial(const initial_file& file) {
+  return initial_folder_of(folder_) + '/' + file.sha256;
+}
+
 std::unique_ptr<checkpoint_store> folder_of(const lease& lease) {
   return std::make_unique<folder_store>(lease.folder);
 }

@@ -6,6 +6,7 @@
 
 #include "hippo/base/error.hpp"
 #include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/model/initial_state.hpp"
 #include "hippo/model/lease.hpp"
 
 namespace hippo {
@@ -30,6 +31,11 @@ public:
                                      const std::string& bytes,
                                      durability how = durability::synced)
     = 0;
+
+  /// Finds the place of a file of an initial state; one that lies elsewhere is
+  /// fetched first. Whoever uses it checks its content.
+  /// @returns a path, or `errc::bad_checkpoint` or `errc::io_failed`
+  virtual expected<std::string> find_initial(const initial_file& file) = 0;
 };
 
 /// A folder that can be seen from here.
@@ -40,6 +46,7 @@ public:
   expected<std::string> read(const checkpoint& checkpoint) override;
   expected<checkpoint> write(const std::string& name, const std::string& bytes,
                              durability how = durability::synced) override;
+  expected<std::string> find_initial(const initial_file& file) override;
 
 private:
   const std::string folder_;

@@ -28,6 +28,10 @@ public:
     return result;
   }
 
+  expected<std::string> find_initial(const initial_file& file) override {
+    return behind_->find_initial(file);
+  }
+
 private:
   recent_checkpoints& recent_;
   const std::string folder_;

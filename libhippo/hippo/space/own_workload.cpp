@@ -11,6 +11,7 @@
 
 #include "hippo/base/number.hpp"
 #include "hippo/model/workload_descriptor.hpp"
+#include "hippo/sequence/family.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/space/value_reader.hpp"
 
@@ -21,6 +22,7 @@ namespace {
 using kind = document::kind;
 
 constexpr std::string_view args_prefix = "args.";
+constexpr auto from_key = "from";
 
 /// The largest seed, as for the built-in workloads.
 constexpr std::uint64_t seed_max = 999'999'999'999;
@@ -77,6 +79,7 @@ public:
     read_listed_files();
     read_packages();
     read_rest();
+    read_initial();
     find_unnamed_files();
     const auto* named = x_->find("python_executable");
     const auto& spoken_of = named != nullptr ? *named : *x_;
@@ -92,9 +95,9 @@ private:
   [[nodiscard]] bool is(const char* name) const { return result_.name == name; }
 
   void read_what_runs() {
-    std::vector<std::string> known{result_.name, "args",   "seed",
-                                   "packages",   "silence_seconds",
-                                   "exact",      "share"};
+    std::vector<std::string> known{
+      result_.name,      "args",  "seed",  "packages",
+      "silence_seconds", "exact", "share", from_key};
     if (!is(files_workload))
       known.emplace_back("files");
     if (is(python_workload)) {
@@ -260,6 +263,53 @@ private:
       if (!values_.truth(*x).value_or(true))
         result_.settings["check"] = 0.0;
     read_exactness();
+  }
+
+  /// Makes the state that training starts from part of the workload.
+  void read_initial() {
+    const auto* x = x_->find(from_key);
+    if (x == nullptr) {
+      if (code_->initial)
+        values_.notes().error(*x_, "the study brings an initial state that it "
+                                   "does not name: name it under 'from', or "
+                                   "leave it out");
+      return;
+    }
+    request_.initial_where = x->where;
+    request_.initial =
+      x->type == kind::map ? read_trained_state(*x) : read_initial_path(*x);
+    if (!request_.initial)
+      return;
+    if (code_->initial)
+      result_.options[initial_option] = digest_of(*code_->initial);
+    else
+      values_.notes().error(*x,
+                            "the initial state has not come with the study: "
+                            "hippo submit, hippo run and the Python client "
+                            "send it");
+  }
+
+  std::optional<initial_source> read_initial_path(const document& x) {
+    const auto path = values_.word(x);
+    if (!path)
+      return {};
+    return initial_source{*path, {}};
+  }
+
+  /// Reads `{study: NAME, trial: 3, step: 90}`.
+  std::optional<initial_source> read_trained_state(const document& x) {
+    values_.known_keys(x, "key", {"study", "trial", "step"});
+    const auto* study = values_.required(x, "study");
+    const auto* trial = values_.required(x, "trial");
+    const auto* step = values_.required(x, "step");
+    if (study == nullptr || trial == nullptr || step == nullptr)
+      return {};
+    const auto name = values_.word(*study);
+    const auto no = values_.whole(*trial, 0, step_limit);
+    const auto at = values_.whole(*step, 1, step_limit);
+    if (!name || !no || !at)
+      return {};
+    return initial_source{{}, *name, *no, *at};
   }
 
   void read_args(const document& x, const std::string& prefix) {

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "hippo/base/types.hpp"
 #include "hippo/model/code/study_code.hpp"
 #include "hippo/model/workload_spec.hpp"
 #include "hippo/yaml/diagnostic.hpp"
@@ -26,6 +29,15 @@ workload_spec read_own_workload(const document& document,
                                 const study_code& code, bool typed,
                                 diagnostics& notes);
 
+/// The place that the initial state of a workload (`from`) is taken from: a
+/// file or a folder, or a state of a trial.
+struct initial_source {
+  std::string path;  ///< as the study file names it; empty: a trial's state
+  std::string study; ///< number or name; empty: `path` is set
+  std::uint64_t trial = 0;
+  step_t step = 0;
+};
+
 /// The needs of a study file from the folder that it lies in.
 struct code_request {
   bool own = false;               ///< whether it brings code at all
@@ -36,6 +48,8 @@ struct code_request {
   bool runs_python = false;
   mark where;       ///< of the interpreter's name, or of the workload
   std::string path; ///< likewise
+  std::optional<initial_source> initial; ///< nothing: the study names none
+  mark initial_where;                    ///< of its place, if it does
 };
 
 /// Reads the text of a study file only as far as whoever sends it must know.

@@ -637,6 +637,8 @@ study_file read_study(const std::string& text, const std::string& name,
     rename_old_keys(*root, notes);
     auto study
       = study_reader{*root, code, notes, workloads, rules, typed}.read();
+    if (code.initial)
+      study.initial_path = code.initial->path;
     if (is_own_workload(study.workload.name))
       study.code = files_to_json(code);
     else if (!parts.code.empty())

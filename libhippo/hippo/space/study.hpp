@@ -265,6 +265,9 @@ struct study_spec {
   std::string file; ///< where it came from, for messages
   workload_spec workload;
   std::string code; ///< its files (`files_to_json`); empty: it is built in
+  /// The path of its initial state on the machine that sent it; empty: it has
+  /// none.
+  std::string initial_path;
   hippo::objective objective;
   step_t max_steps = 1; ///< how far a trial may be trained
   /// How far each may, sorted, where they are of several lengths; else empty.

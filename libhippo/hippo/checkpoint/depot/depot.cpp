@@ -1,6 +1,7 @@
 #include "hippo/checkpoint/depot/depot.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <filesystem>
@@ -16,6 +17,7 @@
 
 #include <kj/async.h>
 #include <kj/exception.h>
+#include <unistd.h>
 
 #include "hippo/base/number.hpp"
 #include "hippo/base/utf8.hpp"
@@ -24,6 +26,9 @@
 #include "hippo/checkpoint/depot/event_thread.hpp"
 #include "hippo/checkpoint/depot/failure.hpp"
 #include "hippo/checkpoint/depot/silence_watch.hpp"
+#include "hippo/checkpoint/foreign_file.hpp"
+#include "hippo/checkpoint/initial/initial_files.hpp"
+#include "hippo/model/code/sha256.hpp"
 
 namespace hippo {
 
@@ -168,19 +173,15 @@ void transfer_slot::make_room() {
 
 namespace {
 
-/// A checkpoint on its way to who fetches it.
+/// A file on its way to who fetches it.
 class fetching {
 public:
-  fetching(std::unique_ptr<transfer_slot> slot, checkpoint_reader reader,
-           schema::Chunks::Client into)
-    : slot_(std::move(slot)), reader_(std::move(reader)),
+  /// @param bytes that `next` gives
+  fetching(std::unique_ptr<transfer_slot> slot, std::uint64_t bytes,
+           chunk_sender::source next, schema::Chunks::Client into)
+    : slot_(std::move(slot)),
       watch_(slot_->depot().timer, slot_->depot().silence_max()),
-      sender_(
-        kj::mv(into), reader_.left(),
-        [this](kj::ArrayPtr<kj::byte> chunk) {
-          return reader_.read(chunk.begin(), chunk.size());
-        },
-        watch_) {
+      sender_(kj::mv(into), bytes, std::move(next), watch_) {
     slot_->begin(watch_, [this](error why) {
       ended_.fulfiller->fulfill(outcome{std::move(why)});
     });
@@ -195,12 +196,39 @@ public:
 
 private:
   const std::unique_ptr<transfer_slot> slot_;
-  checkpoint_reader reader_;
   silence_watch watch_;
   chunk_sender sender_;
   kj::PromiseFulfillerPair<outcome> ended_ =
     kj::newPromiseAndFulfiller<outcome>(); ///< for others
 };
+
+/// Reads a file of an initial state.
+/// @returns what gives its next bytes, or as `checkpoint_reader::open`
+expected<chunk_sender::source> open_initial(const std::string& root,
+                                            const initial_file& file) {
+  if (!is_sha256(file.sha256))
+    return {errc::invalid_argument,
+            "'" + excerpt(file.sha256) + "' is not the digest of a file"};
+  const auto path =
+    (fs::path{root} / initial_folder_name / file.sha256).string();
+  auto found = open_foreign_file(path);
+  if (!found || found.bytes != file.bytes)
+    return {errc::bad_checkpoint,
+            "the file " + path + " of an initial state is missing"};
+  auto opened = std::make_shared<file_descriptor>(std::move(found.file));
+  return chunk_sender::source{[opened, path](kj::ArrayPtr<kj::byte> chunk) {
+    for (std::size_t done = 0; done < chunk.size();) {
+      const auto read =
+        ::read(opened->number(), chunk.begin() + done, chunk.size() - done);
+      if (read < 0 && errno == EINTR)
+        continue;
+      if (read <= 0)
+        return outcome{error{errc::bad_checkpoint, "cannot read " + path}};
+      done += static_cast<std::size_t>(read);
+    }
+    return outcome{};
+  }};
+}
 
 /// Whether a name is that of a checkpoint which a lease leaves.
 bool is_of_a_lease(const std::string& name) {
@@ -232,13 +260,16 @@ outcome commit_new(checkpoint_writer& x) {
                  + " is there already, and is another one"};
 }
 
-/// A checkpoint on its way from who stores it.
+/// A file on its way from who stores it.
 class upload_server final : public schema::Upload::Server {
 public:
   /// @param bytes how many are to come
+  /// @param sha256 of these bytes; empty: who sends them tells another digest
+  ///        in the end
   upload_server(std::unique_ptr<transfer_slot> slot, checkpoint_writer writer,
-                std::uint64_t bytes)
+                std::uint64_t bytes, std::string sha256 = {})
     : slot_(std::move(slot)), writer_(std::move(writer)), left_(bytes),
+      sha256_(std::move(sha256)),
       watch_(slot_->depot().timer, slot_->depot().silence_max()),
       silence_(watch_.expired()
                  .then([this] { end(slot_->depot().silent()); })
@@ -263,7 +294,13 @@ public:
     auto slot = kj::heap(std::move(slot_));
     end({errc::invalid_argument, "the checkpoint was committed before"});
     auto& disk = (*slot)->depot().disk;
-    return disk.start([&file = *writer] { return commit_new(file); })
+    return disk
+      .start([&file = *writer, is_initial = !sha256_.empty()] {
+        auto failed = commit_new(file);
+        if (!failed && is_initial)
+          protect_content(file.folder() + '/' + file.written().file);
+        return failed;
+      })
       .then([context](outcome failed) mutable {
         if (failed)
           put_failure(context.getResults().initFailure(), *failed);
@@ -286,6 +323,8 @@ private:
                                    + " has more bytes than were announced"});
     if (auto failed = writer_->append(chunk.begin(), chunk.size()))
       return fail(std::move(*failed));
+    if (!sha256_.empty())
+      hasher_.add(chunk.begin(), chunk.size());
     left_ -= chunk.size();
     fresh_ += chunk.size();
     if (left_ == 0 || fresh_ >= slot_->depot().bytes_that_count()) {
@@ -304,6 +343,12 @@ private:
       return fail({errc::invalid_argument, "checkpoint " + written.file
                                              + " lacks " + std::to_string(left_)
                                              + " of the bytes announced"});
+    if (!sha256_.empty())
+      return hasher_.digest() == sha256_
+               ? std::nullopt
+               : outcome{fail({errc::invalid_argument,
+                               "the file changed while it was sent: its "
+                               "content is not the one that was announced"})};
     if (written.digest != digest)
       return fail(
         {errc::io_failed,
@@ -328,6 +373,8 @@ private:
   std::unique_ptr<transfer_slot> slot_;     ///< nothing: ended
   std::optional<checkpoint_writer> writer_; ///< nothing: ended
   std::uint64_t left_;                      ///< bytes still to come
+  const std::string sha256_; ///< that they must have; empty: not announced
+  sha256_hasher hasher_;     ///< of those that came, if it was
   std::uint64_t fresh_ = 0; ///< that have come since they last counted
   error why_ended_;
   silence_watch watch_;
@@ -349,16 +396,27 @@ public:
       put_failure(context.getResults().initFailure(), reader.failure());
       return kj::READY_NOW;
     }
-    auto work =
-      kj::heap<fetching>(std::move(slot), std::move(*reader), params.getInto());
-    context.releaseParams();
-    context.allowCancellation();
-    return work->run()
-      .then([context](outcome failed) mutable {
-        if (failed)
-          put_failure(context.getResults().initFailure(), *failed);
-      })
-      .attach(kj::mv(work));
+    const auto file = std::make_shared<checkpoint_reader>(std::move(*reader));
+    return send(context, kj::heap<fetching>(
+                           std::move(slot), file->left(),
+                           [file](kj::ArrayPtr<kj::byte> chunk) {
+                             return file->read(chunk.begin(), chunk.size());
+                           },
+                           params.getInto()));
+  }
+
+  kj::Promise<void> fetchInitial(FetchInitialContext context) override {
+    auto slot = std::make_unique<transfer_slot>(state_, whose_);
+    const auto params = context.getParams();
+    const initial_file file{params.getSha256(), params.getBytes()};
+    auto next = open_initial(state_->root, file);
+    if (!next) {
+      put_failure(context.getResults().initFailure(), next.failure());
+      return kj::READY_NOW;
+    }
+    return send(context,
+                kj::heap<fetching>(std::move(slot), file.bytes,
+                                   std::move(*next), params.getInto()));
   }
 
   kj::Promise<void> store(StoreContext context) override {
@@ -377,6 +435,19 @@ public:
   kj::Promise<void> ping(PingContext) override { return kj::READY_NOW; }
 
 private:
+  /// Answers once all of a file has been taken, or why it has not.
+  template <class Context>
+  static kj::Promise<void> send(Context& context, kj::Own<fetching> work) {
+    context.releaseParams();
+    context.allowCancellation();
+    return work->run()
+      .then([context](outcome failed) mutable {
+        if (failed)
+          put_failure(context.getResults().initFailure(), *failed);
+      })
+      .attach(kj::mv(work));
+  }
+
   /// Returns the path of a workload's folder.
   expected<std::string> path_of(const std::string& folder) const {
     if (!is_checkpoint_name(folder))
@@ -424,6 +495,38 @@ kj::Own<schema::Depot::Server>
 depot::for_connection(std::string address) const {
   return kj::heap<depot_server>(
     state_, depot_peer{std::move(address), ++state_->connections});
+}
+
+bool depot::has_initial(const initial_file& file) const {
+  return is_sha256(file.sha256)
+         && is_foreign_file_of(
+           (fs::path{state_->root} / initial_folder_name / file.sha256)
+             .string(),
+           file.bytes);
+}
+
+expected<kj::Own<schema::Upload::Server>>
+depot::take_initial(std::string address, const initial_file& file) const {
+  using taker = kj::Own<schema::Upload::Server>;
+  if (!is_sha256(file.sha256))
+    return {errc::invalid_argument,
+            "'" + excerpt(file.sha256) + "' is not the digest of a file"};
+  if (file.bytes > initial_bytes_max)
+    return {errc::invalid_argument, "a file of an initial state has at most "
+                                      + std::to_string(initial_bytes_max)
+                                      + " bytes"};
+  const auto folder = (fs::path{state_->root} / initial_folder_name).string();
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed)
+    return {errc::io_failed, folder + ": " + failed.message()};
+  auto writer = checkpoint_writer::open(folder, file.sha256);
+  if (!writer)
+    return writer.failure();
+  auto slot = std::make_unique<transfer_slot>(
+    state_, depot_peer{std::move(address), ++state_->connections});
+  return taker{kj::heap<upload_server>(std::move(slot), std::move(*writer),
+                                       file.bytes, file.sha256)};
 }
 
 } // namespace hippo

@@ -10,6 +10,8 @@
 #include <kj/timer.h>
 
 #include "depot.capnp.h"
+#include "hippo/base/error.hpp"
+#include "hippo/model/initial_state.hpp"
 
 namespace hippo {
 
@@ -58,6 +60,16 @@ public:
   /// @param address of the peer, without a port
   [[nodiscard]] kj::Own<schema::Depot::Server>
   for_connection(std::string address) const;
+
+  /// Whether a file of an initial state is there, as far as its size says.
+  [[nodiscard]] bool has_initial(const initial_file& file) const;
+
+  /// Begins to take a file of an initial state from a client; it is there once
+  /// it has been committed and has the content that was announced.
+  /// @param address of the client, without a port
+  /// @returns the taker, or `errc::invalid_argument` or `errc::io_failed`
+  [[nodiscard]] expected<kj::Own<schema::Upload::Server>>
+  take_initial(std::string address, const initial_file& file) const;
 
 private:
   std::shared_ptr<depot_state> state_;

@@ -1,6 +1,12 @@
 #include "hippo/checkpoint/depot/depot_client.hpp"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -9,9 +15,12 @@
 
 #include "hippo/base/hash.hpp"
 #include "hippo/base/number.hpp"
+#include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/checkpoint/depot/chunk_sender.hpp"
 #include "hippo/checkpoint/depot/failure.hpp"
 #include "hippo/checkpoint/depot/silence_watch.hpp"
+#include "hippo/checkpoint/initial/initial_files.hpp"
+#include "hippo/model/code/sha256.hpp"
 #include "hippo/net/wire/exceptions.hpp"
 
 namespace hippo {
@@ -66,9 +75,12 @@ public:
     });
   }
 
+  /// Takes the next bytes of what is fetched, or says why it cannot.
+  using taker = std::function<outcome(const char* data, std::size_t size)>;
+
   kj::Promise<outcome> fetch(const std::string& folder,
-                             const checkpoint& checkpoint) {
-    bytes_max_ = checkpoint.bytes;
+                             const checkpoint& checkpoint, taker take) {
+    expect(checkpoint.bytes, std::move(take));
     auto request = depot_.fetchRequest();
     request.setFolder(folder);
     auto out = request.initCheckpoint();
@@ -80,11 +92,18 @@ public:
       [](auto&& answer) { return get_failure(answer); });
   }
 
-  /// Returns what has been fetched; nothing more is taken.
-  std::string take() {
-    bytes_max_ = 0;
-    return std::exchange(bytes_, {});
+  kj::Promise<outcome> fetch_initial(const initial_file& file, taker take) {
+    expect(file.bytes, std::move(take));
+    auto request = depot_.fetchInitialRequest();
+    request.setSha256(file.sha256);
+    request.setBytes(file.bytes);
+    request.setInto(kj::heap<sink>(shared_from_this()));
+    return request.send().then(
+      [](auto&& answer) { return get_failure(answer); });
   }
+
+  /// Nothing more is taken from now on.
+  void end() { expect(0, {}); }
 
   kj::Promise<outcome> store(const std::string& folder, const checkpoint& x,
                              const std::string& bytes) {
@@ -114,9 +133,8 @@ private:
     explicit sink(std::shared_ptr<conversation> x) : for_(std::move(x)) {}
 
     kj::Promise<void> put(PutContext context) override {
-      if (!for_->add(context.getParams().getChunk()))
-        put_failure(context.getResults().initFailure(),
-                    {errc::invalid_argument, "nobody has asked for these"});
+      if (const auto why = for_->add(context.getParams().getChunk()))
+        put_failure(context.getResults().initFailure(), *why);
       return kj::READY_NOW;
     }
 
@@ -124,14 +142,17 @@ private:
     const std::shared_ptr<conversation> for_;
   };
 
-  bool add(capnp::Data::Reader chunk) {
-    if (bytes_.size() + chunk.size() > bytes_max_)
-      return false;
-    if (bytes_.empty())
-      bytes_.reserve(bytes_max_); // the depot has found so many
-    bytes_.append(chunk.asChars().begin(), chunk.size());
+  void expect(std::uint64_t bytes, taker take) {
+    left_ = bytes;
+    take_ = std::move(take);
+  }
+
+  outcome add(capnp::Data::Reader chunk) {
+    if (!take_ || chunk.size() > left_)
+      return error{errc::invalid_argument, "nobody has asked for these"};
+    left_ -= chunk.size();
     watch_.note_received();
-    return true;
+    return take_(chunk.asChars().begin(), chunk.size());
   }
 
   kj::Promise<outcome> send(schema::Upload::Client upload,
@@ -170,8 +191,8 @@ private:
   const kj::Duration silence_max_;
   silence_watch watch_;
   schema::Depot::Client depot_ = nullptr;
-  std::string bytes_; ///< that have come
-  std::uint64_t bytes_max_ = 0;
+  taker take_;             ///< null: nothing is fetched
+  std::uint64_t left_ = 0; ///< bytes that are still expected
 };
 
 depot_client::depot_client(depot_address address)
@@ -183,24 +204,69 @@ depot_client::~depot_client() {
 
 expected<std::string> depot_client::fetch(const std::string& folder,
                                           const checkpoint& checkpoint) {
-  std::string bytes;
+  std::shared_ptr<std::string> bytes; // what was sent may come late
   const auto purpose = "fetch checkpoint " + folder + '/' + checkpoint.file;
   auto failed = converse(purpose, [&](std::shared_ptr<conversation> depot) {
-    return depot->fetch(folder, checkpoint).then([&bytes, depot](outcome why) {
-      bytes = depot->take();
+    bytes = std::make_shared<std::string>();
+    const auto take = [bytes, most = checkpoint.bytes](const char* data,
+                                                       std::size_t size) {
+      if (bytes->empty())
+        bytes->reserve(most); // the depot has found so many
+      bytes->append(data, size);
+      return outcome{};
+    };
+    return depot->fetch(folder, checkpoint, take).then([depot](outcome why) {
+      depot->end();
       return why;
     });
   });
   if (failed)
     return *failed;
   // The depot has checked what is in its folder.
-  if (bytes.size() != checkpoint.bytes
-      || hash_bytes(bytes.data(), bytes.size()) != checkpoint.digest)
-    return {errc::io_failed, "cannot " + purpose
-                               + ": it was damaged on the "
-                                 "way from "
-                               + address_.host};
-  return bytes;
+  if (bytes->size() != checkpoint.bytes
+      || hash_bytes(bytes->data(), bytes->size()) != checkpoint.digest)
+    return damaged(purpose);
+  return std::move(*bytes);
+}
+
+error depot_client::damaged(const std::string& purpose) const {
+  return {errc::io_failed, "cannot " + purpose
+                             + ": it was damaged on the way from "
+                             + address_.host};
+}
+
+outcome depot_client::fetch_initial(const initial_file& file,
+                                    const std::string& folder) {
+  struct arriving {
+    checkpoint_writer writer;
+    sha256_hasher hasher{};
+  };
+  std::shared_ptr<arriving> to;
+  const auto purpose = "fetch file " + file.sha256 + " of an initial state";
+  auto failed = converse(
+    purpose, [&](std::shared_ptr<conversation> depot) -> kj::Promise<outcome> {
+      auto writer = checkpoint_writer::open(folder, file.sha256);
+      if (!writer)
+        return outcome{writer.failure()};
+      to = std::make_shared<arriving>(arriving{std::move(*writer)});
+      const auto take = [to](const char* data, std::size_t size) {
+        to->hasher.add(data, size);
+        return to->writer.append(data, size);
+      };
+      return depot->fetch_initial(file, take).then([depot](outcome why) {
+        depot->end();
+        return why;
+      });
+    });
+  if (failed)
+    return failed;
+  if (to->writer.written().bytes != file.bytes
+      || to->hasher.digest() != file.sha256)
+    return damaged(purpose);
+  if (auto why = to->writer.commit(durability::cached))
+    return why;
+  protect_content(folder + '/' + file.sha256);
+  return std::nullopt;
 }
 
 expected<checkpoint> depot_client::store(const std::string& folder,
@@ -288,6 +354,72 @@ expected<std::string> remote_store::read(const checkpoint& checkpoint) {
 expected<checkpoint> remote_store::write(const std::string& name,
                                          const std::string& bytes, durability) {
   return client_.store(folder_, name, bytes);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// For how long a file of the cache stays that nobody uses.
+constexpr std::chrono::hours unused_max{30 * 24};
+
+/// Notes in its access time that a file is used; its content's time stays.
+void note_use(const std::string& path) {
+  const timespec times[] = {{0, UTIME_NOW}, {0, UTIME_OMIT}};
+  ::utimensat(AT_FDCWD, path.c_str(), times, 0);
+}
+
+/// Removes the files that nobody has used for long.
+void forget_unused(const std::string& folder) {
+  const auto oldest = std::chrono::system_clock::now() - unused_max;
+  std::error_code failed;
+  for (fs::directory_iterator i{folder, failed}, end; !failed && i != end;
+       i.increment(failed)) {
+    struct stat about {};
+    if (::stat(i->path().c_str(), &about) == 0
+        && std::chrono::system_clock::from_time_t(about.st_atim.tv_sec)
+             < oldest)
+      fs::remove(i->path(), failed);
+  }
+}
+
+} // namespace
+
+std::string initial_cache_folder() {
+  const auto variable = [](const char* name) {
+    const char* const set = std::getenv(name);
+    return fs::path{set != nullptr ? set : ""};
+  };
+  const auto home = variable("HOME");
+  auto cache = variable("XDG_CACHE_HOME");
+  if (cache.empty() && !home.empty())
+    cache = home / ".cache";
+  return cache.empty() ? std::string{}
+                       : (cache / "hippo" / initial_folder_name).string();
+}
+
+expected<std::string> remote_store::find_initial(const initial_file& file) {
+  const auto folder = initial_cache_folder();
+  const auto refused = [](const std::string& why) {
+    return error{errc::io_failed, why
+                                    + ": set XDG_CACHE_HOME to a folder for "
+                                      "files of initial states"};
+  };
+  if (folder.empty())
+    return refused("this user has no HOME");
+  auto path = folder + '/' + file.sha256;
+  if (check_content(path, file)) {
+    std::error_code failed;
+    fs::create_directories(folder, failed);
+    if (failed)
+      return refused(folder + ": " + failed.message());
+    remove_unfinished_checkpoints(folder);
+    forget_unused(folder);
+    if (auto why = client_.fetch_initial(file, folder))
+      return *why;
+  }
+  note_use(path);
+  return path;
 }
 
 } // namespace hippo

@@ -63,6 +63,12 @@ public:
   expected<std::string> fetch(const std::string& folder,
                               const checkpoint& checkpoint);
 
+  /// Reads a file of an initial state into a folder, where it has its digest as
+  /// its name. Memory holds a window of chunks of it.
+  /// @returns nothing once it is there and has the content, or as of `fetch`
+  std::optional<error> fetch_initial(const initial_file& file,
+                                     const std::string& folder);
+
   /// Writes a checkpoint. When this returns it is on the depot's disk; a
   /// failure leaves nothing there.
   /// @returns its size and digest, `errc::io_failed` if the network fails or
@@ -81,6 +87,8 @@ private:
            const std::function<kj::Promise<std::optional<error>>(
              std::shared_ptr<conversation>)>& talk);
 
+  [[nodiscard]] error damaged(const std::string& purpose) const;
+
   kj::Promise<void> connect(kj::AsyncIoContext& io);
   void disconnect();
 
@@ -91,7 +99,13 @@ private:
     connection_; ///< the thread's; null: there is none
 };
 
-/// One folder of a depot.
+/// Returns the folder where a trainer keeps the files of initial states that it
+/// has fetched: `hippo/initial` below `XDG_CACHE_HOME`, or else below `.cache`
+/// of the user's home; empty: there is neither. Trainers of a user share it.
+std::string initial_cache_folder();
+
+/// One folder of a depot. Files of initial states are kept in the cache of this
+/// user; those that nobody has used for a month go when the next one comes.
 class remote_store final : public checkpoint_store {
 public:
   /// REQUIRES: `client` outlives `*this`.
@@ -101,6 +115,7 @@ public:
   /// A depot syncs whatever it is given.
   expected<checkpoint> write(const std::string& name, const std::string& bytes,
                              durability how = durability::synced) override;
+  expected<std::string> find_initial(const initial_file& file) override;
 
 private:
   depot_client& client_;

@@ -42,9 +42,10 @@ verdict judge(const http_answer& response) {
     return verdict::again;
   const auto code = first_of(response.body, "Code");
   switch (response.status) {
+    case 206: // a part of an object, whatever is in it
+      return verdict::done;
     case 200:
     case 204:
-    case 206:
       // What takes long may be answered before it has gone wrong.
       return response.body.find("<Error>") != std::string::npos ? verdict::again
                                                                 : verdict::done;

@@ -49,4 +49,9 @@ expected<checkpoint> object_checkpoints::write(const std::string& name,
   return result;
 }
 
+expected<std::string>
+object_checkpoints::find_initial(const initial_file& file) {
+  return behind_->find_initial(file);
+}
+
 } // namespace hippo

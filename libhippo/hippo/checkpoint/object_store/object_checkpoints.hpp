@@ -27,6 +27,7 @@ public:
   /// It is as durable as the store is.
   expected<checkpoint> write(const std::string& name, const std::string& bytes,
                              durability how = durability::synced) override;
+  expected<std::string> find_initial(const initial_file& file) override;
 
 private:
   object_client& reads_;

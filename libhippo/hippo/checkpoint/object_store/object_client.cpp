@@ -16,6 +16,9 @@ namespace hippo {
 
 namespace {
 
+/// A store's answer of a failure may have so many bytes.
+constexpr std::uint64_t error_bytes_max = 64 << 10;
+
 /// Of SHA-256, in hexadecimal digits.
 std::string digest_of(std::string_view bytes) {
   constexpr std::string_view digits = "0123456789abcdef";
@@ -104,8 +107,6 @@ object_client::get(const std::string& name, std::uint64_t bytes_max) {
   const auto key = key_of(where_, name);
   http_request x;
   x.url = url_of(where_, key);
-  // What a store says of a failure is an answer, too.
-  constexpr std::uint64_t error_bytes_max = 64 << 10;
   x.answer_bytes_max = std::max(bytes_max, error_bytes_max);
   auto answer = ask(std::move(x), "cannot read " + key);
   if (!answer)
@@ -113,6 +114,27 @@ object_client::get(const std::string& name, std::uint64_t bytes_max) {
   if (judge(*answer) == verdict::missing)
     return std::optional<std::string>{};
   return std::optional{std::move(answer->body)};
+}
+
+expected<std::string> object_client::get_part(const std::string& name,
+                                              std::uint64_t offset,
+                                              std::uint64_t size) {
+  const auto key = key_of(where_, name);
+  http_request x;
+  x.url = url_of(where_, key);
+  x.headers.push_back("range: bytes=" + std::to_string(offset) + '-'
+                      + std::to_string(offset + size - 1));
+  x.answer_bytes_max = std::max(size, error_bytes_max);
+  const auto what = "cannot read " + key;
+  auto answer = ask(std::move(x), what);
+  if (!answer)
+    return answer.failure();
+  if (judge(*answer) != verdict::done)
+    return failed(what, describe(*answer));
+  if (answer->body.size() != size)
+    return failed(what, "the store gave " + std::to_string(answer->body.size())
+                          + " bytes in place of " + std::to_string(size));
+  return std::move(answer->body);
 }
 
 std::optional<error> object_client::put(const std::string& name,

@@ -65,6 +65,12 @@ public:
   expected<std::optional<std::string>> get(const std::string& name,
                                            std::uint64_t bytes_max);
 
+  /// Reads `size` bytes of an object from `offset` on.
+  /// @returns them, or `errc::io_failed`: also if it has no such part
+  /// REQUIRES: `size > 0`
+  expected<std::string> get_part(const std::string& name, std::uint64_t offset,
+                                 std::uint64_t size);
+
   /// Writes an object, whole or not at all. The store checks that it has come
   /// as it was sent (SHA-256).
   /// @returns nothing, or `errc::io_failed`

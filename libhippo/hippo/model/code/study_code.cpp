@@ -13,10 +13,10 @@
 #include <utility>
 
 #include <nlohmann/json.hpp>
-#include <openssl/evp.h>
 
 #include "hippo/base/file_descriptor.hpp"
 #include "hippo/base/utf8.hpp"
+#include "hippo/model/code/sha256.hpp"
 
 namespace hippo {
 
@@ -142,13 +142,64 @@ std::optional<std::string> find_fault(std::string_view path) {
 }
 
 /// Returns the file in whose place a path needs a folder.
+template <class File>
 std::optional<std::string>
-file_in_the_way(const std::map<std::string, code_file>& files,
+file_in_the_way(const std::map<std::string, File>& files,
                 const std::string& path) {
   for (auto at = path.find('/'); at != path.npos; at = path.find('/', at + 1))
     if (auto folder = path.substr(0, at); files.contains(folder))
       return folder;
   return std::nullopt;
+}
+
+error refused(const std::string& whose, const std::string& why) {
+  return {errc::invalid_study, whose + ": " + why};
+}
+
+/// Whether files of these names can lie beside each other.
+template <class File>
+std::optional<error> check_names(const std::map<std::string, File>& files,
+                                 std::size_t files_max,
+                                 const std::string& whose) {
+  if (files.size() > files_max)
+    return refused(whose, "there are " + std::to_string(files.size())
+                            + " files; at most " + std::to_string(files_max)
+                            + " travel with a study");
+  std::size_t path_bytes = 0;
+  for (const auto& [path, file] : files) {
+    const auto named = "the file '" + to_utf8(path) + "' ";
+    if (const auto fault = find_fault(path))
+      return refused(whose, named + *fault);
+    if (const auto other = file_in_the_way(files, path))
+      return refused(whose, named + "needs a folder '" + *other
+                              + "', which is a file as well");
+    path_bytes += path.size();
+  }
+  if (path_bytes > code_paths_bytes_max)
+    return refused(whose, "the names of its files have more than "
+                            + std::to_string(code_paths_bytes_max)
+                            + " bytes together");
+  return std::nullopt;
+}
+
+json to_json(const initial_state& state) {
+  json files = json::object();
+  for (const auto& [path, file] : state.files)
+    files[path] = {{"sha256", file.sha256}, {"bytes", file.bytes}};
+  json result{{"files", std::move(files)}, {"folder", state.is_folder}};
+  if (!state.path.empty())
+    result["path"] = state.path;
+  return result;
+}
+
+initial_state initial_state_of(const json& read) {
+  initial_state result;
+  for (const auto& [path, file] : read.at("files").items())
+    result.files[path] = {file.at("sha256").get<std::string>(),
+                          file.at("bytes").get<std::uint64_t>()};
+  read.at("folder").get_to(result.is_folder);
+  result.path = read.value("path", "");
+  return result;
 }
 
 } // namespace
@@ -167,42 +218,41 @@ bool is_code_path(std::string_view path) noexcept {
 }
 
 std::optional<error> check_files(const study_code& code) {
-  const auto refused = [](const std::string& why) {
-    return error{errc::invalid_study, "the study's code: " + why};
-  };
-  if (code.files.size() > code_files_max)
-    return refused("there are " + std::to_string(code.files.size())
-                   + " files; at most " + std::to_string(code_files_max)
-                   + " travel with a study");
-  std::size_t path_bytes = 0;
-  for (const auto& [path, file] : code.files) {
-    const auto named = "the file '" + to_utf8(path) + "' ";
-    if (const auto fault = find_fault(path))
-      return refused(named + *fault);
-    if (const auto other = file_in_the_way(code.files, path))
-      return refused(named + "needs a folder '" + *other
-                     + "', which is a file as well");
-    path_bytes += path.size();
+  if (auto why = check_names(code.files, code_files_max, "the study's code"))
+    return why;
+  if (!code.initial)
+    return std::nullopt;
+  constexpr auto whose = "the initial state";
+  const auto& state = *code.initial;
+  if (auto why = check_names(state.files, initial_files_max, whose))
+    return why;
+  std::uint64_t bytes = 0;
+  for (const auto& [path, file] : state.files) {
+    if (!is_sha256(file.sha256))
+      return refused(whose, "the digest of '" + path + "' is none");
+    if (file.bytes > initial_bytes_max - bytes)
+      return refused(whose, "its files have more than "
+                              + std::to_string(initial_bytes_max)
+                              + " bytes together");
+    bytes += file.bytes;
   }
-  if (path_bytes > code_paths_bytes_max)
-    return refused("the names of its files have more than "
-                   + std::to_string(code_paths_bytes_max) + " bytes together");
+  if (state.files.empty() || (!state.is_folder && state.files.size() > 1))
+    return refused(whose, "a file is one file, and a folder has some");
   return std::nullopt;
 }
 
 std::string file_option(const std::string& path) { return "file." + path; }
 
 std::string digest_of(const code_file& file) {
-  const auto text = (file.executable ? "x" : "-") + file.bytes;
-  std::string digest(EVP_MAX_MD_SIZE, '\0');
-  unsigned size = 0;
-  if (::EVP_Digest(text.data(), text.size(),
-                   reinterpret_cast<unsigned char*>(digest.data()), &size,
-                   ::EVP_sha256(), nullptr)
-      != 1)
-    throw std::bad_alloc{}; // it fails for want of nothing else
-  digest.resize(size);
-  return to_hex(digest);
+  return sha256_of((file.executable ? "x" : "-") + file.bytes);
+}
+
+std::string digest_of(const initial_state& state) {
+  // No name holds the end of a line.
+  std::string text = state.is_folder ? "folder\n" : "file\n";
+  for (const auto& [path, file] : state.files)
+    text += file.sha256 + ' ' + path + '\n';
+  return sha256_of(text);
 }
 
 std::optional<error> check_key(const study_code& code,
@@ -212,6 +262,12 @@ std::optional<error> check_key(const study_code& code,
                  "the study's code is not what its key says: the file '"
                    + to_utf8(path) + "' " + why};
   };
+  const auto named = key.options.find(initial_option);
+  const auto digest = code.initial ? digest_of(*code.initial) : std::string{};
+  if (named == key.options.end() ? code.initial.has_value()
+                                 : named->second != scalar{digest})
+    return error{errc::training_failed,
+                 "the initial state is not the one that the study's key names"};
   for (const auto& [path, file] : code.files) {
     const auto i = key.options.find(file_option(path));
     if (i == key.options.end())
@@ -235,11 +291,16 @@ std::string to_json(const study_code& code) {
   json result{{"files", std::move(files)}, {"versions", code.versions}};
   if (!code.python.empty())
     result["python"] = code.python;
+  if (code.initial)
+    result["initial"] = to_json(*code.initial);
   return result.dump();
 }
 
 std::string files_to_json(const study_code& code) {
-  return to_json(study_code{code.files, {}, {}});
+  study_code result{code.files, {}, {}, code.initial};
+  if (result.initial)
+    result.initial->path.clear();
+  return to_json(result);
 }
 
 expected<study_code> study_code_from_json(std::string_view text) {
@@ -252,6 +313,8 @@ expected<study_code> study_code_from_json(std::string_view text) {
       result.files.emplace(name, file_of(file));
     read.at("versions").get_to(result.versions);
     result.python = read.value("python", "");
+    if (const auto initial = read.find("initial"); initial != read.end())
+      result.initial = initial_state_of(*initial);
     if (auto why = check_files(result))
       return *why;
     return result;

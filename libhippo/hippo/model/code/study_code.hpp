@@ -8,6 +8,7 @@
 
 #include "hippo/base/error.hpp"
 #include "hippo/base/scratch_folder.hpp"
+#include "hippo/model/initial_state.hpp"
 #include "hippo/model/workload_spec.hpp"
 
 namespace hippo {
@@ -29,6 +30,8 @@ struct study_code {
   std::map<std::string, std::string> versions;
   /// The interpreter as the client found it, or empty: any.
   std::string python;
+  /// Nothing: training starts from what the code makes itself.
+  std::optional<initial_state> initial{};
   friend bool operator==(const study_code&, const study_code&) = default;
 };
 
@@ -48,7 +51,8 @@ inline constexpr std::size_t code_name_bytes_max = 255;
 /// or "..".
 bool is_code_path(std::string_view path) noexcept;
 
-/// Whether these files can be unpacked beside each other, and into the key.
+/// Whether these files, and those of the initial state, can be unpacked beside
+/// each other, and into the key.
 /// @returns nothing, or `errc::invalid_study` naming the file that cannot
 std::optional<error> check_files(const study_code& code);
 
@@ -60,8 +64,12 @@ std::string file_option(const std::string& path);
 /// who sends code must not be able to make two files of one digest.
 std::string digest_of(const code_file& file);
 
-/// Whether a workload's options have the digests of all these files, and of no
-/// others, so that its key decides what is unpacked.
+/// Returns the digest of an initial state: SHA-256 of the digests and names of
+/// its files. It stands for the state in the workload key.
+std::string digest_of(const initial_state& state);
+
+/// Whether a workload's options have the digests of all these files and of the
+/// initial state, and of no others, so that its key decides what is unpacked.
 /// @returns nothing, or `errc::training_failed` naming the file
 std::optional<error> check_key(const study_code& code,
                                const workload_spec& key);
@@ -69,8 +77,8 @@ std::optional<error> check_key(const study_code& code,
 /// Writes code as JSON. Equal code gives equal bytes.
 std::string to_json(const study_code& code);
 
-/// Writes what trainers need of code, its files: a function of the workload
-/// key, whoever has sent it.
+/// Writes what trainers need of code, its files and the digests of the initial
+/// state: a function of the workload key, whoever has sent it.
 std::string files_to_json(const study_code& code);
 
 /// @returns the code, whose files pass `check_files`; or

@@ -5,10 +5,12 @@
 #include <deque>
 #include <future>
 #include <mutex>
+#include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
 
+#include "depot.capnp.h"
 #include "hippo/base/endpoint.hpp"
 #include "hippo/net/client/connection.hpp"
 #include "hippo/net/client/decode.hpp"
@@ -77,6 +79,12 @@ public:
   answer_t<T> call(repeating again, const Send& send) {
     return blocking<T>(
       [this, again, &send] { return connection_->run<T>(again, send); });
+  }
+
+  /// Runs `act` on the loop, and waits for its end.
+  template <class Act>
+  void on_loop(const Act& act) {
+    executor_->executeSync(act);
   }
 
   /// Makes a call in the background; `done` hears how it went, on the loop.
@@ -167,6 +175,88 @@ expected<submitted_study> client::submit(const std::string& text,
       return result;
     });
   });
+}
+
+namespace {
+
+/// The bytes of a file that travel in one message, and those that are on their
+/// way unanswered.
+constexpr std::size_t chunk_bytes = 512 << 10;
+constexpr std::size_t window_bytes = 8 * chunk_bytes;
+
+/// Throws the failure that a depot has answered, if there is one.
+template <class Answer>
+void expect_success(const Answer& answer) {
+  if (!answer.hasFailure())
+    return;
+  const auto failure = answer.getFailure();
+  kj::throwFatalException(exception_of(static_cast<errc>(failure.getCode()),
+                                       failure.getMessage().cStr()));
+}
+
+/// Sends bytes, and waits until all have been taken.
+kj::Promise<bool> put(schema::Upload::Client& upload, std::string_view bytes) {
+  auto answers = kj::heapArrayBuilder<kj::Promise<void>>(
+    (bytes.size() + chunk_bytes - 1) / chunk_bytes);
+  for (; !bytes.empty();
+       bytes.remove_prefix(std::min(chunk_bytes, bytes.size()))) {
+    const auto chunk = bytes.substr(0, chunk_bytes);
+    auto request = upload.putRequest();
+    request.setChunk(
+      {reinterpret_cast<const kj::byte*>(chunk.data()), chunk.size()});
+    answers.add(
+      request.send().then([](auto&& answer) { expect_success(answer); }));
+  }
+  return kj::joinPromises(answers.finish()).then([] { return true; });
+}
+
+/// Ends an upload, and waits until the file is there.
+kj::Promise<bool> commit(schema::Upload::Client& upload) {
+  return upload.commitRequest().send().then([](auto&& answer) {
+    expect_success(answer);
+    return true;
+  });
+}
+
+} // namespace
+
+std::optional<error> client::send_initial(const std::string& sha256,
+                                          std::uint64_t bytes,
+                                          const byte_source& source) {
+  using taker = std::optional<schema::Upload::Client>;
+  auto begun = impl_->call<taker>(repeating::yes, [&](session& x) {
+    auto request = x.service().sendInitialRequest();
+    request.setSha256(sha256);
+    request.setBytes(bytes);
+    return request.send().then([](auto&& answer) -> taker {
+      if (answer.getIsThere())
+        return std::nullopt;
+      return answer.getUpload().template castAs<schema::Upload>();
+    });
+  });
+  if (!begun)
+    return begun.failure();
+  if (!*begun)
+    return std::nullopt;
+  auto& upload = **begun;
+  std::string window(window_bytes, '\0');
+  std::optional<error> failed;
+  for (bool has_ended = false; !failed && !has_ended;) {
+    const auto read = source(window.data(), window.size());
+    if (!read) {
+      failed = read.failure();
+      break;
+    }
+    has_ended = *read == 0;
+    const auto sent = impl_->call<bool>(repeating::no, [&](session&) {
+      return has_ended ? commit(upload) : put(upload, {window.data(), *read});
+    });
+    if (!sent)
+      failed = sent.failure();
+  }
+  // The capability belongs to the thread of the loop, and ends there.
+  impl_->on_loop([&] { begun->reset(); });
+  return failed;
 }
 
 expected<study_handle> client::study(const std::string& id_or_name) {

@@ -85,6 +85,11 @@ struct study_extension {
   double deadline_seconds = 0; ///< by which its deadline comes later
 };
 
+/// Gives the next bytes of a file that is sent: fills the buffer, and returns
+/// how many it has put there; 0: the file has ended.
+using byte_source =
+  std::function<expected<std::size_t>(char* buffer, std::size_t size)>;
+
 class study_handle;
 
 /// A connection to a service, which serves any number of studies and threads.
@@ -117,6 +122,16 @@ public:
   ///          finding, one a line
   expected<submitted_study> submit(const std::string& text,
                                    const std::string& name);
+
+  /// Sends a file of an initial state (`from` of a workload), before a study
+  /// that names it is submitted; nothing if the service has it.
+  /// @param sha256 of its content, 64 hexadecimal digits
+  /// @param source gives its bytes, once
+  /// @returns nothing once it is there, `errc::invalid_argument` if its content
+  ///          is another one, or why the service does not take it
+  std::optional<error> send_initial(const std::string& sha256,
+                                    std::uint64_t bytes,
+                                    const byte_source& source);
 
   /// Finds a study; of several of a name the last one.
   /// @returns `errc::unknown_study` if there is none

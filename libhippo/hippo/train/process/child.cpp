@@ -113,6 +113,7 @@ child::child(spawn_plan& plan, const process_options& options) {
   plan.own_group();
   if (!options.scratch.empty())
     plan.set("HIPPO_SCRATCH", options.scratch);
+  plan.set("HIPPO_INITIAL", options.initial);
   plan.set("OMP_NUM_THREADS", std::to_string(options.threads));
   plan.set("PYTHONUNBUFFERED", "1");
   // The order of a set of words would change from process to process, and

@@ -23,6 +23,7 @@ struct process_options {
   std::vector<std::string> command; ///< program and arguments
   std::string folder;  ///< to work in; empty: that of this program
   std::string scratch{}; ///< for what it writes that does not last; empty: none
+  std::string initial{}; ///< path of the study's initial state; empty: none
   std::string device = "cpu"; ///< that it is to train on
   std::uint32_t threads = 1;  ///< that it is to train with
   /// A program that neither answers nor prints for so long is taken for hung,

@@ -185,18 +185,21 @@ private:
     const auto request = folder_.file("request.json");
     const auto answer = folder_.file("answer.json");
     const auto result = fresh_folder();
-    write_exchanged(request,
-               json{{"protocol", file_protocol_version},
-                    {"from", from},
-                    {"to", to},
-                    {"values", values_json(config, from, to)},
-                    {"seed", setup_.seed},
-                    {"args", arguments_json(setup_)},
-                    {"device", options_.device},
-                    {"threads", options_.threads},
-                    {"load", start.empty() ? json() : json(start)},
-                    {"save", result}}
-                 .dump(1));
+    write_exchanged(
+      request,
+      json{
+        {"protocol", file_protocol_version},
+        {"from", from},
+        {"to", to},
+        {"values", values_json(config, from, to)},
+        {"seed", setup_.seed},
+        {"args", arguments_json(setup_)},
+        {"device", options_.device},
+        {"initial", options_.initial.empty() ? json() : json(options_.initial)},
+        {"threads", options_.threads},
+        {"load", start.empty() ? json() : json(start)},
+        {"save", result}}
+        .dump(1));
     fs::remove(answer);
     auto options = options_;
     options.command.insert(options.command.end(), {request, answer});

@@ -44,6 +44,8 @@ process_options options_of(const workload_spec& spec,
                            const process_context& context) {
   process_options result;
   result.folder = text_of(spec.settings, "folder");
+  if (spec.settings.contains("initial"))
+    result.initial = text_of(spec.settings, "initial");
   result.device = context.device;
   result.threads = context.threads;
   if (const auto i = spec.settings.find("silence_seconds");

@@ -246,6 +246,7 @@ void workload_process::setup(const process_setup& setup) {
   to.setSeed(setup.seed);
   to.setDevice(options_.device);
   to.setThreads(options_.threads);
+  to.setInitial(options_.initial);
   put_arguments(setup, to);
   x.answer(schema::ProcessAnswer::DONE);
 }
