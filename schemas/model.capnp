@@ -278,6 +278,11 @@ struct StudyView $python("StudyInfo(HasEnded)") {
   # a100"; none if no machines are needed, or none would help.
   waiting @18 :Text $nullable $column("waiting: text, if-any");
   # The reason why nothing of it can be trained now, and the remedy.
+  initialState @36 :Text $nullable $since("0.2")
+    $column("initial_state: text, hidden");
+  # The state that its training begins from, as `from` of its workload names it,
+  # such as "/models/base" or "trial 12 of study pretrain at step 9000"; none if
+  # its code makes the first state.
   front :union $omitted $read("front_of_several") {
     # Its goals and its Pareto front, if it has several metrics or constraints.
     none  @23 :Void;

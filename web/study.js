@@ -353,7 +353,8 @@ export function studyView(id, act) {
       renew(head,
         element("h1", {}, study.name, " ", state(study.state)),
         element("p", {class: "sub"}, `study ${study.id}, ${study.algorithm}, ${
-          wanted(study)}, weight ${shown(study.weight)}`),
+          wanted(study)}, weight ${shown(study.weight)}${
+          study.initial_state ? `, begins from ${study.initial_state}` : ""}`),
         study.reason ? element("p", {class: "note bad"}, study.reason)
           : study.waiting ? element("p", {class: "note"},
             `waits: ${study.waiting}`) : null,

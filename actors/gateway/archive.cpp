@@ -14,6 +14,7 @@
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/checkpoint/foreign_file.hpp"
 #include "hippo/model/code/sha256.hpp"
+#include "hippo/model/code/study_code.hpp"
 #include "hippo/model/front_text.hpp"
 #include "hippo/model/initial_state.hpp"
 #include "hippo/model/view/study_front.hpp"
@@ -118,6 +119,8 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     result.varied = read.study->spec().space.varied();
     result.max_steps = read.study->spec().max_steps;
     result.cost_max = read.study->spec().budget.cost;
+    if (const auto initial = requested_code(split(text).study).initial)
+      result.initial_state = to_text(*initial);
   }
   limit(facts_, kept_studies_max);
   return facts_.emplace(study.id, std::move(result)).first->second;
@@ -171,6 +174,7 @@ expected<archived_study> archive::look_at(stored_study study,
   view.algorithm = known->algorithm;
   view.workload = known->workload_key;
   view.cost_max = known->cost_max;
+  view.initial_state = known->initial_state;
   view.trials = counts->trials;
   view.finished = counts->finished;
   view.asked_steps = counts->asked_steps;

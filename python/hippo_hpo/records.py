@@ -199,6 +199,10 @@ class StudyInfo(HasEnded):
             would help. Empty if there is none.
         waiting: the reason why nothing of it can be trained now, and the
             remedy. Empty if there is none.
+        initial_state: the state that its training begins from, as `from` of
+            its workload names it, such as "/models/base" or "trial 12 of study
+            pretrain at step 9000"; none if its code makes the first state. New
+            in 0.2. Empty if there is none.
         front: its goals and its Pareto front, if it has several metrics or
             constraints. None if there is none.
     """
@@ -233,6 +237,7 @@ class StudyInfo(HasEnded):
     deadline_seconds_left: float | None = None
     needed: str = ""
     waiting: str = ""
+    initial_state: str = ""
     front: Front | None = None
 
     @property
@@ -280,6 +285,7 @@ def study_info_of(message: Any) -> StudyInfo:
         deadline_seconds_left=given(message.deadlineSecondsLeft),
         needed=message.needed,
         waiting=message.waiting,
+        initial_state=message.initialState,
         front=given(message.front, front_of_several))
 
 

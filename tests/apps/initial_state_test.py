@@ -7,7 +7,6 @@ import os
 import pickle
 import shutil
 import signal
-import subprocess
 import sys
 import unittest
 
@@ -188,6 +187,8 @@ json.dump({"metrics": {"val": float(state)}}, open(sys.argv[2], "w"))
         self.assertEqual(results(first)["tune"],
                          results(self.report("other"))["tune"])
         self.assertEqual(self.digest("state"), self.digest("other"))
+        self.assertIn("trial 0 of study pretrain at step 4", self.hippo(
+            "show", "tune", "--state", "state").out)
         self.write("s.yaml", self.study({**source, "trial": 99}, "x"))
         self.assertIn("has no trial 99", self.hippo(
             "run", "s.yaml", "--state", "state", code=2).err)

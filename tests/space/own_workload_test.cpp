@@ -331,6 +331,8 @@ TEST(RequestedCode, NamesTheInitialState) {
   EXPECT_EQ(state->study, "pretrain");
   EXPECT_EQ(state->trial, 3u);
   EXPECT_EQ(state->step, 90u);
+  EXPECT_EQ(to_text(*state), "trial 3 of study pretrain at step 90");
+  EXPECT_EQ(to_text(*from("models/base")), "models/base");
   for (const auto* bad : {"{study: pretrain}", "[a]",
                           "{study: p, trial: -1, "
                           "step: 90}",

@@ -448,6 +448,13 @@ workload_spec read_own_workload(const document& document,
   return own_workload_reader{document, code, typed, notes}.read();
 }
 
+std::string to_text(const initial_source& source) {
+  if (!source.path.empty())
+    return source.path;
+  return "trial " + std::to_string(source.trial) + " of study " + source.study
+         + " at step " + std::to_string(source.step);
+}
+
 code_request requested_code(const std::string& text) {
   study_file ignored;
   diagnostics notes{"", ignored};

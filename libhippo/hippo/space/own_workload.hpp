@@ -38,6 +38,9 @@ struct initial_source {
   step_t step = 0;
 };
 
+/// Returns it for people: `/models/base`, `trial 3 of study a at step 90`.
+std::string to_text(const initial_source& source);
+
 /// The needs of a study file from the folder that it lies in.
 struct code_request {
   bool own = false;               ///< whether it brings code at all
