@@ -93,6 +93,10 @@ inline constexpr std::uint64_t strands_per_study = 1ull << 32;
 ///
 /// @invariant a child's `begin` is at least its parent's
 /// @invariant siblings differ in begin, strand or configuration
+/// @invariant a trial that has not ended and is not suspended waits for its
+///            next measurement, if it was asked for it
+/// @invariant each state that a trial waits for has it among its waiters, or
+///            has a result, and its measurement is not known to be impossible
 class search_plan {
 public:
   /// @param cold where all is that nobody waits for: nodes in packed form,
@@ -333,6 +337,9 @@ public:
     return trials_[trial].asked_to;
   }
 
+  /// O(trials * states that each waits for).
+  void check_invariants() const;
+
 private:
   struct study_state {
     std::uint32_t measuring = 0;
@@ -381,6 +388,16 @@ private:
                                         step_t step);
   /// Whether the failure of a node is one for a trial.
   [[nodiscard]] bool holds(node_id failed, trial_id trial) const;
+  /// The same of the reason why a state of a node cannot be measured.
+  [[nodiscard]] bool divergence_holds(node_id at, const error& why,
+                                      trial_id trial) const;
+  /// Whether a trial waits for a state that it is measured at: it is told of
+  /// it once it has been told of those before.
+  [[nodiscard]] bool waits_for(trial_id trial, step_t at) const;
+  /// Lets a trial no longer wait for what it cannot have, and tells it once it
+  /// has been told what comes before. If that has come to be forgotten by then,
+  /// it waits for it again.
+  void give_up_from(trial_id trial, step_t from);
   /// Keeps what was measured, unless something was. @returns whether it does
   bool put_result(plan_node& node, step_t at, const metrics& values);
   /// Whether the outcome of measuring a state is known.

@@ -424,8 +424,11 @@ void merge_core::check_invariants() const {
   retries_.check_invariants();
   retention_.check_invariants(plan_);
   kinds_.check_invariants();
-  // O(leases): where there are many, each part checks what it touches.
+  // Where there are many trials or leases, each part checks what it touches.
+  constexpr std::size_t trials_checked_max = 64;
   constexpr std::size_t leases_checked_max = 64;
+  if (plan_.trials() <= trials_checked_max)
+    plan_.check_invariants();
   if (leases_.leases().size() > leases_checked_max)
     return;
   leases_.check_invariants();
