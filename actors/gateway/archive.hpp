@@ -173,7 +173,7 @@ private:
     bool exact = true;
     step_t max_steps = 0;
     std::optional<double> cost_max{}; ///< that its budget allows
-    std::optional<std::string> initial_state{}; ///< that it names
+    std::string initial_state; ///< that it names; empty: none
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
 

@@ -12,6 +12,8 @@
 
 #include "hippo/base/hash.hpp"
 #include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/checkpoint/initial/initial_files.hpp"
+#include "hippo/model/code/sha256.hpp"
 #include "store/folder_fixture.hpp"
 #include "train/file_size_limit.hpp"
 
@@ -93,6 +95,36 @@ TEST_F(StateCopyTest, AServiceGoesOnInTheCopy) {
   auto there = state_writer::open(path("copy"));
   ASSERT_TRUE(there) << there.failure().message;
   EXPECT_EQ((*there)->load_plan(key)->nodes, state->load_plan(key)->nodes);
+}
+
+/// A study that has begun from files goes on in the copy.
+TEST_F(StateCopyTest, HasTheFilesOfInitialStates) {
+  auto state = open();
+  add(*state, 1);
+  const auto from = state_reader::checkpoints_of(path()) + "/initial";
+  const auto to = state_reader::checkpoints_of(path("copy")) + "/initial";
+  std::filesystem::create_directories(from);
+  std::vector<initial_file> files;
+  for (const std::string content : {"one", "another"}) {
+    files.push_back({sha256_of(content), content.size()});
+    ASSERT_TRUE(write_checkpoint(from, files.back().sha256, content));
+  }
+  std::ofstream{from + "/unfinished.part"} << "x";
+  EXPECT_EQ(copy().copied, 3u);
+  for (const auto& file : files)
+    EXPECT_EQ(check_content(to + '/' + file.sha256, file), std::nullopt);
+  EXPECT_FALSE(std::filesystem::exists(to + "/unfinished.part"));
+  EXPECT_EQ(copy().there, 3u);
+
+  // What has rotted in the copy is mended, what has in the state is told.
+  std::filesystem::remove(to + '/' + files[0].sha256);
+  std::ofstream{to + '/' + files[0].sha256} << "two";
+  EXPECT_EQ(copy().mended, 1u);
+  EXPECT_EQ(check_content(to + '/' + files[0].sha256, files[0]), std::nullopt);
+  std::filesystem::remove(from + '/' + files[1].sha256);
+  std::ofstream{from + '/' + files[1].sha256} << "anotheR";
+  std::filesystem::remove(to + '/' + files[1].sha256);
+  EXPECT_EQ(copy().missing, 1u);
 }
 
 TEST_F(StateCopyTest, ASecondCopyTakesOnlyWhatIsNew) {

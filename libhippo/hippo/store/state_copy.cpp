@@ -15,6 +15,8 @@
 
 #include "hippo/base/hash.hpp"
 #include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/checkpoint/initial/initial_files.hpp"
+#include "hippo/model/code/sha256.hpp"
 #include "hippo/store/folder_lock.hpp"
 #include "hippo/store/state_database.hpp"
 #include "hippo/store/state_reader.hpp"
@@ -125,7 +127,8 @@ public:
     if (!lock)
       return lock.failure();
     for (auto step : {&state_copy::look_at_earlier, &state_copy::copy_database,
-                      &state_copy::copy_checkpoints, &state_copy::finish})
+                      &state_copy::copy_checkpoints,
+                      &state_copy::copy_initial_files, &state_copy::finish})
       if (auto done = (this->*step)(); !done)
         return done.failure();
     return outcome_;
@@ -255,6 +258,51 @@ private:
         return done;
     }
     return copy_.run("COMMIT");
+  }
+
+  /// Makes sure that the copy has the files of initial states.
+  expected<std::monostate> copy_initial_files() {
+    const auto from
+      = fs::path{state_reader::checkpoints_of(from_)} / initial_folder_name;
+    const auto to
+      = fs::path{state_reader::checkpoints_of(to_)} / initial_folder_name;
+    std::error_code failed;
+    for (fs::directory_iterator i{from, failed}, end; !failed && i != end;
+         i.increment(failed))
+      if (const auto name = i->path().filename().string(); is_sha256(name))
+        if (auto why = provide_initial({name, i->file_size(failed)}, from, to))
+          return *why;
+    return std::monostate{};
+  }
+
+  /// Makes sure that the copy has a file of an initial state.
+  std::optional<error> provide_initial(const initial_file& file,
+                                       const fs::path& from,
+                                       const fs::path& to) {
+    const auto path = (to / file.sha256).string();
+    std::error_code failed;
+    const bool is_known = fs::exists(path, failed);
+    if (is_known && check_ == copy_check::sizes
+          ? fs::file_size(path, failed) == file.bytes
+          : !check_content(path, file)) {
+      ++outcome_.there;
+      return std::nullopt;
+    }
+    fs::remove(path, failed);
+    initial_state one;
+    one.files.emplace(file.sha256, file);
+    one.is_folder = true;
+    one.path = from.string();
+    if (auto why = place_initial_state(one, to.string())) {
+      if (why->code != errc::invalid_argument)
+        return why;
+      ++outcome_.missing; // it is damaged
+      return std::nullopt;
+    }
+    ++outcome_.copied;
+    outcome_.mended += is_known ? 1 : 0;
+    outcome_.copied_bytes += file.bytes;
+    return std::nullopt;
   }
 
   /// Makes sure that the copy has a checkpoint.

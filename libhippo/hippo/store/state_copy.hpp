@@ -21,7 +21,8 @@ enum class copy_check : std::uint8_t {
   sizes,    ///< not read: what has rotted there is not noticed
 };
 
-/// The result of a copy of a state, in checkpoints but for the first.
+/// The result of a copy of a state: how many checkpoints, and files of initial
+/// states, there were of each kind.
 struct copy_outcome {
   std::uint64_t studies = 0;
   std::uint64_t copied = 0;
@@ -40,7 +41,7 @@ using checkpoint_finder = std::function<expected<bool>(
 
 /// Copies the database and the checkpoints of the state folder `from` to the
 /// folder `to`, which is a state folder then: the state as it was at one
-/// moment, with every checkpoint that it names. A service may write to `from`
+/// moment, with every checkpoint that it names, and the files of initial states. A service may write to `from`
 /// meanwhile.
 ///
 /// Checkpoints that an earlier copy has are not copied again, unless they have
