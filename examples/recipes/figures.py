@@ -87,14 +87,17 @@ def critical_batch_size(trials, axes):
         axes and axes.plot(sizes, [x[s] - least for s in sizes], "o-",
                            color=colour, label=f"step {steps}")
     table(["steps", *map(str, sizes), "largest harmless"], rows)
+    if axes:
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(sizes, sizes)
 
 
-# Of each study: its table, and the names and scales of the picture's axes.
+# Of each study: its table, and the names of the picture's axes.
 STUDIES = {
-    "cooldown-law": (cooldown_law, "steps", "val_loss", {"ylim": None}),
-    "microanneals": (microanneals, "share in the last tenth", "loss", {}),
+    "cooldown-law": (cooldown_law, "steps", "val_loss"),
+    "microanneals": (microanneals, "share in the last tenth", "loss"),
     "critical-batch-size": (critical_batch_size, "batch size",
-                            "val_loss above the best", {}),
+                            "val_loss above the best"),
 }
 
 
@@ -120,11 +123,11 @@ def main():
     print(f"{study['name']}: p = {report['merge_rate']:.2f}, "
           f"{report['trained_steps']} steps trained of "
           f"{report['asked_steps']}, {report['wall_seconds']:.0f} s\n")
-    draw, x, y, options = STUDIES[study["name"]]
+    draw, x, y = STUDIES[study["name"]]
     figure, axes = picture() if len(sys.argv) > 2 else (None, None)
     draw(study["trials"], axes)
     if axes:
-        axes.set(xlabel=x, ylabel=y, **options)
+        axes.set(xlabel=x, ylabel=y)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
         figure.savefig(sys.argv[2], metadata={"Date": None})

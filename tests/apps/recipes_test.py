@@ -92,7 +92,7 @@ class Recipes(OwnCode):
         study, = self.run_recipes("critical-batch-size").values()
         self.check(study, 30, 7)
         self.assertEqual({x["steps"] for x in study["trials"]},
-                         {10, 20, 30, 40, 50, 60})
+                         {6, 12, 18, 24, 30, 36})
         self.check_alone(study)
 
 
