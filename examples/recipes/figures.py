@@ -125,7 +125,7 @@ def main():
           f"{report['asked_steps']}, {report['wall_seconds']:.0f} s\n")
     draw, x, y = STUDIES[study["name"]]
     figure, axes = picture() if len(sys.argv) > 2 else (None, None)
-    draw(study["trials"], axes)
+    draw([x for x in study["trials"] if x["state"] == "COMPLETE"], axes)
     if axes:
         axes.set(xlabel=x, ylabel=y)
         axes.spines[["top", "right"]].set_visible(False)
