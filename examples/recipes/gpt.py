@@ -1,7 +1,7 @@
 """A GPT with bytes as tokens, for the three studies beside this file.
 
-A step is `sequences` pieces of text, which are the same for every trial: they
-depend on the seed and the step alone. `batch_size` of them make an update.
+A step is `sequences` pieces of text, which depend on the seed, the step and the
+shares of the sets alone. `batch_size` of them make an update.
 """
 
 import os
