@@ -1,101 +1,114 @@
-"""A small GPT on bytes, about 1 M parameters: a step is an optimiser step.
+"""A GPT with bytes as tokens, for the three studies beside this file.
 
-python prepare_text.py  writes the text that it trains on, before a study runs.
+A step is `sequences` pieces of text, which depend on the seed, the step and the
+shares of the sets alone. `batch_size` of them make an update.
 """
 
 import os
 
+import hippo_hpo as hippo
+import hippo_hpo.torch
 import torch
 from torch import nn
 from torch.nn import functional
 
-import hippo_hpo as hippo
-
+SETS = ("prose", "python", "perl")
 FOLDER = "/var/tmp/hippo-recipes"
-LAYERS, WIDTH, HEADS = 4, 144, 4
-
-
-def texts(folder):
-    """The bytes of each set, and last those that are measured."""
-    result = []
-    for name in ("web", "math", "code", "validation"):
-        with open(os.path.join(folder, name + ".bin"), "rb") as file:
-            result.append(torch.frombuffer(bytearray(file.read()),
-                                           dtype=torch.uint8))
-    return result
+# Layers, width, heads, bytes of context, and pieces of each set to measure by.
+MODELS = {"1M": (4, 144, 4, 64, 64), "tiny": (1, 16, 2, 16, 8)}
+# The learning rate is that of a batch of so many; it grows with their root.
+USUAL_BATCH = 4
 
 
 class Block(nn.Module):
-    def __init__(self):
+    def __init__(self, width, heads):
         super().__init__()
-        self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(2))
-        self.qkv = nn.Linear(WIDTH, 3 * WIDTH)
-        self.out = nn.Linear(WIDTH, WIDTH)
-        self.mlp = nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(),
-                                 nn.Linear(4 * WIDTH, WIDTH))
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(),
+                                 nn.Linear(4 * width, width))
 
     def forward(self, x):
-        b, t, _ = x.shape
-        q, k, v = self.qkv(self.norms[0](x)).view(
-            b, t, 3, HEADS, WIDTH // HEADS).permute(2, 0, 3, 1, 4)
-        scores = q @ k.transpose(-2, -1) * (WIDTH // HEADS) ** -0.5
-        future = torch.ones(t, t, dtype=torch.bool,
-                            device=x.device).triu(1)
-        seen = scores.masked_fill(future, float("-inf")).softmax(-1) @ v
-        x = x + self.out(seen.transpose(1, 2).reshape(b, t, WIDTH))
-        return x + self.mlp(self.norms[1](x))
+        b, t, width = x.shape
+        q, k, v = self.qkv(self.norm1(x)).view(
+            b, t, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        later = torch.full((t, t), float("-inf"), device=x.device).triu(1)
+        scores = q @ k.transpose(-2, -1) * q.shape[-1] ** -0.5 + later
+        seen = (scores.softmax(-1) @ v).transpose(1, 2)
+        x = x + self.out(seen.reshape(b, t, width))
+        return x + self.mlp(self.norm2(x))
 
 
 class GPT(nn.Module):
-    def __init__(self, context):
+    def __init__(self, layers, width, heads, context):
         super().__init__()
-        self.tokens = nn.Embedding(256, WIDTH)
-        self.places = nn.Embedding(context, WIDTH)
-        self.blocks = nn.Sequential(*(Block() for _ in range(LAYERS)))
-        self.head = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, 256))
+        self.tokens = nn.Embedding(256, width)
+        self.places = nn.Parameter(torch.zeros(context, width))
+        self.blocks = nn.Sequential(*(Block(width, heads)
+                                      for _ in range(layers)))
+        self.head = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, 256))
+        for x in (self.tokens, *self.blocks.modules()):
+            if isinstance(x, (nn.Embedding, nn.Linear)):
+                nn.init.normal_(x.weight, std=0.02)
 
-    def forward(self, x):
-        places = torch.arange(x.shape[1], device=x.device)
-        return self.head(self.blocks(self.tokens(x) + self.places(places)))
-
-
-def batch(sets, shares, size, context, draw):
-    """Some pieces of texts, of each as many as its share says, and what follows
-    each byte of them."""
-    pieces = []
-    for i in torch.multinomial(shares, size, replacement=True, generator=draw):
-        begin = int(torch.randint(len(sets[i]) - context - 1, (1,),
-                                  generator=draw))
-        pieces.append(sets[i][begin:begin + context + 1])
-    pieces = torch.stack(pieces).long()
-    return pieces[:, :-1], pieces[:, 1:]
+    def loss(self, text):
+        seen = self.tokens(text[:, :-1]) + self.places
+        found = self.head(self.blocks(seen))
+        return functional.cross_entropy(found.flatten(0, 1),
+                                        text[:, 1:].flatten())
 
 
-def loss_of(model, x, y):
-    return functional.cross_entropy(model(x).flatten(0, 1), y.flatten())
+def read(folder, kind):
+    """The bytes of each set, as prepare_text.py writes them."""
+    paths = [os.path.join(folder, f"{name}.{kind}") for name in SETS]
+    return [torch.from_file(x, size=os.path.getsize(x), dtype=torch.uint8)
+            for x in paths]
+
+
+def pieces(sets, of, context, draw=None):
+    """A piece of text from a random place of each set in `of`."""
+    places = torch.rand(len(of), dtype=torch.double, generator=draw)
+    begins = [int(x * (len(sets[i]) - context)) for i, x in zip(of, places)]
+    return torch.stack([sets[i][a:a + context + 1]
+                        for i, a in zip(of, begins)]).long()
+
+
+def validation(folder, count, context):
+    """Pieces of each set, the same for all trials and seeds."""
+    draw = torch.Generator().manual_seed(0)
+    sets = read(folder, "val")
+    return [pieces(sets, [i] * count, context, draw) for i in range(len(SETS))]
 
 
 @hippo.workload(seed=1)
-def train(ctx, size=2, context=32, folder=FOLDER):
-    *sets, validation = ctx.once(texts, folder)
-    measured = [batch([validation], torch.ones(1), 16, context,
-                      torch.Generator().manual_seed(i)) for i in range(4)]
-    model = GPT(context).to(ctx.device)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1)
+def train(ctx):
+    *shape, context, count = MODELS[ctx.args.get("model", "1M")]
+    folder = ctx.args.get("folder", FOLDER)
+    sets = ctx.once(read, folder, "train")
+    measured = ctx.once(validation, folder, count, context)
+    model = GPT(*shape, context)
+    model.to(ctx.device)
+    optimizer = torch.optim.AdamW(model.parameters(), betas=(0.9, 0.95),
+                                  weight_decay=0.1)
 
     def losses():
         with torch.no_grad():
-            found = [loss_of(model, x.to(ctx.device), y.to(ctx.device))
-                     for x, y in measured]
-        return {"val_loss": (sum(found) / len(found)).item()}
+            found = [model.loss(x.to(ctx.device)).item() for x in measured]
+        return {"val_loss": sum(found) / len(found),
+                **{f"{name}_loss": x for name, x in zip(SETS, found)}}
 
     for step in ctx.steps(model=model, optimizer=optimizer):
         hippo.torch.apply(optimizer, ctx.hp, step)
-        shares = torch.tensor([ctx.hp.web(step), ctx.hp.math(step),
-                               ctx.hp.code(step)])
-        x, y = batch(sets, shares, size, context,
-                     torch.Generator().manual_seed(step))
-        optimizer.zero_grad()
-        loss_of(model, x.to(ctx.device), y.to(ctx.device)).backward()
-        optimizer.step()
+        batch_size = ctx.hp.batch_size(step)
+        for group in optimizer.param_groups:
+            group["lr"] *= (batch_size / USUAL_BATCH) ** 0.5
+        shares = torch.tensor([float(ctx.hp[x](step)) for x in SETS])
+        of = torch.multinomial(shares, ctx.args["sequences"], replacement=True)
+        for text in pieces(sets, of, context).split(batch_size):
+            optimizer.zero_grad()
+            model.loss(text.to(ctx.device)).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1)
+            optimizer.step()
         yield losses

@@ -1,58 +1,65 @@
-"""Writes the text that gpt.py trains on, from files that Debian ships:
+#!/usr/bin/env python3
+"""Writes the text that gpt.py trains on, from files of Debian's packages:
 
-    python prepare_text.py [FOLDER]
+    python3 prepare_text.py [FOLDER]
 
-`web` is prose (licences, documents, changelogs), `code` are Python's own
-modules, and `math` those of them that compute. The last tenth of each is
-`validation`.
+`prose` is the documentation of Perl's modules, with the licences; `perl` is
+their code; `python` are Python's modules. Equal packages give equal bytes.
 """
 
-import glob
-import gzip
 import os
+import pathlib
+import re
 import sys
 
 FOLDER = "/var/tmp/hippo-recipes"
-BYTES_MAX = 2_000_000
-LIBRARY = os.path.dirname(os.__file__)
-MATH = ("decimal", "_pydecimal", "fractions", "statistics", "random", "numbers",
-        "colorsys", "heapq", "bisect", "_pylong", "ipaddress", "calendar")
+BYTES_MAX = 3_000_000
+BLOCK = 10_000
+VALIDATED = 10  # of as many blocks one is kept for validation
 
 
-def read(path):
-    with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-        return file.read()
+def read(folder, pattern):
+    """The files of a folder, in an order that does not depend on the disk."""
+    paths = sorted({x.resolve() for x in pathlib.Path(folder).glob(pattern)})
+    return [x.read_text(errors="replace") for x in paths if x.is_file()]
 
 
-def joined(paths):
-    """The beginnings of some files, as many as are needed."""
-    result = b""
-    for path in sorted(paths):
-        if len(result) < BYTES_MAX and os.path.isfile(path):
-            result += read(path)[:100_000]
-    return result[:BYTES_MAX]
+def documentation(modules):
+    """The paragraphs of Perl's documentation, examples left out."""
+    for text in modules:
+        for pod in re.findall(r"(?ms)^=\w.*?(?:^=cut|\Z)", text):
+            yield "\n\n".join(x for x in re.split(r"\n\s*\n", pod)
+                              if not x.startswith((" ", "\t", "="))) + "\n\n"
+
+
+def code(modules):
+    """Perl's modules without their documentation."""
+    for text in modules:
+        yield re.sub(r"(?ms)^=\w.*?(?:^=cut[^\n]*\n|\Z)|^__END__.*", "", text)
 
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else FOLDER
+    perl = read("/usr/share", "perl/5.*/**/*.p[mo]*")
+    licences = read("/usr/share/common-licenses", "*")
+    python = read("/usr/lib", "python3.*/*.py")
+    sets = {"prose": [*licences, *documentation(perl)], "python": python,
+            "perl": code(perl)}
     os.makedirs(folder, exist_ok=True)
-    modules = glob.glob(os.path.join(LIBRARY, "*.py"))
-    is_math = {os.path.join(LIBRARY, name + ".py") for name in MATH}
-    sets = {"web": glob.glob("/usr/share/common-licenses/*")
-            + glob.glob("/usr/share/doc/*/copyright")
-            + glob.glob("/usr/share/doc/*/README*"),
-            "math": [x for x in modules if x in is_math],
-            "code": [x for x in modules if x not in is_math]}
-    validation = b""
-    for name, paths in sets.items():
-        text = joined(paths)
-        split = len(text) * 9 // 10
-        validation += text[split:][:200_000]
-        with open(os.path.join(folder, name + ".bin"), "wb") as out:
-            out.write(text[:split])
-        print(f"{name}: {split} bytes")
-    with open(os.path.join(folder, "validation.bin"), "wb") as out:
-        out.write(validation)
+    for name, texts in sets.items():
+        text = "".join(texts).encode()[:BYTES_MAX]
+        if len(text) < BYTES_MAX // 2:
+            sys.exit(f"there is too little text of {name}: "
+                     "apt-get install perl python3")
+        blocks = [text[i:i + BLOCK] for i in range(0, len(text), BLOCK)]
+        for kind, those in [
+                ("val", blocks[::VALIDATED]),
+                ("train", [x for i, x in enumerate(blocks) if i % VALIDATED])]:
+            path = os.path.join(folder, f"{name}.{kind}")
+            with open(path + ".new", "wb") as out:
+                out.write(b"".join(those))
+            os.replace(path + ".new", path)
+        print(f"{name}: {len(text)} bytes")
 
 
 if __name__ == "__main__":
