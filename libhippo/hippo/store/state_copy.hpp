@@ -41,8 +41,8 @@ using checkpoint_finder = std::function<expected<bool>(
 
 /// Copies the database and the checkpoints of the state folder `from` to the
 /// folder `to`, which is a state folder then: the state as it was at one
-/// moment, with every checkpoint that it names, and the files of initial states. A service may write to `from`
-/// meanwhile.
+/// moment, with every checkpoint that it names, and the files of initial
+/// states. A service may write to `from` meanwhile.
 ///
 /// Checkpoints that an earlier copy has are not copied again, unless they have
 /// been damaged there since. It stays as it was until the whole of the new one
