@@ -378,6 +378,102 @@ TEST(MergeCore, ATrainerThatComesAgainWasNotKilled) {
   x.expect_results_as_alone(0, {3, {9}});
 }
 
+/// State 3 is kept and was not measured. One study waits for its measurement
+/// alone, another passes it.
+struct kept_state : test::merge_world {
+  kept_state() : merge_world(two_trials::options()) {
+    add_study({9, {9}, {3}});
+    add_study({3, {3}});
+    add_study({9, {9}});
+    apply(merge_event::started{});
+    train(0, {constant(.1)}, 9);
+    grant();
+    run_all();
+    trainers.clear();
+    train(1, {constant(.1)}, 3);
+  }
+
+  /// Grants a trainer, which is given the measurement.
+  lease_id begin(trainer_id id) {
+    pass(2);
+    commit_all();
+    grant(id);
+    answer_demands();
+    const auto number = lease_of(id);
+    const auto& stage = trainers.at(id).jobs.at(number).work.stages.front();
+    EXPECT_EQ(stage.begin, 3u);
+    EXPECT_EQ(stage.end, 3u);
+    heartbeat(id, number);
+    return number;
+  }
+
+  void expect_measuring_failed() {
+    commit_all();
+    ASSERT_EQ(studies[1].failed.count(0), 1u);
+    EXPECT_EQ(studies[1].failed.at(0).at, 3u);
+    EXPECT_TRUE(studies[2].failed.empty()) << "it does not measure that";
+    grant();
+    run_all();
+    expect_results_as_alone(2, {9, {9}});
+  }
+};
+
+TEST(MergeCore, TrainersThatAreLostOverAMeasurementAloneAreAttempts) {
+  kept_state x;
+  for (std::uint64_t i = 11; i <= 13; ++i) {
+    EXPECT_TRUE(x.studies[1].failed.empty());
+    x.begin(trainer_id{i});
+    if (i == 13)
+      x.train(2, {x.change(.1, 3, .2)}, 9);
+    x.lose(trainer_id{i}, "it closed the connection");
+  }
+  x.expect_measuring_failed();
+}
+
+TEST(MergeCore, AMeasurementAloneThatHangsFailsWhoMeasures) {
+  kept_state x;
+  for (std::uint64_t i = 11; i <= 13; ++i) {
+    EXPECT_TRUE(x.studies[1].failed.empty());
+    const auto number = x.begin(trainer_id{i});
+    if (i == 13)
+      x.train(2, {x.change(.1, 3, .2)}, 9);
+    for (int n = 0; n < 1000 && x.trainers.at(trainer_id{i}).granted; ++n) {
+      x.pass(9);
+      x.heartbeat(trainer_id{i}, number);
+    }
+  }
+  x.expect_measuring_failed();
+}
+
+/// Both lanes are suspects of it, and each is an attempt of its own.
+TEST(MergeCore, ATrainerThatStallsWithAllItsLanesWasNotCutOff) {
+  auto options = two_trials::options();
+  options.stall_max = options.unmeasured_stall_max = std::chrono::seconds{30};
+  test::merge_world x{options, 2};
+  x.add_study({3, {9}});
+  x.apply(merge_event::started{});
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  int turns = 0;
+  for (; turns < 20 && x.studies[0].failed.size() < 2; ++turns) {
+    x.pass(2);
+    x.commit_all();
+    const trainer_id id{7};
+    x.trainers[id].granted = true;
+    x.apply(merge_event::granted{id, "model", 0, 0, "host:7", 2});
+    x.answer_demands();
+    ASSERT_FALSE(x.trainers.at(id).jobs.empty());
+    const auto number = x.trainers.at(id).jobs.begin()->first;
+    for (int n = 0; n < 20 && x.trainers.at(id).granted; ++n) {
+      x.pass(9);
+      x.heartbeat(id, number);
+    }
+    EXPECT_FALSE(x.trainers.at(id).granted);
+    x.apply(merge_event::trainer_back{"host:7"});
+    x.commit_all();
+  }
+  EXPECT_LT(turns, 20) << "there is no end of attempts";
+}
+
 /// Else each loss would count for all that its trainer had.
 TEST(MergeCore, WhatATrainerWasLostOverIsTrainedAlone) {
   test::merge_world x{{}, 2};

@@ -34,13 +34,29 @@ TEST(StageIndex, StateBeyondAllStagesIsOfTheLast) {
   EXPECT_EQ(stage_index(x, 21), 1u);
 }
 
-TEST(RunningLease, LeaseIsThroughAtTheEndOfItsLastStage) {
+TEST(RunningLease, LeaseIsToldOnceItsLastStopIs) {
   auto x = lease_of(lease_id{1}, first_trainer, 0,
                     {{node_id{1}, 0, 10, {}}, {node_id{2}, 10, 20, {}}});
+  ASSERT_TRUE(x.next_stop());
+  EXPECT_EQ(x.next_stop()->at, 10u);
+  x.progress.has_reported = true;
   x.progress.reached = 19;
-  EXPECT_FALSE(x.is_through());
+  EXPECT_FALSE(x.is_told());
+  EXPECT_EQ(x.next_stop()->at, 20u);
   x.progress.reached = 20;
-  EXPECT_TRUE(x.is_through());
+  EXPECT_TRUE(x.is_told());
+  EXPECT_FALSE(x.next_stop());
+}
+
+TEST(RunningLease, LeaseThatOnlyMeasuresIsNotToldFromTheBegin) {
+  auto x = lease_of(lease_id{1}, first_trainer, 0, {{node_id{1}, 10, 10, {}}});
+  EXPECT_EQ(x.progress.reached, 10u);
+  EXPECT_FALSE(x.is_told());
+  ASSERT_TRUE(x.next_stop());
+  EXPECT_EQ(x.next_stop()->at, 10u);
+  EXPECT_TRUE(x.next_stop()->evaluate);
+  x.progress.has_reported = true;
+  EXPECT_TRUE(x.is_told());
 }
 
 TEST(LeaseTable, AddedTrainerIsFreeAndHasEmptyLanes) {

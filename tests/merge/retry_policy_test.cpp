@@ -613,6 +613,47 @@ TEST_F(RetryPolicy, ATrainerThatWasOnlyCutOffTakesItsAttemptBack) {
     policy.judge_lost(by_name(3, "c"), "silent")));
 }
 
+/// Training may cut each trainer off, or end it before it has said a word.
+TEST_F(RetryPolicy, ExcusedLossesComeToAnEnd) {
+  using loss = retry_policy::loss;
+  for (const auto how : {loss::gone, loss::untaken}) {
+    retry_policy x{3};
+    std::uint64_t losses = 0;
+    for (bool goes_on = true; goes_on; ++losses) {
+      ASSERT_LT(losses, 100u);
+      const auto name = "host" + std::to_string(losses);
+      goes_on = std::holds_alternative<retry>(
+        x.judge_lost(by_name(losses + 1, name), "gone", {}, {}, how));
+      x.note_back(name);
+    }
+    EXPECT_EQ(losses, 3 * retry_policy::excused_max + 3);
+  }
+}
+
+TEST_F(RetryPolicy, ATrainerThatStallsWasNotCutOff) {
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    const auto name = "host" + std::to_string(i);
+    EXPECT_EQ(std::holds_alternative<retry>(
+                policy.judge_lost(by_name(i, name), "it made no step", {}, {},
+                                  retry_policy::loss::stalled)),
+              i < 3);
+    policy.note_back(name);
+  }
+}
+
+/// A lease that only measures: the state is there.
+TEST_F(RetryPolicy, WhatCannotBeMeasuredAloneFailsTheMeasurement) {
+  const auto lease =
+    lease_of(lease_id{1}, first_trainer, 0, {{node_id{2}, 15, 15, {}}});
+  const auto broken = failed_at(15, errc::training_failed);
+  for (int i = 0; i < 2; ++i)
+    ASSERT_TRUE(
+      std::holds_alternative<retry>(policy.judge(lease, broken, plan)));
+  const auto x = policy.judge(lease, broken, plan);
+  ASSERT_TRUE(std::holds_alternative<fail_measuring>(x));
+  EXPECT_EQ(std::get<fail_measuring>(x).at, 15u);
+}
+
 TEST_F(RetryPolicy, WhatATrainerWasLostOverIsSuspectUntilItGetsOn) {
   const auto both = lease_of_both(first_trainer);
   judge(both, failed_at(4, errc::training_failed));
@@ -793,6 +834,37 @@ TEST_F(RetryPolicy, AStateFailsOnceItHasUnderTheSettingsOfAllWhoWait) {
             (std::set{python("a"), python("b")}));
   EXPECT_FALSE(policy.is_spent(first, python("a"))) << "begins anew";
   EXPECT_TRUE(std::holds_alternative<retry>(judge_by("a")));
+}
+
+/// Else one that fails under the settings of one study, and cannot be read
+/// under those of another, would be tried for ever.
+TEST_F(RetryPolicy, WhetherACheckpointCanBeReadIsNotOfTheSettings) {
+  plan.restore_checkpoint(node_id{2}, 15, {"b.ckpt", 8, 1});
+  const auto judge_by = [&](const std::string& name, step_t at, errc why) {
+    auto lease = run_by(
+      lease_of(lease_id{1}, first_trainer, 0, {{node_id{2}, 15, 20, {}}}),
+      name);
+    lease.work.start.file = "b.ckpt";
+    return policy.judge(lease, failed_at(at, why), plan, {},
+                        [](const stage&, step_t) {
+                          return std::vector{python("a"), python("b")};
+                        });
+  };
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(
+      std::holds_alternative<retry>(judge_by("a", 15, errc::training_failed)));
+    EXPECT_TRUE(
+      std::holds_alternative<retry>(judge_by("b", 15, errc::bad_checkpoint)));
+  }
+  EXPECT_TRUE(std::holds_alternative<forget_checkpoint>(
+    judge_by("b", 15, errc::bad_checkpoint)));
+  // What was counted of the rest lasts.
+  EXPECT_TRUE(
+    std::holds_alternative<retry>(judge_by("a", 15, errc::training_failed)));
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(std::holds_alternative<fail_from>(
+                judge_by("b", 15, errc::training_failed)),
+              i == 2);
 }
 
 TEST_F(RetryPolicy, NobodyIsToBlameForTheSettingsOfAStudy) {

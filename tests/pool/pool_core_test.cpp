@@ -609,6 +609,23 @@ TEST_F(PoolCoreTest, TrainerThatComesAgainWasOnlyCutOff) {
     << "nobody has missed it";
 }
 
+TEST_F(PoolCoreTest, TrainerThatGoesOnHasNotComeAgain) {
+  auto self = named();
+  self.workloads["mlp"];
+  pool.apply(pool_event::introduced{1, {"key", "mlp", ""}}, now);
+  demand(1, 2);
+  pool.apply(pool_event::disconnected{join(self), false, "cut"}, now);
+  const auto back = admit(self);
+  const auto idle = [&] {
+    return all<pool_effect::notify_back>(
+      pool.apply(pool_event::heard{{back, {}, 0, 4}}, now));
+  };
+  EXPECT_EQ(idle().size(), 1u);
+  ASSERT_EQ(pool.holder_of(back), 1u);
+  pool.apply(pool_event::stalled{back, "no step for 9 s"}, now);
+  EXPECT_TRUE(idle().empty());
+}
+
 TEST_F(PoolCoreTest, TrainerThatEndsWithoutLeaveIsLost) {
   const auto x = join();
   pool.apply(pool_event::disconnected{x, true, "normal"}, now);

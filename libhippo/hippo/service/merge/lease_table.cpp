@@ -15,6 +15,12 @@ std::size_t stage_index(const lease& lease, step_t at) {
            : static_cast<std::size_t>(i - lease.stages.begin());
 }
 
+const stop_point* running_lease::next_stop() const {
+  const auto i = std::ranges::find_if(
+    work.stops, [this](const auto& x) { return is_to_report(x.at); });
+  return i == work.stops.end() ? nullptr : &*i;
+}
+
 lease_table::lease_table(lease_id first) : first_(first), next_(first) {
   assert(number_of(first) > 0);
 }

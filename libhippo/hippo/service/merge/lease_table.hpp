@@ -58,13 +58,18 @@ struct running_lease {
   reported_progress progress;
 
   [[nodiscard]] lease_id id() const { return work.number; }
-  /// Whether every stage has been reported.
-  [[nodiscard]] bool is_through() const {
-    return progress.reached >= work.stages.back().end;
+  /// The stop that it is to report next; null: it has reported the last one.
+  /// A lease that only measures begins where it ends: that it has got there
+  /// says nothing.
+  [[nodiscard]] const stop_point* next_stop() const;
+  /// Whether a state is yet to be reported, as far as its way is concerned.
+  [[nodiscard]] bool is_to_report(step_t at) const {
+    return at > progress.reached
+           || (at == progress.reached && !progress.has_reported);
   }
-  /// Whether its last stop was reported, too.
+  /// Whether its last stop was reported.
   [[nodiscard]] bool is_told() const {
-    return is_through() && progress.has_reported;
+    return !is_to_report(work.stages.back().end);
   }
 };
 

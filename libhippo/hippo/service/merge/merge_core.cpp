@@ -295,7 +295,7 @@ bool merge_core::is_waited_for(const running_lease& lease) const {
 void merge_core::cancel_orphaned_leases() {
   for (auto id : std::exchange(recheck_, {}))
     if (const auto* lease = leases_.find(id);
-        lease && !is_waited_for(*lease) && !lease->is_through())
+        lease && !is_waited_for(*lease) && !lease->is_told())
       cancel(id);
 }
 

@@ -181,7 +181,8 @@ private:
   /// A trainer says what it works on, or that it is idle: of its other leases
   /// it may have none.
   void miss_others(trainer_id trainer, lease_id at);
-  void take_loss(const running_lease& lease, const std::string& why);
+  void take_loss(const running_lease& lease, const std::string& why,
+                 retry_policy::loss how);
   void carry_out(const verdict& what, const running_lease& lease,
                  const error& why);
   /// The settings of those who wait for what a stage reaches beyond a state.

@@ -304,9 +304,10 @@ void merge_core::remove_trainer(trainer_id trainer, const std::string& died) {
     return;
   ledger_.advance(now_);
   for (const auto& lease : leases_.remove(trainer)) {
-    // One that has not said anything of it may have been gone before.
-    if (!died.empty() && lease.progress.taken_up && !lease.is_through())
-      take_loss(lease, died);
+    if (!died.empty() && !lease.is_told())
+      take_loss(lease, died,
+                lease.progress.taken_up ? retry_policy::loss::gone
+                                        : retry_policy::loss::untaken);
     log(merge_effect::log_line::level::info,
         "lease " + to_string(lease.id())
           + " is free again from step "

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "hippo/base/first_line.hpp"
@@ -52,11 +51,10 @@ bool is_measuring(const running_lease& x) {
   const auto at = x.progress.heartbeat_at;
   const auto& stops = x.work.stops;
   const auto& added = x.progress.added_measurements;
-  return at > x.progress.reached
-         && (std::any_of(stops.begin(), stops.end(),
-                         [&](const stop_point& y) {
-                           return y.at == at && y.evaluate;
-                         })
+  return x.is_to_report(at)
+         && (std::any_of(
+               stops.begin(), stops.end(),
+               [&](const stop_point& y) { return y.at == at && y.evaluate; })
              || std::find(added.begin(), added.end(), at) != added.end());
 }
 
@@ -124,9 +122,7 @@ void merge_core::on(merge_event::reported& event) {
     reconcile();
     return;
   }
-  if (event.report.at < lease->progress.reached
-      || (event.report.at == lease->progress.reached
-          && lease->progress.has_reported)) {
+  if (!lease->is_to_report(event.report.at)) {
     take_late(std::move(event.report), event.from); // it has come before
     return;
   }
@@ -220,8 +216,11 @@ void merge_core::on(merge_event::heartbeat& event) {
   // What its other lanes train stands still as well.
   cancel_all(event.trainer);
   effects_.push_back(merge_effect::give_back_stalled{event.trainer, why});
-  if (leases_.trainer(event.trainer).leases > 1) {
-    remove_trainer(event.trainer, "it made " + why); // by whichever of them
+  if (leases_.trainer(event.trainer).leases > 1) { // by whichever of them
+    for (auto id : leases_.leases_of(event.trainer))
+      if (const auto& one = *leases_.find(id); !one.is_told())
+        take_loss(one, "it made " + why, retry_policy::loss::stalled);
+    remove_trainer(event.trainer);
     return;
   }
   lease_end end;
@@ -535,7 +534,8 @@ void merge_core::take_failure(const running_lease& lease,
   carry_out(what, lease, *end.failure);
 }
 
-void merge_core::take_loss(const running_lease& lease, const std::string& why) {
+void merge_core::take_loss(const running_lease& lease, const std::string& why,
+                           retry_policy::loss how) {
   const auto node = lease.work.stages.back().node;
   ledger_.charge(lease.id(), fair_shares::quantum_seconds);
   carry_out(retries_.judge_lost(
@@ -543,7 +543,8 @@ void merge_core::take_loss(const running_lease& lease, const std::string& why) {
               [&](trainer_id other) { return kinds_.may_train(other, node); },
               [&](const stage& where, step_t from) {
                 return settings_waiting(where, from);
-              }),
+              },
+              how),
             lease, {});
 }
 
@@ -634,14 +635,9 @@ std::optional<double>
 merge_core::unreported_seconds_max(const running_lease& lease) const {
   if (!estimates_.has_trained())
     return std::nullopt;
-  const auto& [reached, has_reported] =
-    std::tie(lease.progress.reached, lease.progress.has_reported);
-  const auto next =
-    std::ranges::find_if(lease.work.stops, [&](const stop_point& y) {
-      return y.at > reached || (y.at == reached && !has_reported);
-    });
-  const auto to =
-    next == lease.work.stops.end() ? lease.work.stages.back().end : next->at;
+  const auto reached = lease.progress.reached;
+  const auto* next = lease.next_stop();
+  const auto to = next ? next->at : lease.work.stages.back().end;
   const auto* kind = kinds_.kind_of_trainer(lease.trainer);
   auto expected = estimates_.first_step_seconds().value_or(0)
                   + estimates_.evaluate_seconds(kind)

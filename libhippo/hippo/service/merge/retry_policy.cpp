@@ -31,25 +31,23 @@ struct retry_policy::goal {
   const stage* where = nullptr; ///< that leads there
   step_t from = 0; ///< what is there already; one less if that is all there is
   stop_point stop; ///< of the lease
+  bool is_there = false; ///< whether it is kept, and to be measured alone
 };
 
 retry_policy::goal retry_policy::goal_of(const running_lease& lease) {
-  const auto& [stages, stops] = std::tie(lease.work.stages, lease.work.stops);
-  const auto& [reached, has_reported] =
-    std::tie(lease.progress.reached, lease.progress.has_reported);
+  const auto& stages = lease.work.stages;
   goal result;
-  const auto i = std::find_if(stops.begin(), stops.end(), [&](const auto& y) {
-    return y.at > reached || (y.at == reached && !has_reported);
-  });
-  result.stop = i == stops.end() ? stop_point{stages.back().end, false, true}
-                                 : *i;
+  const auto* next = lease.next_stop();
+  result.stop = next ? *next : stop_point{stages.back().end, false, true};
   result.where = stage_reaching(lease.work, result.stop.at);
   if (result.where == nullptr)
     result.where = &stages.back();
   const auto& where = *result.where;
   result.from = std::max(lease.progress.saved, where.begin);
-  if (result.from >= result.stop.at && result.from > 0)
-    result.from = result.stop.at - 1; // it is there, and to be measured
+  if (result.from >= result.stop.at && result.from > 0) {
+    result.from = result.stop.at - 1;
+    result.is_there = true;
+  }
   return result;
 }
 
@@ -62,6 +60,8 @@ void retry_policy::failed_state::add(trainer_id trainer, attempt other,
               : trainers.empty() || rank(other) >= rank(farthest))
     farthest = other;
   passed_at = std::max(passed_at, other.at);
+  if (const auto i = lost.find(trainer); is_lost && i != lost.end())
+    other.may_return = other.may_return && i->second.may_return;
   (is_lost ? lost : trainers).insert_or_assign(trainer, std::move(other));
   ++attempts;
 }
@@ -187,9 +187,7 @@ bool retry_policy::is_start_doubted(const running_lease& lease) const {
   if (lease.work.start.file.empty() || lease.progress.has_recorded)
     return false;
   const auto wanted = goal_of(lease);
-  return failures_.count({wanted.where->node, wanted.from, true,
-                          lease.work.workload.settings})
-         > 0;
+  return failures_.count({wanted.where->node, wanted.from, true, {}}) > 0;
 }
 
 verdict retry_policy::judge_checkpoint(const running_lease& lease,
@@ -216,11 +214,11 @@ verdict retry_policy::judge_training(const running_lease& lease,
                                      const settings_source& waiting) {
   const auto wanted = goal_of(lease);
   // A state that it has, and says it could not measure or save; else the next.
-  const bool is_there = end.during != lease_part::training;
+  const bool is_there = wanted.is_there || end.during != lease_part::training;
   attempt failed;
   failed.at = std::clamp(is_there ? end.at : end.at + 1, wanted.from + 1,
                          std::max(wanted.stop.at, wanted.from + 1));
-  failed.during = end.during;
+  failed.during = wanted.is_there ? lease_part::measuring : end.during;
   failed.why = *end.failure;
   if (!end.log.empty())
     failed.why.message +=
@@ -231,12 +229,22 @@ verdict retry_policy::judge_training(const running_lease& lease,
 verdict retry_policy::judge_lost(const running_lease& lease,
                                  const std::string& why,
                                  const trainer_filter& others,
-                                 const settings_source& waiting) {
+                                 const settings_source& waiting, loss how) {
   const auto wanted = goal_of(lease);
   // Nobody knows how far it came. Trials that do not measure the goal are not
   // known to die of it.
   attempt failed;
   failed.at = std::max(wanted.stop.at, wanted.from + 1);
+  if (how == loss::untaken) {
+    auto& known = failures_[{wanted.where->node, wanted.from, false,
+                             lease.work.workload.settings}];
+    known.passed_at = std::max(known.passed_at, failed.at);
+    if (may_excuse(known)) {
+      ++known.excused;
+      return retry{};
+    }
+  }
+  failed.may_return = how == loss::gone;
   failed.during = wanted.stop.evaluate ? lease_part::measuring
                                        : lease_part::saving;
   failed.why = error{errc::training_failed, why};
@@ -258,7 +266,11 @@ verdict retry_policy::take_attempt(const running_lease& lease,
   // forgotten then, and what was counted of the rest must last.
   const bool is_unread =
     fresh.why.code == errc::bad_checkpoint && !lease.work.start.file.empty();
-  auto& failed = failures_[{where.node, wanted.from, is_unread, by}];
+  const auto place_under = [&](const settings& y) {
+    return place{where.node, wanted.from, is_unread,
+                 is_unread ? settings{} : y};
+  };
+  auto& failed = failures_[place_under(by)];
   failed.add(lease.trainer, std::move(fresh), is_lost);
   check_invariants();
   failed.is_spent
@@ -269,9 +281,10 @@ verdict retry_policy::take_attempt(const running_lease& lease,
   if (!failed.is_spent)
     return retry{};
   std::set<settings> under{by};
-  for (auto& y : waiting ? waiting(where, std::max(wanted.from, where.begin))
-                         : std::vector<settings>{}) {
-    const auto known = failures_.find({where.node, wanted.from, is_unread, y});
+  for (auto& y : waiting && !is_unread
+                   ? waiting(where, std::max(wanted.from, where.begin))
+                   : std::vector<settings>{}) {
+    const auto known = failures_.find(place_under(y));
     if (known == failures_.end() || !known->second.is_spent)
       return retry{}; // with these it may go well
     under.insert(std::move(y));
@@ -291,7 +304,7 @@ verdict retry_policy::take_attempt(const running_lease& lease,
     reason.code = errc::fails_everywhere;
   // Whoever tries again begins anew.
   for (const auto& y : under)
-    failures_.erase({where.node, wanted.from, is_unread, y});
+    failures_.erase(place_under(y));
   if (what.during == lease_part::measuring)
     return fail_measuring{what.node, what.at, std::move(reason),
                           std::move(under)};
@@ -299,12 +312,15 @@ verdict retry_policy::take_attempt(const running_lease& lease,
 }
 
 void retry_policy::note_back(const std::string& name) {
-  for (auto i = failures_.begin(); i != failures_.end();) {
-    auto& x = i->second;
-    x.attempts -= static_cast<unsigned>(std::erase_if(
-      x.lost, [&](const auto& kvp) { return kvp.second.name == name; }));
+  for (auto& [where, x] : failures_) {
+    std::erase_if(x.lost, [&](const auto& kvp) {
+      const auto& y = kvp.second;
+      const bool is_back = y.name == name && y.may_return && may_excuse(x);
+      x.attempts -= is_back ? 1 : 0;
+      x.excused += is_back ? 1 : 0;
+      return is_back;
+    });
     x.is_spent = x.is_spent && x.attempts >= attempts_max_;
-    i = x.attempts == 0 ? failures_.erase(i) : std::next(i);
   }
   check_invariants();
 }
@@ -323,7 +339,7 @@ void retry_policy::for_each_failed(const std::vector<stage>& stages,
   for (const auto& s : stages)
     for (auto i = failures_.lower_bound({s.node, 0, false, {}});
          i != failures_.end() && std::get<node_id>(i->first) == s.node; ++i)
-      if (std::get<settings>(i->first) == by
+      if (counts(i->first, by)
           && (s.begin == s.end
               || (std::get<step_t>(i->first) < s.end
                   && i->second.passed_at > from)))
@@ -385,7 +401,7 @@ std::set<trainer_id> retry_policy::note_recorded(const running_lease& lease,
       }
       // Where it has failed itself, this comes and goes; under other settings
       // it may be these.
-      if (std::get<settings>(i->first) == lease.work.workload.settings
+      if (counts(i->first, lease.work.workload.settings)
           && !failed.has_tried(lease.trainer))
         for (const auto& [trainer, why] : failed.trainers) {
           result.insert(trainer);
@@ -442,8 +458,11 @@ std::string retry_policy::hindrance() const {
 void retry_policy::check_invariants() const {
 #ifndef NDEBUG
   for (const auto& [where, failed] : failures_) {
-    assert(failed.attempts > 0);
-    assert(failed.trainers.size() + failed.lost.size() > 0);
+    assert(failed.attempts + failed.excused > 0);
+    assert((failed.attempts > 0)
+           == (failed.trainers.size() + failed.lost.size() > 0));
+    assert(failed.excused <= excused_max * attempts_max_);
+    assert(!std::get<bool>(where) || std::get<settings>(where).empty());
     assert(failed.trainers.size() + failed.lost.size() <= failed.attempts);
   }
 #endif

@@ -83,10 +83,12 @@ using verdict
 /// one more for each trainer that comes while it is tried.
 ///
 /// A trainer that was lost may not have been lost for what it trained: it is no
-/// attempt that it ends in good order, nor that it goes before it has taken the
-/// lease up, and one that comes again, cut off but alive, takes its attempt
-/// back. What a trainer was lost over is *suspect*: it is trained alone, beside
-/// no other lane, until it gets on.
+/// attempt that it ends in good order. A loss is *excused* if the trainer goes
+/// before it has taken the lease up, or comes again, cut off but alive: it is
+/// no attempt then. But training may do that to each trainer, so of a state
+/// that many are: `excused_max` times what it takes to fail. A trainer that
+/// stalls has not been cut off. What a trainer was lost over is *suspect*: it
+/// is trained alone, beside no other lane, until it gets on.
 ///
 /// Training that *diverges* is common, and ends a trial for good; so one
 /// trainer's word for it is not enough where there is another one. The path is
@@ -101,10 +103,12 @@ using verdict
 /// Attempts count for the settings under which they were made: what one study
 /// says of how the workload is run may be why nobody got further, and no
 /// trainer is to blame for it. A state has failed when it has under the
-/// settings of all who wait for it.
+/// settings of all who wait for it. Whether a checkpoint can be read has
+/// nothing to do with them: those attempts count together. So each attempt
+/// brings some verdict nearer.
 ///
 /// @invariant of each failed state at least one trainer has tried or was lost,
-///            and no more than attempts were made
+///            and no more than attempts were made, or losses were excused
 class retry_policy {
 public:
   /// How long a trainer gets no work of this merger whose disk or network has
@@ -115,6 +119,9 @@ public:
 
   /// The number of trainers that must fail at one step with the same words.
   static constexpr std::size_t agreeing_trainers = 3;
+
+  /// The losses of a state that are excused, for each attempt that it may take.
+  static constexpr unsigned excused_max = 8;
 
   /// The number of trainers that must report a state as diverged.
   static constexpr std::size_t divergence_words = 2;
@@ -146,12 +153,20 @@ public:
                 const search_plan& plan, const trainer_filter& others = {},
                 const settings_source& waiting = {});
 
-  /// Takes in that the trainer of a lease that it had taken up was lost.
+  /// How a trainer was lost over a lease.
+  enum class loss : std::uint8_t {
+    gone,    ///< it is not there; it may have been cut off alone
+    untaken, ///< likewise, before it had said anything of the lease
+    stalled, ///< it is there, and does not get on
+  };
+
+  /// Takes in that the trainer of a lease was lost.
   /// @param why a line
   /// @param others,waiting as of `judge`
   verdict judge_lost(const running_lease& lease, const std::string& why,
                      const trainer_filter& others = {},
-                     const settings_source& waiting = {});
+                     const settings_source& waiting = {},
+                     loss how = loss::gone);
 
   /// Whether a trainer may hand back, free of charge, a lease that it has not
   /// taken up: once, until it has done one well.
@@ -226,7 +241,8 @@ public:
 
 private:
   /// Where training has failed: on the node of the goal, from the state that
-  /// was saved last, whether that could not be read, under some settings.
+  /// was saved last, whether that could not be read, under some settings. None
+  /// if it could not be read.
   using place = std::tuple<node_id, step_t, bool, settings>;
   struct attempt {
     std::string name; ///< of the trainer, or its number
@@ -234,9 +250,11 @@ private:
     step_t at = 0; ///< the state that could not be had
     lease_part during{};
     error why;
+    bool may_return = false; ///< whether the trainer may have been cut off
   };
   struct failed_state {
     unsigned attempts = 0;
+    unsigned excused = 0;  ///< losses that were no attempts
     bool is_spent = false; ///< whether they are enough
     step_t passed_at = 0; ///< who records this state has got past it
     std::map<trainer_id, attempt> trainers; ///< that say so, the last of each
@@ -254,6 +272,14 @@ private:
   };
   struct goal;
 
+  /// Whether what has failed there counts for who has some settings.
+  [[nodiscard]] static bool counts(const place& where, const settings& by) {
+    return std::get<bool>(where) || std::get<settings>(where) == by;
+  }
+  /// Whether one more loss of a state may be no attempt.
+  [[nodiscard]] bool may_excuse(const failed_state& of) const {
+    return of.excused < excused_max * attempts_max_;
+  }
   static goal goal_of(const running_lease& lease);
   verdict judge_training(const running_lease& lease, const lease_end& end,
                          const trainer_filter& others,

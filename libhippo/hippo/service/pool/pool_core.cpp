@@ -81,7 +81,8 @@ void pool_core::on(pool_event::heard& event) {
     return;
   trainer->ready = true;
   const auto& name = trainer->record.name;
-  if (what.count > 0 // it has sent some before, as one that is gone by now
+  // It has sent some before, as one that is gone by now.
+  if (!std::exchange(trainer->was_ready, true) && what.count > 0
       && trainers_.has_gone(name))
     for (const auto& need : needs_.all())
       effects_.emplace_back(pool_effect::notify_back{need.merger, name});

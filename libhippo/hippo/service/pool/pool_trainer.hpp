@@ -50,6 +50,7 @@ struct pool_trainer {
   std::optional<moment> blamed; ///< for the last time
   backoff sick_pauses{sick_rest_first, sick_rest_max};
   bool ready = false; ///< whether it is idle by its own account
+  bool was_ready = false; ///< whether it has ever been, under its number
   /// Until when it counts as able though it has stalled.
   std::optional<moment> awaited_until;
   lease_id ends{}; ///< that it works on although nobody holds it; 0: none
