@@ -445,6 +445,18 @@ TEST(MergeCore, AMeasurementAloneThatHangsFailsWhoMeasures) {
   x.expect_measuring_failed();
 }
 
+TEST(MergeCore, AMeasurementAloneIsMadeByOneTrainer) {
+  kept_state x;
+  x.begin(trainer_id{11});
+  x.grant(trainer_id{12});
+  x.answer_demands();
+  EXPECT_TRUE(x.trainers.at(trainer_id{12}).jobs.empty());
+  EXPECT_EQ(x.core.status().runnable_paths, 0u);
+  x.step(trainer_id{11}, x.lease_of(trainer_id{11}));
+  x.commit_all();
+  x.expect_results_as_alone(1, {3, {3}});
+}
+
 /// Both lanes are suspects of it, and each is an attempt of its own.
 TEST(MergeCore, ATrainerThatStallsWithAllItsLanesWasNotCutOff) {
   auto options = two_trials::options();

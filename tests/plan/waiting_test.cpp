@@ -21,7 +21,9 @@ namespace {
 
 const error passing{errc::training_failed, "no"};
 
-configuration rate(double x) { return {{"lr", form::constant(x)}}; }
+configuration rate(double x) {
+  return {{"lr", form::constant(x)}};
+}
 
 /// A state of a node has been measured.
 void measure_at(search_plan& plan, node_id node, step_t at) {
@@ -95,14 +97,25 @@ TEST(Waiting, ATrialThatIsRetriedTakesNothingFromAnother) {
   EXPECT_TRUE(x.plan.take_failures().empty());
 }
 
+/// Its study may be paused meanwhile.
+TEST(Waiting, ATrialThatIsRetriedWaitsOnceItGoesOn) {
+  waiting_trial x;
+  x.plan.ask(x.trial, 8);
+  x.plan.fail(node_id{1}, 1, passing);
+  EXPECT_EQ(x.plan.take_failures().size(), 1u);
+  x.plan.retry(x.trial);
+  x.expect_waits_for({});
+  x.plan.go_on(x.trial);
+  x.expect_waits_for({2, 4, 6, 8});
+}
+
 /// What cannot be measured under the settings of one study alone.
 TEST(Waiting, AFailureOfOneStudyLeavesAnotherWaiting) {
   search_plan plan;
   plan.set_failure_filter([](node_id, study_no x) { return x == study_no{}; });
   std::vector<trial_id> trials;
   for (int i = 0; i < 2; ++i)
-    trials.push_back(plan.add_trial(plan.add_study({2, {8}}),
-                                    {{0, rate(.1)}}));
+    trials.push_back(plan.add_trial(plan.add_study({2, {8}}), {{0, rate(.1)}}));
   for (const auto x : trials)
     plan.ask(x, 8);
   plan.diverge(node_id{1}, 4, passing);
@@ -116,18 +129,52 @@ TEST(Waiting, AFailureOfOneStudyLeavesAnotherWaiting) {
     << "it is to be found out";
 }
 
+/// State 4 is kept, and one lease measures it. What starts there can be trained
+/// meanwhile.
+TEST(Waiting, AStateThatIsMeasuredAloneIsLeasedOnce) {
+  search_plan plan;
+  const auto study = plan.add_study({4, {8}});
+  const auto trial = plan.add_trial(study, {{0, rate(.1)}});
+  stop_report report;
+  report.at = 4;
+  report.node = node_id{1};
+  report.identity = plan.node(node_id{1}).identity;
+  report.saved = checkpoint{"a.ckpt", 8, 1};
+  plan.adopt(report);
+  stage_tree tree{plan, [](node_id) { return 1.0; }};
+  const auto items = [&] {
+    tree.update(plan.take_changed());
+    return tree.items_from(node_id{1}, 4);
+  };
+  plan.ask(trial, 4);
+  ASSERT_EQ(items().size(), 1u);
+  EXPECT_TRUE(items().front().wanted);
+  lease work;
+  work.number = lease_id{1};
+  work.stages = {{node_id{1}, 4, 4, {}}};
+  plan.begin_lease(work);
+  EXPECT_TRUE(items().empty());
+  plan.ask(plan.add_trial(study, {{0, rate(.1)}, {4, rate(.2)}}), 8);
+  ASSERT_EQ(items().size(), 1u);
+  EXPECT_FALSE(items().front().wanted);
+  EXPECT_TRUE(items().front().below);
+  EXPECT_EQ(plan.suspend(trial), 4u) << "it is in training";
+  plan.go_on(trial);
+  plan.end_lease(lease_id{1});
+  ASSERT_EQ(items().size(), 1u);
+  EXPECT_TRUE(items().front().wanted) << "nobody has measured it";
+}
+
 // -- whatever happens ---------------------------------------------------------
 
 /// Studies that ask, drop, pause and retry; states that are measured, fail or
 /// cannot be measured, for all or for some; failures that are forgotten.
 struct waiting_world {
   explicit waiting_world(unsigned seed)
-    : rng(seed),
-      plan({1 + seed % 3, 3 + seed % 5, 1 + seed % 20}),
+    : rng(seed), plan({1 + seed % 3, 3 + seed % 5, 1 + seed % 20}),
       tree(plan, [](node_id) { return 1.0; }) {
-    plan.set_failure_filter([this](node_id, study_no study) {
-      return spared.count(study) == 0;
-    });
+    plan.set_failure_filter(
+      [this](node_id, study_no study) { return spared.count(study) == 0; });
   }
 
   [[nodiscard]] std::size_t pick(std::size_t n) { return rng() % n; }
@@ -175,8 +222,12 @@ struct waiting_world {
         plan.forget_passing_failures();
         break;
       case 1:
-      case 2: add_trial(); break;
-      case 3: ask(trials[pick(trials.size())]); break;
+      case 2:
+        add_trial();
+        break;
+      case 3:
+        ask(trials[pick(trials.size())]);
+        break;
       case 4:
         if (pick(4) == 0)
           end(*any_trial());
@@ -191,7 +242,9 @@ struct waiting_world {
         }
         break;
       }
-      case 6: retry(); break;
+      case 6:
+        retry();
+        break;
       case 7: {
         const auto x = static_cast<study_no>(pick(plan.studies()));
         if (spared.erase(x) == 0)

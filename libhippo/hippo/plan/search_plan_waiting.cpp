@@ -76,8 +76,8 @@ bool search_plan::waits_for(trial_id id, step_t at) const {
   return trial.delivered_to < at && at <= trial.waits_to;
 }
 
-std::optional<trial_failure>
-search_plan::failure_before(trial_id id, step_t to) {
+std::optional<trial_failure> search_plan::failure_before(trial_id id,
+                                                         step_t to) {
   for (const auto& [at, end] : passages(id, to)) {
     auto* x = nodes_[at].troubles.get();
     if (x == nullptr || !x->failed_at || *x->failed_at > end)
@@ -124,7 +124,8 @@ void search_plan::drop(trial_id id) {
 bool search_plan::is_running(node_id at, step_t state) const {
   const auto& xs = nodes_[at].running;
   return std::any_of(xs.begin(), xs.end(), [&](const auto& r) {
-    return r.reached < state && state <= r.to;
+    return (r.reached < state && state <= r.to)
+           || (r.from == state && r.to == state); // it measures that alone
   });
 }
 
@@ -287,9 +288,8 @@ void search_plan::forget_passing_failures() {
     auto& x = troubles_of(id);
     if (may_pass(x.failure.code))
       x.failed_at.reset();
-    std::erase_if(x.diverged, [](const auto& kvp) {
-      return may_pass(kvp.second.code);
-    });
+    std::erase_if(x.diverged,
+                  [](const auto& kvp) { return may_pass(kvp.second.code); });
   }
 }
 
@@ -305,6 +305,7 @@ void search_plan::retry(trial_id id) {
       x->failed_at.reset();
   }
   trial.ended = false;
+  trial.suspended = true; // until it goes on
 }
 
 void search_plan::check_invariants() const {
@@ -317,8 +318,8 @@ void search_plan::check_invariants() const {
     const auto& when = measuring_of(id);
     const auto next = when.next(trial.delivered_to);
     assert(!trial.ended || !waits_for(id, next));
-    assert(trial.ended || trial.suspended || next == 0
-           || next > trial.asked_to || waits_for(id, next));
+    assert(trial.ended || trial.suspended || next == 0 || next > trial.asked_to
+           || waits_for(id, next));
     for (auto t = next; t != 0 && waits_for(id, t); t = when.next(t)) {
       const auto at = node_at(id, t);
       const auto& x = nodes_[at];

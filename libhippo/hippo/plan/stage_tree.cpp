@@ -31,6 +31,13 @@ step_t coming_after(const plan_node& x, std::optional<step_t> source) {
   return result;
 }
 
+/// Whether a trainer measures a state that it begins with, and nothing else of
+/// the node: what starts there need not wait for it.
+bool is_being_measured(const plan_node& x, step_t at) {
+  return std::ranges::any_of(
+    x.running, [at](const auto& r) { return r.from == at && r.to == at; });
+}
+
 } // namespace
 
 const stage_tree::node_state&
@@ -112,8 +119,9 @@ std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
     }
     item.order = UINT64_MAX;
     if (w != x.wants.end() && w->first == item.at) {
-      item.wanted = true;
-      item.order = w->second.order;
+      item.wanted = !is_being_measured(x, item.at);
+      if (item.wanted)
+        item.order = w->second.order;
       ++w;
     }
     if (c != cuts.end() && c->first == item.at) {
@@ -122,6 +130,8 @@ std::vector<stage_tree::group> stage_tree::groups(node_id id) const {
       item.order = std::min(item.order, item.below->order);
       ++c;
     }
+    if (!item.wanted && !item.below)
+      continue;
     if (result.empty() || result.back().source != source)
       result.push_back({source, {}});
     result.back().items.push_back(item);
