@@ -63,6 +63,8 @@ class Workload(_Workload):
     `setup` sets the attributes of `hippo_hpo.torch.Workload`.
     """
 
+    _steps = ("epoch",)
+
     # Of every Trainer, beside what makes it exact: gradient clipping,
     # precision, accumulation.
     trainer_options: dict[str, Any] = {}

@@ -53,7 +53,7 @@ __all__ = ["RandomState", "State", "Workload", "apply", "data_loader",
            "deterministic", "seed_step", "set_dropout"]
 
 
-def _number(*address: int | str) -> int:
+def _number(*address: Any) -> int:
     """A number of 63 bits for each address."""
     digest = hashlib.blake2b(repr(address).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
@@ -147,7 +147,7 @@ class _Batches:
     """A data set whose items are batches: (number, indices) names one."""
 
     def __init__(self, dataset: Any, collate_fn: Any, seed: int,
-                 epoch: int) -> None:
+                 epoch: int | str) -> None:
         self._dataset = dataset
         self._collate = collate_fn or torch.utils.data.default_collate
         # To keep and put back the generators takes 0.1 ms, which is much
@@ -155,7 +155,7 @@ class _Batches:
         self._draws = collate_fn is not None or not _never_draws(dataset)
         self._address = ("batch", seed, epoch)
 
-    def __getitem__(self, batch: tuple[int, list[int]]) -> Any:
+    def __getitem__(self, batch: tuple[Any, list[int]]) -> Any:
         number, indices = batch
         with (_drawing_from(_number(*self._address, number)) if self._draws
               else contextlib.nullcontext()):

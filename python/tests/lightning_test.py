@@ -3,6 +3,7 @@
 import unittest
 import warnings
 
+import old_torch  # noqa: F401
 from exact_resume import ExactResume
 from hippo_hpo._compare import differences
 from hippo_hpo.workload import HyperParameters

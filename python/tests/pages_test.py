@@ -150,7 +150,8 @@ class Snippets(unittest.TestCase):
     def test_every_block_is_run(self):
         # Those of frameworks run in lightning_test and transformers_test.
         ran = ("hippo.optimize", "class Net(", "default_rng",
-               "hippo_hpo.lightning", "hippo_hpo.transformers")
+               "hippo_hpo.lightning", "hippo_hpo.transformers",
+               "class Iterated(")
         for page in "README.md", "docs/python-workloads.md":
             for text in blocks(page):
                 self.assertTrue(any(x in text for x in ran), text)
