@@ -188,11 +188,7 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
     if isinstance(dataset, torch.utils.data.IterableDataset):
         raise TypeError("an IterableDataset has an order of its own: give a "
                         "data set with __len__ and __getitem__")
-    if not isinstance(batch_size, (int, float)) or batch_size < 1 \
-            or batch_size % 1:
-        raise ValueError(f"batch_size is {batch_size!r}: it must be a whole "
-                         "number of at least 1")
-    samples, size = len(dataset), int(batch_size)
+    samples, size = len(dataset), _whole_size(batch_size)
     generator = torch.Generator()
     generator.manual_seed(_number("order", int(seed), int(epoch)))
     order = (torch.randperm(samples, generator=generator).tolist() if shuffle
@@ -203,6 +199,19 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
         _Batches(dataset, collate_fn, int(seed), int(epoch)), batch_size=None,
         sampler=batches[start:], collate_fn=_as_it_is, generator=generator,
         **options)
+
+
+def _whole_size(batch_size: Value) -> int:
+    """Returns a batch size as an int.
+
+    Raises:
+        ValueError: if it is not a whole number of at least 1.
+    """
+    if not isinstance(batch_size, (int, float)) or batch_size < 1 \
+            or batch_size % 1:
+        raise ValueError(f"batch_size is {batch_size!r}: it must be a whole "
+                         "number of at least 1")
+    return int(batch_size)
 
 
 def _as_it_is(batch: Any) -> Any:
