@@ -188,7 +188,8 @@ class Workload(_torch.Workload):
     def state_dict(self) -> Any:
         if self.step_is == "epoch":
             if self._trainer is not None:
-                self.evaluate()  # another process has no Trainer to measure with
+                # Another process has no Trainer to measure with.
+                self.evaluate()
             return _torch._copied(self._state)
         state = _torch._copied(self._state)
         if self._is_current:

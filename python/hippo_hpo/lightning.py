@@ -135,19 +135,21 @@ class _LivingModule(Living):
         more: dict[str, Any] = {}
         self._module.on_save_checkpoint(more)
         return _copied({
-            **self._waiting, "more": more, "module": self._module.state_dict()})
+            **self._waiting, "more": more,
+            "module": self._module.state_dict()})
 
     def run(self, begin: int, end: int, hp: HyperParameters,
             first: int) -> int:
         work, given = self._workload, self._loader
         parts = work.trainer_options.get("accumulate_grad_batches", 1)
         sizes = [_whole_size(hp["batch_size"](step) if "batch_size" in hp
-                            else given.batch_size)
+                             else given.batch_size)
                  for step in range(begin, end)]
         batches = Batches(self._order, begin, sizes, parts, first)
         self._part = begin * parts
         # The module refers to its last Trainer, but does not keep it.
-        trainer = self._trainer = work._made(1, _Iteration(self, begin, parts, hp))
+        trainer = self._trainer = work._made(
+            1, _Iteration(self, begin, parts, hp))
         trainer.fit(self._module, train_dataloaders=loader(
             given.dataset, self.seed, batches, given.collate_fn,
             num_workers=given.num_workers))
