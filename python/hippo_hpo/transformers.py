@@ -38,7 +38,7 @@ from .workload import HyperParameters, Value
 
 transformers: Any = importlib.import_module("transformers")
 
-__all__ = ["Workload"]
+__all__ = ["Workload", "hyperparameter_search"]
 
 # Of TrainingArguments, what Hippo decides.
 _DECIDED = {"num_train_epochs", "max_steps", "seed", "data_seed", "output_dir",
@@ -428,3 +428,10 @@ class Workload(_Workload):
             metric_key_prefix="eval").metrics
         return {name: float(x) for name, x in sorted(measured.items())
                 if not name.endswith(_NO_METRICS)}
+
+
+def hyperparameter_search(trainer: Any, hp_space: Any, **options: Any) -> Any:
+    """Runs a study of the Trainer of a script, with the arguments of
+    `Trainer.hyperparameter_search`: see `hippo_hpo._script`."""
+    return importlib.import_module("hippo_hpo._script").hyperparameter_search(
+        trainer, hp_space, **options)

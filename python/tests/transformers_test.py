@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,7 @@ import old_torch  # noqa: F401
 from exact_resume import ExactResume
 from hippo_hpo._compare import differences
 from hippo_hpo.workload import HyperParameters
-from pages_test import block_with
+from pages_test import HIPPO, ROOT, TRAINER, block_with
 
 try:
     import accelerate
@@ -470,6 +471,88 @@ class Partly(Cut, unittest.TestCase):
     kind = "Sparse"
 
 
+# The module beside the script of the page.
+SENTIMENT = """
+import random
+import transformers
+
+def rows(count, seed):
+    draw = random.Random(seed)
+    made = [[draw.randrange(2) for _ in range(6)] for _ in range(count)]
+    return [{"input_ids": [1 + x for x in row], "attention_mask": [1] * 6,
+             "label": int(sum(row) > 3)} for row in made]
+
+train, validation = rows(40, 1), rows(16, 2)
+
+def model_init():
+    return transformers.BertForSequenceClassification(transformers.BertConfig(
+        vocab_size=4, hidden_size=8, num_hidden_layers=1,
+        num_attention_heads=2, intermediate_size=16))
+
+def accuracy(prediction):
+    right = prediction.predictions.argmax(-1) == prediction.label_ids
+    return {"accuracy": float(right.mean())}
+"""
+
+
+@unittest.skipIf(transformers is None, "Transformers is not installed")
+class Script(unittest.TestCase):
+    def setUp(self):
+        with open(os.path.join(ROOT, "docs/python-workloads.md")) as file:
+            self.lines, = re.findall(r"^```diff\n(.*?)^```$", file.read(),
+                                     re.DOTALL | re.MULTILINE)
+        self.lines = self.lines.splitlines()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.script = os.path.join(folder.name, "search.py")
+        with open(self.script, "w") as file:
+            file.write("\n".join(x[1:] for x in self.lines
+                                 if not x.startswith("-")))
+        with open(os.path.join(folder.name, "sentiment.py"), "w") as file:
+            file.write(SENTIMENT)
+
+    def test_few_lines_change(self):
+        self.assertLessEqual(sum(x.startswith("+") for x in self.lines), 5)
+        self.assertGreater(len(self.lines), 10)
+
+    def test_the_trainer_of_the_script_is_trained(self):
+        # In a process of its own, since it takes the place of __main__.
+        subprocess.run([sys.executable, "-B", __file__, "--script",
+                        self.script], check=True, timeout=300)
+
+    @unittest.skipUnless(HIPPO and TRAINER, "needs the programs")
+    def test_it_is_a_study(self):
+        done = subprocess.run(
+            [sys.executable, self.script], capture_output=True, text=True,
+            cwd=os.path.dirname(self.script), timeout=500,
+            env={**os.environ, "HIPPO_PROGRAM": HIPPO})
+        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertIn("COMPLETE, 3 of 3 trials finished", done.stderr)
+        value, _, params = done.stdout.splitlines()[-1].partition(" ")
+        self.assertLessEqual(float(value), 1.0)
+        self.assertIn("learning_rate", params)
+
+
+def check_script(path):
+    """Trains what a script gives, in parts and in one go."""
+    from hippo_hpo._script import ScriptWorkload
+
+    class Given(ScriptWorkload):
+        script = path
+    states = []
+    x = Given()
+    x.setup(1, "cpu", {})
+    for cuts in ([0, 4], [0, 1, 4]):
+        x.init()
+        for a, b in zip(cuts, cuts[1:]):
+            x.train(a, b, HyperParameters(a, b, {"learning_rate": [0.01]}))
+            found = x.evaluate()
+        assert found["objective"] == found["eval_accuracy"], found
+        states.append(x.state_dict())
+    assert not differences(*states)
+    assert states[0]["samples"] == 4 * 8
+
+
 def go_on(before, after):
     """Trains two more steps of Accumulating in this process."""
     x = Accumulating()
@@ -482,5 +565,7 @@ def go_on(before, after):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--go-on"]:
         go_on(*sys.argv[2:])
+    elif sys.argv[1:2] == ["--script"]:
+        check_script(*sys.argv[2:])
     else:
         unittest.main()
