@@ -53,7 +53,7 @@ __all__ = ["RandomState", "State", "Workload", "apply", "data_loader",
            "deterministic", "seed_step", "set_dropout"]
 
 
-def _number(*address: int | str) -> int:
+def _number(*address: Any) -> int:
     """A number of 63 bits for each address."""
     digest = hashlib.blake2b(repr(address).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
@@ -147,7 +147,7 @@ class _Batches:
     """A data set whose items are batches: (number, indices) names one."""
 
     def __init__(self, dataset: Any, collate_fn: Any, seed: int,
-                 epoch: int) -> None:
+                 epoch: int | str) -> None:
         self._dataset = dataset
         self._collate = collate_fn or torch.utils.data.default_collate
         # To keep and put back the generators takes 0.1 ms, which is much
@@ -155,7 +155,7 @@ class _Batches:
         self._draws = collate_fn is not None or not _never_draws(dataset)
         self._address = ("batch", seed, epoch)
 
-    def __getitem__(self, batch: tuple[int, list[int]]) -> Any:
+    def __getitem__(self, batch: tuple[Any, list[int]]) -> Any:
         number, indices = batch
         with (_drawing_from(_number(*self._address, number)) if self._draws
               else contextlib.nullcontext()):
@@ -188,11 +188,7 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
     if isinstance(dataset, torch.utils.data.IterableDataset):
         raise TypeError("an IterableDataset has an order of its own: give a "
                         "data set with __len__ and __getitem__")
-    if not isinstance(batch_size, (int, float)) or batch_size < 1 \
-            or batch_size % 1:
-        raise ValueError(f"batch_size is {batch_size!r}: it must be a whole "
-                         "number of at least 1")
-    samples, size = len(dataset), int(batch_size)
+    samples, size = len(dataset), _whole_size(batch_size)
     generator = torch.Generator()
     generator.manual_seed(_number("order", int(seed), int(epoch)))
     order = (torch.randperm(samples, generator=generator).tolist() if shuffle
@@ -203,6 +199,19 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
         _Batches(dataset, collate_fn, int(seed), int(epoch)), batch_size=None,
         sampler=batches[start:], collate_fn=_as_it_is, generator=generator,
         **options)
+
+
+def _whole_size(batch_size: Value) -> int:
+    """Returns a batch size as an int.
+
+    Raises:
+        ValueError: if it is not a whole number of at least 1.
+    """
+    if not isinstance(batch_size, (int, float)) or batch_size < 1 \
+            or batch_size % 1:
+        raise ValueError(f"batch_size is {batch_size!r}: it must be a whole "
+                         "number of at least 1")
+    return int(batch_size)
 
 
 def _as_it_is(batch: Any) -> Any:

@@ -3,6 +3,7 @@
 import unittest
 import warnings
 
+import old_torch  # noqa: F401
 from exact_resume import ExactResume
 from hippo_hpo._compare import differences
 from hippo_hpo.workload import HyperParameters
@@ -12,6 +13,7 @@ try:
     import torch
     import hippo_hpo.lightning
     import hippo_hpo.torch
+    from hippo_hpo._iterations import SampleOrder
 except ImportError:
     torch = None
 
@@ -66,6 +68,25 @@ if torch is not None:
             return Data()
 
     class WithScheduler(Example):
+        kind = Scheduled
+
+    class Counted(Net):
+        """A module that reads what it is told of its place."""
+        seen = []
+
+        def training_step(self, batch, i):
+            Counted.seen.append((i, self.global_step))
+            return super().training_step(batch, i)
+
+    class Iterations(Example):
+        step_is = "iteration"
+
+    class Accumulating(Iterations):
+        kind = Counted
+        trainer_options = {"accumulate_grad_batches": 4,
+                           "gradient_clip_val": 0.5}
+
+    class IterationsWithScheduler(Iterations):
         kind = Scheduled
 
 LR = [0.1, 0.1, 0.05, 0.05, 0.01]
@@ -127,6 +148,65 @@ class Training(ExactResume, unittest.TestCase):
             self.made().train(0, 1, hp(0, 1, lrr=[1.0]))
         with self.assertRaisesRegex(ValueError, "width is 5.0 at step 1"):
             self.made().train(0, 2, hp(0, 2, width=[4.0, 5.0]))
+
+
+class Cut(ExactResume):
+    metrics = {"val_loss"}
+    another = {"lr": [0.5], "batch_size": [3.0], "width": [7.0]}
+    others = {"lr": [*LR[:4], 0.02], "batch_size": [*SIZE[:4], 4.0],
+              "momentum": [0.9] * 4 + [0.5]}
+    hp = staticmethod(hp)
+
+
+@unittest.skipIf(torch is None, "PyTorch Lightning is not installed")
+class Iterating(Cut, unittest.TestCase):
+    @property
+    def Example(self):
+        return Iterations
+
+    def test_it_is_the_loop_by_hand(self):
+        x, tools, data = self.made(), hippo_hpo.torch, Data()
+        x.train(0, 5, hp(0, 5))
+        data.setup("fit")
+        order = SampleOrder(20, 1).at(0, 34)
+        tools.seed_step(1, -1)
+        net = Net(4)
+        optimizer = net.configure_optimizers()
+        for step in range(5):
+            optimizer.param_groups[0]["lr"] = LR[step]
+            places, order = order[:int(SIZE[step])], order[int(SIZE[step]):]
+            tools.seed_step(1, step)
+            optimizer.zero_grad()
+            net.training_step(data.data[places], 0).backward()
+            optimizer.step()
+        self.assertEqual([], differences(
+            dict(net.state_dict()),
+            dict(x.state_dict()["trained"]["module"])))
+
+    def test_errors(self):
+        with self.assertRaisesRegex(TypeError, "returns a scheduler"):
+            self.made(IterationsWithScheduler).train(0, 1, hp(0, 1))
+        with self.assertRaisesRegex(ValueError, "nothing has read lrr"):
+            self.made().train(0, 1, hp(0, 1, lrr=[1.0]))
+        with self.assertRaisesRegex(ValueError, "width is 5.0 at step 1"):
+            self.made().train(0, 2, hp(0, 2, width=[4.0, 5.0]))
+        with self.assertRaisesRegex(ValueError, "batch_size is 0.5"):
+            self.made().train(0, 1, hp(0, 1, batch_size=[0.5]))
+
+
+@unittest.skipIf(torch is None, "PyTorch Lightning is not installed")
+class Accumulated(Cut, unittest.TestCase):
+    @property
+    def Example(self):
+        return Accumulating
+
+    def test_a_module_counts_the_batches_and_steps_of_the_trial(self):
+        x = self.made()
+        Counted.seen.clear()
+        x.train(0, 1, hp(0, 1))
+        x.train(1, 3, hp(1, 3))
+        self.assertEqual([(i, i // 4) for i in range(12)], Counted.seen)
+        self.assertEqual(4 * (4 + 5 + 5), x.state_dict()["samples"])
 
 
 if __name__ == "__main__":

@@ -148,9 +148,10 @@ class Snippets(unittest.TestCase):
                 "dropout": [0.2], "batch_size": [16.0], "momentun": [0.9]}))
 
     def test_every_block_is_run(self):
-        # Those of frameworks run in lightning_test and transformers_test.
+        # Those of frameworks run in the tests of these.
         ran = ("hippo.optimize", "class Net(", "default_rng",
-               "hippo_hpo.lightning", "hippo_hpo.transformers")
+               "hippo_hpo.lightning", "hippo_hpo.transformers",
+               "class Iterated(", "hippo_hpo.trl")
         for page in "README.md", "docs/python-workloads.md":
             for text in blocks(page):
                 self.assertTrue(any(x in text for x in ran), text)
