@@ -146,7 +146,8 @@ struct Proof : testing::Test {
       options,
       [&](unsigned threads) -> expected<made_workload> {
         return made_workload{
-          std::nullopt, std::make_unique<descent>(what, ++processes, threads)};
+          std::nullopt, std::nullopt,
+          std::make_unique<descent>(what, ++processes, threads)};
       },
       [this](const proof_finding& y) { told.push_back(y.what); });
   }
