@@ -55,8 +55,8 @@ endif()
 install(TARGETS hippo_base hippo_sequence hippo_model hippo_checkpoint
   hippo_train EXPORT hippo_targets ARCHIVE)
 set(installed_headers
-  model/lease.hpp model/workload_descriptor.hpp model/workload_size.hpp
-  model/workload_spec.hpp net/client/client.hpp)
+  model/initial_state.hpp model/lease.hpp model/workload_descriptor.hpp
+  model/workload_size.hpp model/workload_spec.hpp net/client/client.hpp)
 foreach(room base sequence checkpoint train)
   file(GLOB headers RELATIVE ${PROJECT_SOURCE_DIR}/libhippo/hippo
     ${PROJECT_SOURCE_DIR}/libhippo/hippo/${room}/*.hpp)
