@@ -202,6 +202,11 @@ private:
     kj::newPromiseAndFulfiller<outcome>(); ///< for others
 };
 
+/// Returns the folder of initial states below the root of a depot.
+fs::path initial_folder_in(const std::string& root) {
+  return fs::path{root} / initial_folder_name;
+}
+
 /// Reads a file of an initial state.
 /// @returns what gives its next bytes, or as `checkpoint_reader::open`
 expected<chunk_sender::source> open_initial(const std::string& root,
@@ -209,8 +214,7 @@ expected<chunk_sender::source> open_initial(const std::string& root,
   if (!is_sha256(file.sha256))
     return {errc::invalid_argument,
             "'" + excerpt(file.sha256) + "' is not the digest of a file"};
-  const auto path =
-    (fs::path{root} / initial_folder_name / file.sha256).string();
+  const auto path = (initial_folder_in(root) / file.sha256).string();
   auto found = open_foreign_file(path);
   if (!found || found.bytes != file.bytes)
     return {errc::bad_checkpoint,
@@ -500,8 +504,7 @@ depot::for_connection(std::string address) const {
 bool depot::has_initial(const initial_file& file) const {
   return is_sha256(file.sha256)
          && is_foreign_file_of(
-           (fs::path{state_->root} / initial_folder_name / file.sha256)
-             .string(),
+           (initial_folder_in(state_->root) / file.sha256).string(),
            file.bytes);
 }
 
@@ -515,7 +518,7 @@ depot::take_initial(std::string address, const initial_file& file) const {
     return {errc::invalid_argument, "a file of an initial state has at most "
                                       + std::to_string(initial_bytes_max)
                                       + " bytes"};
-  const auto folder = (fs::path{state_->root} / initial_folder_name).string();
+  const auto folder = initial_folder_in(state_->root).string();
   std::error_code failed;
   fs::create_directories(folder, failed);
   if (failed)

@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
-#include <new>
 #include <thread>
 #include <utility>
-
-#include <openssl/evp.h>
 
 #include "hippo/base/backoff.hpp"
 #include "hippo/base/hash.hpp"
 #include "hippo/checkpoint/object_store/curl_http.hpp"
+#include "hippo/model/code/sha256.hpp"
 
 namespace hippo {
 
@@ -18,21 +16,6 @@ namespace {
 
 /// A store's answer of a failure may have so many bytes.
 constexpr std::uint64_t error_bytes_max = 64 << 10;
-
-/// Of SHA-256, in hexadecimal digits.
-std::string digest_of(std::string_view bytes) {
-  constexpr std::string_view digits = "0123456789abcdef";
-  unsigned char out[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  if (::EVP_Digest(bytes.data(), bytes.size(), out, &size, ::EVP_sha256(),
-                   nullptr)
-      != 1)
-    throw std::bad_alloc{}; // it fails for want of nothing else
-  std::string result;
-  for (unsigned i = 0; i < size; ++i)
-    (result += digits[out[i] >> 4]) += digits[out[i] & 15];
-  return result;
-}
 
 object_client::world this_world() {
   return {std::make_unique<curl_http>(), own_environment(),
@@ -70,7 +53,7 @@ object_client::object_client(object_location where,
 expected<http_answer> object_client::ask(http_request request,
                                          const std::string& what) {
   request.silence_max = options_.silence_max;
-  request.headers.push_back("x-amz-content-sha256: " + digest_of(request.body));
+  request.headers.push_back("x-amz-content-sha256: " + sha256_of(request.body));
   backoff pauses{options_.pause_first, options_.pause_last};
   // Many who lost the same store do not come back at once.
   const auto hash = hash_bytes(request.url.data(), request.url.size());
