@@ -54,8 +54,8 @@ std::optional<error> fetch(study_handle& study, const checkpoint& x,
   return file->commit(durability::cached);
 }
 
-/// Copies the files of a study's initial state into a folder of such files;
-/// whoever uses them checks their content.
+/// Copies the files of a study's initial state into a folder of such files.
+/// Their content is checked later, by `laid_out_state::make`.
 std::optional<error> fetch_initial(study_handle& study, const std::string& code,
                                    const std::string& folder) {
   const auto read = study_code_from_json(code);

@@ -66,7 +66,7 @@ def _trainer_of(script: str, argv: list[str]) -> _Found:
     module.__file__ = script
     with open(script, encoding="utf-8") as file:
         code = compile(file.read(), script, "exec")
-    # What it defines may be pickled, and is looked up there.
+    # Pickle looks the definitions of the script up there.
     sys.modules["__main__"], sys.argv = module, [script, *argv]
     sys.path.insert(0, os.path.dirname(script))
     _looking = True

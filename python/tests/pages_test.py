@@ -148,7 +148,7 @@ class Snippets(unittest.TestCase):
                 "dropout": [0.2], "batch_size": [16.0], "momentun": [0.9]}))
 
     def test_every_block_is_run(self):
-        # Those of frameworks run in the tests of these.
+        # The blocks of frameworks run in the tests of these frameworks.
         ran = ("hippo.optimize", "class Net(", "default_rng",
                "hippo_hpo.lightning", "hippo_hpo.transformers",
                "class Iterated(", "hippo_hpo.trl")

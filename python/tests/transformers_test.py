@@ -127,7 +127,7 @@ if transformers is not None:
             pass
 
         def step(self, optimizer, closure=None):
-            # What it is shows in the weights.
+            # Its value shows in the weights.
             for group in optimizer.param_groups:
                 for x in group["params"]:
                     if x.grad is not None:

@@ -858,7 +858,7 @@ TEST_F(RetryPolicy, WhetherACheckpointCanBeReadIsNotOfTheSettings) {
   }
   EXPECT_TRUE(std::holds_alternative<forget_checkpoint>(
     judge_by("b", 15, errc::bad_checkpoint)));
-  // What was counted of the rest lasts.
+  // The other counts stay as they are.
   EXPECT_TRUE(
     std::holds_alternative<retry>(judge_by("a", 15, errc::training_failed)));
   for (int i = 0; i < 3; ++i)

@@ -33,7 +33,7 @@ public:
     = 0;
 
   /// Finds the place of a file of an initial state; one that lies elsewhere is
-  /// fetched first. Whoever uses it checks its content.
+  /// fetched first. The caller has to check its content.
   /// @returns a path, or `errc::bad_checkpoint` or `errc::io_failed`
   virtual expected<std::string> find_initial(const initial_file& file) = 0;
 };

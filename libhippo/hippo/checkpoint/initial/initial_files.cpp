@@ -55,7 +55,7 @@ std::optional<error> read_parts(
   }
 }
 
-/// What a file system says of a file that changes whenever its content does.
+/// The attributes of a file that change whenever its content does.
 using file_stamp = std::tuple<dev_t, ino_t, off_t, time_t, long>;
 
 file_stamp stamp_of(const file_descriptor& file) {

@@ -78,7 +78,7 @@ std::optional<error> check_key(const study_code& code,
 std::string to_json(const study_code& code);
 
 /// Writes what trainers need of code, its files and the digests of the initial
-/// state: a function of the workload key, whoever has sent it.
+/// state: a function of the workload key alone.
 std::string files_to_json(const study_code& code);
 
 /// @returns the code, whose files pass `check_files`; or
