@@ -14,6 +14,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include "hippo/checkpoint/parts/state_store.hpp"
 #include "hippo/train/process/made_workload.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/stoppable.hpp"
@@ -36,12 +37,21 @@ public:
                std::unique_ptr<checkpoint_store> store)
     : reads_(reads), writes_(writes), store_(std::move(store)) {}
 
-  expected<std::string> read(const checkpoint& checkpoint) override {
+  std::optional<error> read(const checkpoint& checkpoint,
+                            const byte_taker& take) override {
     const std::lock_guard guard{reads_};
-    return store_->read(checkpoint);
+    return store_->read(checkpoint, take);
   }
 
-  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+  std::optional<error> read_range(const checkpoint& checkpoint,
+                                  std::uint64_t offset, std::uint64_t size,
+                                  const byte_taker& take) override {
+    const std::lock_guard guard{reads_};
+    return store_->read_range(checkpoint, offset, size, take);
+  }
+
+  expected<checkpoint> write(const std::string& name,
+                             const content_source& bytes,
                              durability how) override {
     const std::lock_guard guard{writes_};
     return store_->write(name, bytes, how);
@@ -106,6 +116,7 @@ public:
 
   /// Of all lanes.
   recent_states& kept() { return kept_; }
+  part_tables& tables() { return tables_; }
 
   /// Counts a lease among those that train, from when there is room for one
   /// more, or it was cancelled.
@@ -169,6 +180,7 @@ private:
   std::size_t at_once_max_ = no_maximum; ///< leases at once of `spec_`
 
   recent_states kept_; ///< what leases of that workload have saved
+  part_tables tables_;
 };
 
 /// Trains the leases of one lane, one after the other, on one thread.
@@ -370,7 +382,8 @@ private:
                            mine.failure()};
     auto& made = **mine;
     set_work(made.work.get());
-    auto end = run(*made.work, made.present, shared_->kept(), x.work, *store,
+    state_store states{x.work, *store, shared_->tables()};
+    auto end = run(*made.work, made.present, shared_->kept(), x.work, states,
                    device_, *x.control, progress_, now_ns,
                    [&](const stop_report& report) { x.sink(report); });
     set_work(nullptr);

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/checkpoint/parts/state_store.hpp"
 #include "hippo/train/process/process_workload.hpp"
 #include "hippo/train/run.hpp"
 #include "train/temporary_folder.hpp"
@@ -91,11 +92,13 @@ void measure_requests(const task& x, workload& work) {
 
 double steps_per_second(const task& x, workload& work) {
   temporary_folder folder;
-  folder_store store{folder.path};
+  folder_store files{folder.path};
   lease what;
   what.number = lease_id{1};
   what.stages = {{node_id{1}, 0, x.steps, x.config}};
   what.stops = {{x.steps, true, true}};
+  part_tables tables;
+  state_store store{what, files, tables};
   lease_control control{what.stops};
   lease_progress progress;
   std::optional<checkpoint> present;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "checkpoint_places.hpp"
+#include "hippo/checkpoint/parts/state_store.hpp"
 #include "hippo/checkpoint/recent_checkpoints.hpp"
 #include "hippo/train/run.hpp"
 #include "workloads.hpp"
@@ -94,9 +95,10 @@ public:
     lease_control control{x.stops};
     lease_progress progress;
     std::vector<stop_report> result;
-    const auto end
-      = run(*work_, present_, kept_, x, store, name_, control, progress,
-            clock, [&](const stop_report& report) { result.push_back(report); });
+    state_store states{x, store, tables_};
+    const auto end =
+      run(*work_, present_, kept_, x, states, name_, control, progress, clock,
+          [&](const stop_report& report) { result.push_back(report); });
     if (end.failure) {
       std::fprintf(stderr, "%s\n", end.failure->message.c_str());
       std::exit(1);
@@ -109,6 +111,7 @@ private:
   std::string name_;
   std::optional<checkpoint> present_;
   recent_states kept_{kept_bytes_max};
+  part_tables tables_;
 };
 
 /// What it takes to start from a checkpoint that `store` has.
@@ -195,8 +198,8 @@ int main(int argc, char** argv) {
   checkpoint saved;
   const auto between = between_ms(device, x, *memory, saved);
   const auto fork = fork_ms(device, x, *memory, saved, rounds);
-  const auto bytes = checked(memory->read(saved));
-  const auto far = checked(places.far.write(saved.file, bytes));
+  const auto bytes = checked(read_whole(*memory, saved));
+  const auto far = checked(places.far.write(saved.file, memory_source{bytes}));
   std::printf("{\"between\": %.4f, \"fork\": %.4f, \"memory\": %.4f, "
               "\"disk\": %.4f, \"network\": %.4f, \"mib\": %.2f}\n",
               between, fork, load_ms(device, x, *memory, saved, rounds),

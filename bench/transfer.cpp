@@ -51,10 +51,11 @@ void measure(checkpoint_store& store, const std::string& bytes, rates& out) {
   const std::string file = "n1-s1-l1.ckpt";
   const checkpoint x{file, bytes.size(),
                      hash_bytes(bytes.data(), bytes.size())};
+  const memory_source content{bytes};
   out.writes.push_back(
-    rate_of(bytes.size(), [&] { return bool{store.write(file, bytes)}; }));
+    rate_of(bytes.size(), [&] { return bool{store.write(file, content)}; }));
   out.reads.push_back(
-    rate_of(bytes.size(), [&] { return bool{store.read(x)}; }));
+    rate_of(bytes.size(), [&] { return bool{read_whole(store, x)}; }));
 }
 
 } // namespace

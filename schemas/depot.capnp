@@ -54,6 +54,20 @@ interface Depot {
   );
   # Sends a file of an initial state. Its size is checked before the first
   # chunk; whoever takes it checks the digest. Failures as of `fetch`.
+
+  fetchRange @4 (
+    folder     :Text,                # of the workload; empty = refused
+    checkpoint :Trainer.Checkpoint,  # that has the part; unset = refused
+    offset     :UInt64,              # where the part begins; 0 = at its begin
+    bytes      :UInt64,              # its size, within the checkpoint; 0 = an
+                                     # empty part
+    into       :Chunks               # who takes its bytes; unset = refused
+  ) -> (
+    failure    :Trainer.Failure      # unset = all of it has been taken
+  );
+  # Sends a part of a checkpoint. The size of the checkpoint is checked before
+  # the first chunk; whoever takes the part checks its digest. Failures as of
+  # `fetch`.
 }
 
 interface Chunks {

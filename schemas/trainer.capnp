@@ -64,6 +64,17 @@ struct Checkpoint {
   digest @2 :UInt64;  # XXH3 of the whole file; 0 = a digest like any other
   device @3 :Text;    # kind of device that made it, where any may go on with
                       # it; empty = one kind makes all
+  tableBytes @4 :UInt64;  # size of the table of parts (parts.capnp) at the end
+                          # of the file; 0 = the file is the state as it is
+  partFiles  @5 :List(PartFile);  # other checkpoints that hold parts of it,
+                          # sorted, at most 8; empty = it is on its own
+}
+
+struct PartFile {
+  # A checkpoint of the same folder.
+  file   @0 :Text;    # name inside the folder; empty = malformed
+  bytes  @1 :UInt64;  # size of the file in bytes; 0 = malformed
+  digest @2 :UInt64;  # XXH3 of the whole file; 0 = a digest like any other
 }
 
 struct Stage {
@@ -107,6 +118,8 @@ struct Lease {
                                        # nothing
   lane     @9 :UInt32;                 # of the trainer's lanes (Hello.atOnce)
                                        # the one that trains it; 0 = the first
+  base     @10 :Checkpoint;            # has parts that states saved by it may
+                                       # share; unset = nothing
 }
 
 struct Stop {

@@ -396,8 +396,7 @@ archive::weights(study_id study, trial_no trial, step_t step,
     *plan, **last, step, std::move(spec->workload), std::move(spec->code),
     [&](const checkpoint& x) {
       return !without.contains(x.file)
-             && (!objects_.empty()
-                 || checkpoint_reader::open(checkpoints_of(key), x));
+             && (!objects_.empty() || is_complete(checkpoints_of(key), x));
     });
   if (!objects_.empty())
     result.path.folder = objects_ + '/' + hash_text(key);

@@ -42,6 +42,15 @@ expected<checkpoint_writer> copy_file(study_handle& study,
   return file;
 }
 
+/// Gives a file its name if it is the checkpoint that it should be.
+std::optional<error> commit_if_whole(checkpoint_writer& file,
+                                     const checkpoint& x) {
+  const auto written = file.written();
+  if (written.bytes != x.bytes || written.digest != x.digest)
+    return error{errc::bad_checkpoint, "checkpoint " + x.file + " is damaged"};
+  return file.commit(durability::cached);
+}
+
 /// Copies a checkpoint of a study into a folder.
 /// @returns `errc::bad_checkpoint` if it is gone or not what it should be
 std::optional<error> fetch(study_handle& study, const checkpoint& x,
@@ -49,9 +58,7 @@ std::optional<error> fetch(study_handle& study, const checkpoint& x,
   auto file = copy_file(study, x.file, x.bytes, folder);
   if (!file)
     return file.failure();
-  if (file->written() != x)
-    return error{errc::bad_checkpoint, "checkpoint " + x.file + " is damaged"};
-  return file->commit(durability::cached);
+  return commit_if_whole(*file, x);
 }
 
 /// Copies the files of a study's initial state into a folder of such files.
@@ -86,19 +93,24 @@ std::optional<error> fetch_object(study_handle& study, const checkpoint& x,
   if (!where)
     return where.failure();
   object_client objects{std::move(*where)};
-  const auto bytes
-    = objects.get(from.substr(slash + 1) + '/' + stored_name(from, x), x.bytes);
-  if (!bytes)
-    return bytes.failure();
-  if (!*bytes) // it may have been written before there was a store
-    return fetch(study, x, folder);
-  const auto& found = **bytes;
-  if (found.size() != x.bytes
-      || hash_bytes(found.data(), found.size()) != x.digest)
-    return error{errc::bad_checkpoint, "checkpoint " + x.file + " is damaged"};
-  const auto left
-    = write_checkpoint(folder, x.file, found, durability::cached);
-  return left ? std::nullopt : std::optional{left.failure()};
+  const auto name = from.substr(slash + 1) + '/' + stored_name(from, x);
+  constexpr std::uint64_t piece_bytes = 16 << 20;
+  auto file = checkpoint_writer::open(folder, x.file);
+  if (!file)
+    return file.failure();
+  for (std::uint64_t at = 0; at < x.bytes; at = file->written().bytes) {
+    const auto piece =
+      objects.get_range(name, at, std::min(x.bytes - at, piece_bytes));
+    if (!piece)
+      return piece.failure();
+    if (!*piece) // it may have been written before there was a store
+      return fetch(study, x, folder);
+    if ((*piece)->empty())
+      break; // it is shorter than it should be
+    if (auto why = file->append((*piece)->data(), (*piece)->size()))
+      return why;
+  }
+  return commit_if_whole(*file, x);
 }
 
 /// Has a trainer carry out a recipe.
@@ -127,10 +139,15 @@ std::optional<error> export_in(const std::string& folder, study_handle& study,
                                const weights_summary& what, lease recipe,
                                const std::string& path,
                                const weights_options& how) {
+  std::vector<checkpoint> files;
   if (!recipe.start.file.empty())
+    files.push_back(recipe.start);
+  for (const auto& x : recipe.start.part_files)
+    files.push_back({x.file, x.bytes, x.digest});
+  for (const auto& x : files)
     if (auto why = is_in_object_store(recipe.folder)
-                     ? fetch_object(study, recipe.start, recipe.folder, folder)
-                     : fetch(study, recipe.start, folder))
+                     ? fetch_object(study, x, recipe.folder, folder)
+                     : fetch(study, x, folder))
       return why;
   recipe.folder = folder;
   if (!what.code.empty()) {

@@ -129,7 +129,7 @@ def main():
     if axes:
         axes.set(xlabel=x, ylabel=y)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False)
+        axes.legend(frameon=False, bbox_to_anchor=(1, 1), loc="upper left")
         figure.savefig(sys.argv[2], metadata={"Date": None})
 
 

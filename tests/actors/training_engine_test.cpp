@@ -93,12 +93,21 @@ public:
   counted_folder(std::string folder, std::atomic<int>& reads)
     : behind_(std::move(folder)), reads_(reads) {}
 
-  expected<std::string> read(const checkpoint& checkpoint) override {
+  std::optional<error> read(const checkpoint& checkpoint,
+                            const byte_taker& take) override {
     ++reads_;
-    return behind_.read(checkpoint);
+    return behind_.read(checkpoint, take);
   }
 
-  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+  std::optional<error> read_range(const checkpoint& checkpoint,
+                                  std::uint64_t offset, std::uint64_t size,
+                                  const byte_taker& take) override {
+    ++reads_;
+    return behind_.read_range(checkpoint, offset, size, take);
+  }
+
+  expected<checkpoint> write(const std::string& name,
+                             const content_source& bytes,
                              durability how) override {
     return behind_.write(name, bytes, how);
   }

@@ -391,7 +391,7 @@ TEST(MadeWorkload, ReadsTheCodeOfALeaseFromItsStore) {
   folder_store store{checkpoints.path};
   lease x;
   x.workload = keyed(sample());
-  x.code = *store.write(code_file_name, to_json(sample()));
+  x.code = *store.write(code_file_name, memory_source{to_json(sample())});
   {
     auto made = make_workload(known, x, store);
     ASSERT_TRUE(made);

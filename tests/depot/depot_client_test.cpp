@@ -11,11 +11,13 @@
 #include "depot/faulty_proxy.hpp"
 #include "depot/random_bytes.hpp"
 #include "depot/rpc_host.hpp"
+#include "depot/whole_files.hpp"
 #include "hippo/base/hash.hpp"
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/checkpoint/depot/chunk_sender.hpp"
 #include "hippo/checkpoint/depot/depot.hpp"
 #include "hippo/checkpoint/initial/initial_files.hpp"
+#include "hippo/checkpoint/parts/state_store.hpp"
 #include "hippo/model/code/sha256.hpp"
 #include "hippo/train/run.hpp"
 #include "train/summing_workload.hpp"
@@ -87,13 +89,13 @@ TEST_F(DepotClient, FetchesWhatItStored) {
        {0ul, 1ul, mib - 1, mib, mib + 1, 8 * mib, 9 * mib + 5}) {
     const auto bytes = random_bytes(size, size);
     const auto file = "n1-s" + std::to_string(size) + "-l1.ckpt";
-    const auto x = client.store("w", file, bytes);
+    const auto x = store(client, "w", file, bytes);
     ASSERT_TRUE(x) << x.failure().message;
     EXPECT_EQ(*x, named(file, bytes));
     const auto local = read_checkpoint(folder, *x);
     ASSERT_TRUE(local) << local.failure().message;
     EXPECT_TRUE(*local == bytes);
-    const auto read = client.fetch("w", *x);
+    const auto read = fetch(client, "w", *x);
     ASSERT_TRUE(read) << read.failure().message;
     EXPECT_TRUE(*read == bytes) << size;
   }
@@ -166,45 +168,106 @@ TEST_F(DepotClient, InitialFileSurvivesABrokenConnection) {
     }
 }
 
+TEST_F(DepotClient, FetchesRanges) {
+  depot_client client{address_of(host->port())};
+  const auto bytes = random_bytes(5 * mib);
+  const auto x = *store(client, "w", file_a, bytes);
+  remote_store files{client, "w"};
+  for (const auto& [offset, size] :
+       {std::pair<std::uint64_t, std::uint64_t>{0, 1},
+        {3, 4 * mib + 1},
+        {5 * mib - 1, 1},
+        {7, 0}}) {
+    std::string got;
+    const auto why = files.read_range(
+      x, offset, size,
+      [&](const char* data, std::size_t more) -> std::optional<error> {
+        got.append(data, more);
+        return std::nullopt;
+      });
+    ASSERT_FALSE(why) << why->message;
+    EXPECT_TRUE(got == bytes.substr(offset, size));
+  }
+}
+
+/// The first failure of the taker ends the transfer, and the next one is not
+/// hindered.
+TEST_F(DepotClient, WhoTakesMaySayThatItTakesNoMore) {
+  depot_client client{address_of(host->port())};
+  const auto bytes = random_bytes(20 * mib);
+  const auto x = *store(client, "w", file_a, bytes);
+  std::size_t taken = 0;
+  const auto why = client.fetch(
+    "w", x, [&](const char*, std::size_t size) -> std::optional<error> {
+      taken += size;
+      if (taken > 2 * mib)
+        return error{errc::io_failed, "the disk is full"};
+      return std::nullopt;
+    });
+  ASSERT_TRUE(why);
+  EXPECT_EQ(why->message, "the disk is full");
+  EXPECT_TRUE(*fetch(client, "w", x) == bytes);
+}
+
+/// A source that fails ends the upload, and leaves nothing.
+TEST_F(DepotClient, WhoGivesMaySayThatItCannot) {
+  struct broken final : content_source {
+    [[nodiscard]] std::uint64_t size() const override { return 4 * mib; }
+    [[nodiscard]] std::optional<error> read(std::uint64_t offset, void* to,
+                                            std::size_t bytes) const override {
+      if (offset >= 2 * mib)
+        return error{errc::io_failed, "cannot read the state"};
+      std::memset(to, 0, bytes);
+      return std::nullopt;
+    }
+  };
+  depot_client client{address_of(host->port())};
+  const auto x = client.store("w", file_a, broken{});
+  ASSERT_FALSE(x);
+  EXPECT_EQ(x.failure().message, "cannot read the state");
+  EXPECT_TRUE(store(client, "w", file_a, "x"));
+}
+
 TEST_F(DepotClient, TellsABadCheckpointFromABadNetwork) {
   depot_client client{address_of(host->port())};
-  fails(client.fetch("w", {file_a, 1, 2}), errc::bad_checkpoint, "is missing");
-  auto x = *client.store("w", file_a, random_bytes(2 * mib));
+  fails(fetch(client, "w", {file_a, 1, 2}), errc::bad_checkpoint, "is missing");
+  auto x = *store(client, "w", file_a, random_bytes(2 * mib));
   ++x.digest;
-  fails(client.fetch("w", x), errc::bad_checkpoint, "is damaged");
+  fails(fetch(client, "w", x), errc::bad_checkpoint, "is damaged");
   x.bytes = 3;
-  fails(client.fetch("w", x), errc::bad_checkpoint, "not of the 3 bytes");
-  fails(client.fetch("../w", x), errc::invalid_argument, "not the name");
-  fails(client.store("w", "../a", "x"), errc::invalid_argument, "not the name");
+  fails(fetch(client, "w", x), errc::bad_checkpoint, "not of the 3 bytes");
+  fails(fetch(client, "../w", x), errc::invalid_argument, "not the name");
+  fails(store(client, "w", "../a", "x"), errc::invalid_argument,
+        "not the name");
   const auto port = host->port();
   host.reset();
-  fails(client.fetch("w", x), errc::io_failed,
+  fails(fetch(client, "w", x), errc::io_failed,
         "127.0.0.1:" + std::to_string(port));
-  fails(client.store("w", file_a, "x"), errc::io_failed, "Connection refused");
+  fails(store(client, "w", file_a, "x"), errc::io_failed, "Connection refused");
 }
 
 TEST_F(DepotClient, ConnectsAgainWhenItIsUsedAgain) {
   depot_client client{address_of(host->port())};
   const auto bytes = random_bytes(mib + 1);
-  const auto x = client.store("w", file_a, bytes);
+  const auto x = store(client, "w", file_a, bytes);
   ASSERT_TRUE(x);
   const auto port = host->port();
   host.reset();
   serve({}, port);
-  const auto read = client.fetch("w", *x);
+  const auto read = fetch(client, "w", *x);
   ASSERT_TRUE(read) << read.failure().message;
   EXPECT_TRUE(*read == bytes);
   host.reset();
-  fails(client.fetch("w", *x), errc::io_failed, "Connection refused");
+  fails(fetch(client, "w", *x), errc::io_failed, "Connection refused");
   serve({}, port);
-  EXPECT_TRUE(client.store("w", file_b, bytes));
+  EXPECT_TRUE(store(client, "w", file_b, bytes));
 }
 
 TEST_F(DepotClient, NoSuchHost) {
   auto address = address_of(1);
   address.host = "no-such-host.invalid";
   depot_client client{address};
-  fails(client.store("w", file_a, "x"), errc::io_failed,
+  fails(store(client, "w", file_a, "x"), errc::io_failed,
         std::string{"cannot store checkpoint w/"} + file_a
           + ": no-such-host.invalid:1: ");
 }
@@ -224,8 +287,8 @@ TEST_F(DepotClient, LayersAndFinders) {
     return x.castAs<schema::Depot>();
   };
   depot_client client{address};
-  EXPECT_TRUE(client.store("w", file_a, "x"));
-  EXPECT_TRUE(client.store("w", file_b, "y"));
+  EXPECT_TRUE(store(client, "w", file_a, "x"));
+  EXPECT_TRUE(store(client, "w", file_b, "y"));
   EXPECT_EQ(wrapped, 1);
   EXPECT_EQ(found, 1);
 }
@@ -243,7 +306,7 @@ TEST_F(DepotClient, WaitsForItsTurn) {
   std::promise<void> waiting;
   auto other = std::async(std::launch::async, [&] {
     depot_client slow{slow_address};
-    const auto result = slow.store("w", file_a, random_bytes(3 * mib));
+    const auto result = store(slow, "w", file_a, random_bytes(3 * mib));
     return result ? std::string{} : result.failure().message;
   });
   while (names().empty())
@@ -252,10 +315,10 @@ TEST_F(DepotClient, WaitsForItsTurn) {
     auto hasty_address = address;
     hasty_address.silence_max = std::chrono::milliseconds{50};
     depot_client hasty{hasty_address};
-    fails(hasty.store("w", file_b, "x"), errc::io_failed,
+    fails(store(hasty, "w", file_b, "x"), errc::io_failed,
           "more than 1 checkpoints at a time");
     depot_client patient{address};
-    const auto stored = patient.store("w", file_c, "x");
+    const auto stored = store(patient, "w", file_c, "x");
     EXPECT_TRUE(stored) << stored.failure().message;
   }
   EXPECT_NE(other.get().find("nothing was heard for 2000 ms"),
@@ -276,10 +339,13 @@ TEST_F(DepotClient, StandsForAFolder) {
   recent_states kept{0};
   lease_progress progress;
   std::vector<stop_report> reports;
+  part_tables tables;
   const auto run_lease = [&] {
     lease_control control{x.stops};
+    state_store states{x, store, tables};
     return run(
-      work, present, kept, x, store, "toy", control, progress, [] { return 0; },
+      work, present, kept, x, states, "toy", control, progress,
+      [] { return 0; },
       [&](const stop_report& report) { reports.push_back(report); });
   };
   ASSERT_FALSE(run_lease().failure);
@@ -312,18 +378,18 @@ TEST_P(LostConnection, LeavesNothingAndMayBeTriedAgain) {
                      {fault::kind::cut, upwards, after * mib + after * 1000}};
   depot_client client{address_of(proxy.port())};
   if (upwards)
-    fails(client.store("w", file_a, bytes), errc::io_failed,
+    fails(store(client, "w", file_a, bytes), errc::io_failed,
           "cannot store checkpoint w/" + file_a + ": 127.0.0.1:");
   else
-    fails(client.fetch("w", x), errc::io_failed,
+    fails(fetch(client, "w", x), errc::io_failed,
           "cannot fetch checkpoint w/" + file_a + ": 127.0.0.1:");
   host->await_idle();
   EXPECT_EQ(names(), upwards ? std::vector<std::string>{}
                              : std::vector<std::string>{file_a});
   if (upwards) {
-    EXPECT_TRUE(client.store("w", file_a, bytes));
+    EXPECT_TRUE(store(client, "w", file_a, bytes));
   }
-  const auto read = client.fetch("w", x);
+  const auto read = fetch(client, "w", x);
   ASSERT_TRUE(read) << read.failure().message;
   EXPECT_TRUE(*read == bytes);
   EXPECT_EQ(proxy.connections(), 2);
@@ -356,18 +422,18 @@ TEST_P(DamagedBit, NeverPassesForTheCheckpoint) {
   address.silence_max = std::chrono::milliseconds{200};
   depot_client client{address};
   if (upwards) {
-    const auto stored = client.store("w", file_a, bytes);
+    const auto stored = store(client, "w", file_a, bytes);
     if (stored) {
       EXPECT_EQ(*stored, x);
       EXPECT_TRUE(read_checkpoint(folder, x));
     }
   } else {
-    const auto read = client.fetch("w", x);
+    const auto read = fetch(client, "w", x);
     if (read) {
       EXPECT_TRUE(*read == bytes);
     }
   }
-  const auto again = client.store("w", file_b, bytes);
+  const auto again = store(client, "w", file_b, bytes);
   EXPECT_TRUE(again) << again.failure().message;
 }
 
@@ -378,16 +444,16 @@ TEST_F(DepotClient, DamageOnTheWayIsTheNetworksFault) {
   {
     faulty_proxy proxy{host->port(), {fault::kind::flip, true, 2 * mib}};
     depot_client client{address_of(proxy.port())};
-    fails(client.store("w", file_a, bytes), errc::io_failed,
+    fails(store(client, "w", file_a, bytes), errc::io_failed,
           "was damaged on the way");
     EXPECT_TRUE(names().empty());
-    EXPECT_TRUE(client.store("w", file_a, bytes));
+    EXPECT_TRUE(store(client, "w", file_a, bytes));
   }
   faulty_proxy proxy{host->port(), {fault::kind::flip, false, 2 * mib}};
   depot_client client{address_of(proxy.port())};
-  fails(client.fetch("w", named(file_a, bytes)), errc::io_failed,
+  fails(fetch(client, "w", named(file_a, bytes)), errc::io_failed,
         "was damaged on the way");
-  EXPECT_TRUE(client.fetch("w", named(file_a, bytes)));
+  EXPECT_TRUE(fetch(client, "w", named(file_a, bytes)));
 }
 
 TEST_F(DepotClient, ASilentDepotIsGivenUp) {
@@ -399,10 +465,10 @@ TEST_F(DepotClient, ASilentDepotIsGivenUp) {
     address.silence_max = std::chrono::milliseconds{100};
     depot_client client{address};
     if (upwards)
-      fails(client.store("w", file_b, bytes), errc::io_failed,
+      fails(store(client, "w", file_b, bytes), errc::io_failed,
             "nothing was heard for 100 ms");
     else
-      fails(client.fetch("w", named(file_a, bytes)), errc::io_failed,
+      fails(fetch(client, "w", named(file_a, bytes)), errc::io_failed,
             "nothing was heard for 100 ms");
     host->await_idle();
     EXPECT_EQ(names(), std::vector<std::string>{file_a});
@@ -417,8 +483,8 @@ TEST_F(DepotClient, OneThatLostItsConnectionUnnoticedTriesOnceMore) {
   // Long beside what a busy machine lets threads wait.
   address.silence_max = std::chrono::milliseconds{600};
   depot_client client{address};
-  ASSERT_TRUE(client.store("w", file_a, bytes));
-  const auto again = client.store("w", file_b, bytes);
+  ASSERT_TRUE(store(client, "w", file_a, bytes));
+  const auto again = store(client, "w", file_b, bytes);
   EXPECT_TRUE(again) << again.failure().message;
   EXPECT_EQ(proxy.connections(), 2);
 }
@@ -497,7 +563,7 @@ TEST_F(OddDepot, ASlowDiskIsNoSilence) {
   auto address = address_of(host->port());
   address.silence_max = std::chrono::milliseconds{600}; // as above
   depot_client client{address};
-  const auto stored = client.store("w", file_a, "bytes");
+  const auto stored = store(client, "w", file_a, "bytes");
   EXPECT_TRUE(stored) << stored.failure().message;
   EXPECT_GE(how.pings, 7);
 }
@@ -506,12 +572,12 @@ TEST_F(OddDepot, WrongBytesAreNotPassedOn) {
   depot_client client{address_of(host->port())};
   for (const std::string sends : {"bytex", "byte", "bytes and more"}) {
     how.sends = sends;
-    fails(client.fetch("w", named(file_a, "bytes")), errc::io_failed,
+    fails(fetch(client, "w", named(file_a, "bytes")), errc::io_failed,
           "was damaged on the way");
     EXPECT_EQ(how.refused, sends.size() > 5);
   }
   how.sends = "bytes";
-  EXPECT_EQ(*client.fetch("w", named(file_a, "bytes")), "bytes");
+  EXPECT_EQ(*fetch(client, "w", named(file_a, "bytes")), "bytes");
 }
 
 TEST_F(DepotClient, APeerThatIsNoDepot) {
@@ -520,7 +586,8 @@ TEST_F(DepotClient, APeerThatIsNoDepot) {
     return kj::heap<nothing>();
   });
   depot_client client{address_of(host->port())};
-  fails(client.store("w", file_a, "bytes"), errc::io_failed, "not implemented");
+  fails(store(client, "w", file_a, "bytes"), errc::io_failed,
+        "not implemented");
 }
 
 } // namespace hippo

@@ -161,6 +161,23 @@ protected:
     return start_fetch(x, into).wait(io.waitScope);
   }
 
+  outcome fetch_range(const checkpoint& x, std::uint64_t offset,
+                      std::uint64_t bytes, arrival& into,
+                      const std::string& folder = "w") {
+    auto request = depot.fetchRangeRequest();
+    request.setFolder(folder);
+    auto out = request.initCheckpoint();
+    out.setFile(x.file);
+    out.setBytes(x.bytes);
+    out.setDigest(x.digest);
+    request.setOffset(offset);
+    request.setBytes(bytes);
+    request.setInto(kj::heap<taker>(into, true));
+    return request.send()
+      .then([](auto&& y) { return get_failure(y); })
+      .wait(io.waitScope);
+  }
+
   void ping() { depot.pingRequest().send().wait(io.waitScope); }
 
   [[nodiscard]] std::vector<std::string> names() const {
@@ -213,6 +230,40 @@ TEST_F(Depot, SendsChunksOfOneMebibyte) {
   EXPECT_TRUE(got.bytes == bytes);
   EXPECT_EQ(got.chunks, 4);
   EXPECT_EQ(got.largest, chunk_bytes_max);
+}
+
+TEST_F(Depot, SendsRanges) {
+  serve();
+  const auto bytes = random_bytes(3 * chunk_bytes_max + 1);
+  const auto x = make(file_a, bytes);
+  const auto end = bytes.size();
+  for (const auto& [offset, size] : {std::pair{std::size_t{0}, std::size_t{1}},
+                                     {0ul, end},
+                                     {end, 0ul},
+                                     {end - 1, 1ul},
+                                     {77ul, 2 * chunk_bytes_max + 3}}) {
+    arrival got;
+    ASSERT_FALSE(fetch_range(x, offset, size, got)) << offset;
+    EXPECT_TRUE(got.bytes == bytes.substr(offset, size)) << offset;
+  }
+  arrival got;
+  for (const auto& [offset, size] : {std::pair{end, std::size_t{1}},
+                                     {end + 1, 0ul},
+                                     {1ul, end},
+                                     {1ul, SIZE_MAX},
+                                     {SIZE_MAX, 2ul}})
+    refuses(fetch_range(x, offset, size, got), errc::invalid_argument,
+            "leads out of checkpoint");
+  refuses(fetch_range({file_b, 3, 4}, 0, 1, got), errc::bad_checkpoint,
+          "is missing");
+  refuses(fetch_range({"../outside", 3, 4}, 0, 1, got), errc::bad_checkpoint,
+          "not the name");
+  refuses(fetch_range(x, 0, 1, got, "../w"), errc::invalid_argument,
+          "not the name");
+  auto other = x;
+  ++other.bytes;
+  refuses(fetch_range(other, 0, 1, got), errc::bad_checkpoint, "not of the");
+  EXPECT_EQ(got.bytes, "");
 }
 
 TEST_F(Depot, IsNeverMoreThanAWindowAhead) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "depot/random_bytes.hpp"
+#include "depot/whole_files.hpp"
 #include "hippo/checkpoint/depot/chunk_sender.hpp"
 #include "hippo/checkpoint/depot/depot_client.hpp"
 #include "train/temporary_folder.hpp"
@@ -91,14 +92,14 @@ TEST(DepotMemory, DoesNotGrowWithTheCheckpoint) {
   depot_client client{{.host = "127.0.0.1", .port = depot.port()}};
   // What a window needs.
   const auto small = random_bytes(2 * window_chunks_max * chunk_bytes_max);
-  const auto first = client.store("w", "n1-s1-l1.ckpt", small);
+  const auto first = store(client, "w", "n1-s1-l1.ckpt", small);
   ASSERT_TRUE(first) << first.failure().message;
-  ASSERT_TRUE(client.fetch("w", *first));
+  ASSERT_TRUE(fetch(client, "w", *first));
   const auto before = depot.peak_bytes();
   const auto large = random_bytes(64 * chunk_bytes_max + 3, 2);
-  const auto second = client.store("w", "n1-s2-l1.ckpt", large);
+  const auto second = store(client, "w", "n1-s2-l1.ckpt", large);
   ASSERT_TRUE(second) << second.failure().message;
-  const auto read = client.fetch("w", *second);
+  const auto read = fetch(client, "w", *second);
   ASSERT_TRUE(read) << read.failure().message;
   EXPECT_TRUE(*read == large);
   EXPECT_LT(depot.peak_bytes() - before, window_chunks_max * chunk_bytes_max);

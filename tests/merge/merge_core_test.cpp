@@ -244,6 +244,54 @@ TEST(MergeCore, AReportThatComesAgainBringsNoCheckpointBack) {
   x.expect_all_as_alone();
 }
 
+/// A state whose parts lie elsewhere is none where they are not kept.
+TEST(MergeCore, AStateWithoutItsPartsIsNotKept) {
+  for (const bool resent : {false, true})
+    for (const int wrong : {0, 1, 2, 3}) {
+      started_world x;
+      x.train(0, {x.change(.1, 3, .2), x.change(.1, 3, .3)}, 9);
+      const auto id = x.grant();
+      auto job = x.trainers.at(id).jobs.begin()->second;
+      auto report = x.train_to(job, job.work.stops.front());
+      ASSERT_TRUE(report.saved) << "where trials part";
+      report.saved->part_files = {
+        {wrong == 0   ? "no-name"
+         : wrong == 1 ? checkpoint_name(node_id{99}, 1, lease_id{1})
+         : wrong == 2 ? checkpoint_name(node_id{1}, 1, lease_id{1})
+                      : checkpoint_name(node_id{1}, 99, lease_id{9}),
+         1, 1}};
+      if (resent)
+        x.lose(id);
+      x.report(report, resent);
+      x.commit_all();
+      EXPECT_EQ(x.deleted.count("folder/" + report.saved->file), 1u);
+      if (x.core.plan().has_node(report.node)) {
+        EXPECT_EQ(x.core.plan().node(report.node).checkpoints.count(report.at),
+                  0u);
+      }
+      if (resent)
+        x.grant();
+      x.run_all();
+      x.expect_all_as_alone();
+    }
+}
+
+TEST(MergeCore, LeasesAreGivenABaseOnceThereIsOne) {
+  started_world x;
+  x.train(0, {x.change(.1, 3, .2), x.change(.1, 3, .3)}, 9);
+  const auto id = x.grant();
+  EXPECT_TRUE(x.sent_leases.back().second.base.file.empty());
+  const auto lease = x.lease_of(id);
+  x.step(id, lease);
+  const auto node = x.sent_leases.back().second.stages.front().node;
+  const auto saved = x.core.plan().node(node).checkpoints.at(3);
+  ASSERT_TRUE(is_base(saved));
+  x.grant();
+  EXPECT_EQ(x.sent_leases.back().second.base, saved);
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
 /// Else the file would be another lease's, which may go while that one's report
 /// is still on its way.
 TEST(MergeCore, ALateReportOfAnotherLeasesFileIsOfNothing) {

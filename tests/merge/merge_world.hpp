@@ -37,6 +37,7 @@ public:
     struct job {
       lease work;
       model_state state;
+      checkpoint written{}; ///< last; no file: nothing yet
       step_t at = 0;
       std::size_t next_stop = 0;
       std::string kind = "model"; ///< of the trainer
@@ -69,6 +70,7 @@ public:
   std::vector<study> studies; ///< by `study_no`
   std::deque<commit_request> commits; ///< under way, oldest first
   std::map<std::string, model_state> files;
+  std::map<std::string, checkpoint> saved; ///< by file
   std::set<std::string> deleted;
   std::set<std::string> damaged; ///< files that a lease could not start from
   std::vector<journal_record> stored;
@@ -278,10 +280,28 @@ public:
     x.lease = number;
     x.at = entry.mapped().at;
     if (failure && failure->code == errc::bad_checkpoint)
-      damaged.insert("folder/" + entry.mapped().work.start.file);
+      note_damaged(entry.mapped().work.start);
     x.failure = std::move(failure);
     x.during = during;
     apply(merge_event::lease_ended{std::move(x)});
+  }
+
+  /// Notes what may be given up since a checkpoint cannot be read: all that has
+  /// a file in common with it.
+  void note_damaged(const checkpoint& lost) {
+    std::set<std::string> all{lost.file};
+    for (const auto& y : lost.part_files)
+      all.insert(y.file);
+    for (std::size_t before = 0; before < all.size();) {
+      before = all.size();
+      for (const auto& [file, y] : saved)
+        if (std::ranges::any_of(y.part_files, [&](const part_file& z) {
+              return all.contains(z.file);
+            }))
+          all.insert(file);
+    }
+    for (const auto& file : all)
+      damaged.insert("folder/" + file);
   }
 
   /// A trainer says how far all its leases are, that one last.
@@ -367,6 +387,18 @@ public:
     return distinct_steps(all);
   }
 
+  /// Chooses the checkpoints that have parts of a state.
+  static std::vector<part_file> parts_of(const trainer::job& job, step_t at) {
+    std::set<part_file> result;
+    auto chance = number_of(job.work.number) + at;
+    for (const auto* x : {&job.work.base, &job.work.start, &job.written}) {
+      if (x->table_bytes > 0 && chance % 2 == 0)
+        result.insert({x->file, x->bytes, x->digest});
+      chance /= 2;
+    }
+    return {result.begin(), result.end()};
+  }
+
   /// Trains up to a stop. Leaves the checkpoint if the stop says so.
   stop_report train_to(trainer::job& job, const stop_point& stop,
                        double step_seconds = 1) {
@@ -393,7 +425,8 @@ public:
     if (stop.save) {
       const auto name = checkpoint_name(x.node, x.at, x.lease);
       files[name] = job.state;
-      x.saved = checkpoint{name, 1000, 1};
+      x.saved = checkpoint{name, 1000, 1, {}, 100, parts_of(job, stop.at)};
+      job.written = saved[name] = *x.saved;
       if (job.work.workload.any_device)
         x.saved->device = x.device;
       x.save_ns = 1'000'000;
@@ -445,6 +478,9 @@ private:
       EXPECT_EQ(files.count(order.work.start.file), 1u);
       EXPECT_EQ(deleted.count("folder/" + order.work.start.file), 0u)
         << "a lease starts from what is deleted";
+      for (const auto& x : order.work.start.part_files)
+        EXPECT_EQ(deleted.count("folder/" + x.file), 0u)
+          << "parts of what a lease starts from are deleted";
       job.state = files[order.work.start.file];
     } else {
       EXPECT_EQ(job.at, 0u);

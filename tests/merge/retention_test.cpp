@@ -169,12 +169,145 @@ TEST(Retention, VictimsLeaveAPartOfTheLimitFree) {
   const scheduler chooser{plan, estimates, policy::critical_path};
   retention x{kept.checkpoint_bytes, 320};
   // 380 too many and 32 to be free: the first, of 400, is not enough.
-  const auto victims = x.choose_victims(plan, chooser.tree());
+  const auto victims = x.choose_victims(plan, chooser.tree(), false);
   ASSERT_EQ(victims.size(), 2u);
   EXPECT_EQ(victims[0].file.file, "c");
   EXPECT_EQ(victims[1].file.file, "a");
   x.set_limit(340); // 360 and 34
-  EXPECT_EQ(x.choose_victims(plan, chooser.tree()).size(), 1u);
+  EXPECT_EQ(x.choose_victims(plan, chooser.tree(), false).size(), 1u);
+}
+
+part_file part_of(const checkpoint& x) {
+  return {x.file, x.bytes, x.digest};
+}
+
+/// A checkpoint with a table, and with parts in the files of others.
+checkpoint sharing(const std::string& file, std::uint64_t bytes,
+                   std::vector<part_file> with = {}) {
+  std::ranges::sort(with);
+  return {file, bytes, 1, {}, 1, std::move(with)};
+}
+
+TEST(Retention, TheBaseIsTheFirstThatHasAllOfItsParts) {
+  retention x{0, 1000};
+  EXPECT_TRUE(x.base().file.empty());
+  x.add(file_of(10)); // without a table
+  EXPECT_TRUE(x.base().file.empty());
+  x.add(sharing("b", 10, {part_of(file_of(10))}));
+  EXPECT_TRUE(x.base().file.empty());
+  const auto first = sharing("c", 10), second = sharing("d", 10);
+  x.add(first);
+  x.add(second);
+  EXPECT_EQ(x.base().file, "c");
+  x.remove(second);
+  EXPECT_EQ(x.base().file, "c");
+  x.remove(first);
+  EXPECT_TRUE(x.base().file.empty());
+  x.add(second);
+  EXPECT_EQ(x.base().file, "d");
+  EXPECT_EQ((retention{10, 1000, first}).base().file, "c");
+}
+
+/// Checkpoints at 10, 20, 30 of one node, each cheaper to train again than the
+/// one before: "a" is all of its own, "b" has parts of "a", "c" of both.
+stored_plan chained() {
+  stored_plan result;
+  result.nodes = {{node_id{1}, root_node, 0, 0, lr(.1)}};
+  const auto a = sharing("a", 100), b = sharing("b", 100, {part_of(a)});
+  result.checkpoints = {
+    {node_id{1}, 10, a},
+    {node_id{1}, 30, b},
+    {node_id{1}, 60, sharing("c", 100, {part_of(a), part_of(b)})},
+    {node_id{1}, 90, sharing("d", 100)}};
+  return result;
+}
+
+std::vector<std::string> files_of(const std::vector<plan_checkpoint>& xs) {
+  std::vector<std::string> result;
+  for (const auto& x : xs)
+    result.push_back(x.file.file);
+  return result;
+}
+
+TEST(Collect, WhatHasPartsOfOthersGoesAfterThem) {
+  kept_plan kept;
+  kept.restore(chained());
+  EXPECT_EQ(kept.base.file, "a");
+  const time_estimates estimates;
+  const scheduler chooser{kept.plan, estimates, policy::critical_path};
+  using names = std::vector<std::string>;
+  const auto collected = [&](std::uint64_t bytes, const char* spared = "") {
+    return files_of(
+      collect_checkpoints(kept.plan, chooser.tree(), bytes, spared));
+  };
+  EXPECT_EQ(collected(1), (names{"c"})) << "cheaper ones hold parts of it";
+  EXPECT_EQ(collected(200), (names{"c", "d"}));
+  EXPECT_EQ(collected(300), (names{"c", "d", "b"}));
+  EXPECT_EQ(collected(400), (names{"c", "d", "b", "a"}));
+  EXPECT_EQ(collected(400, "a"), (names{"c", "d", "b"}));
+}
+
+TEST(Collect, DamageSpreadsToAllThatHavePartsInCommon) {
+  kept_plan kept;
+  kept.restore(chained());
+  using names = std::vector<std::string>;
+  const auto& known = kept.plan.node(node_id{1}).checkpoints;
+  EXPECT_EQ(files_of(damaged_with(kept.plan, known.at(90))), (names{"d"}));
+  EXPECT_EQ(files_of(damaged_with(kept.plan, known.at(60))),
+            (names{"a", "b", "c"}));
+  auto own = known.at(60);
+  own.part_files.clear();
+  EXPECT_EQ(files_of(damaged_with(kept.plan, own)), (names{"c"}));
+  own = known.at(30);
+  own.part_files.clear();
+  EXPECT_EQ(files_of(damaged_with(kept.plan, own)), (names{"b", "c"}));
+}
+
+TEST(Collect, NothingThatStaysLosesItsPartsUnderRandomChanges) {
+  for (unsigned seed = 0; seed < 60; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937_64 rng{seed};
+    search_plan plan;
+    const auto nodes = 1 + rng() % 4;
+    for (auto id : id_range(node_id{1}, nodes + 1))
+      plan.restore_node(id, root_node, 0, lr(static_cast<double>(id)), 0);
+    const time_estimates estimates;
+    scheduler chooser{plan, estimates, policy::critical_path};
+    std::map<std::string, checkpoint> there;
+    std::map<std::string, std::pair<node_id, step_t>> where;
+    for (int turn = 0; turn < 40; ++turn) {
+      const node_id node{1 + rng() % nodes};
+      const step_t at = 1 + rng() % 30;
+      if (plan.node(node).checkpoints.count(at) == 0) {
+        std::vector<part_file> with;
+        for (const auto& [file, x] : there)
+          if (rng() % 8 == 0 && with.size() < part_files_max)
+            with.push_back(part_of(x));
+        const auto x = sharing(checkpoint_name(node, at, lease_id{1}),
+                               1 + rng() % 100, with);
+        plan.restore_checkpoint(node, at, x);
+        there[x.file] = x;
+        where[x.file] = {node, at};
+      }
+      chooser.update(plan.take_changed());
+      if (rng() % 4 != 0)
+        continue;
+      const auto wanted = rng() % 300;
+      std::uint64_t freed = 0, all = 0;
+      for (const auto& kvp : there)
+        all += kvp.second.bytes;
+      for (const auto& x : collect_checkpoints(plan, chooser.tree(), wanted)) {
+        freed += x.file.bytes;
+        plan.forget_checkpoint(x.node, x.at);
+        there.erase(x.file.file);
+        // At every moment, as each may be the last one that is deleted.
+        for (const auto& [file, y] : there)
+          for (const auto& z : y.part_files)
+            ASSERT_TRUE(there.contains(z.file)) << file;
+      }
+      ASSERT_GE(freed, std::min(wanted, all)) << "nothing is in use";
+    }
+  }
 }
 
 TEST(Retention, BytesAreThoseOfThePlanUnderRandomChanges) {
@@ -216,7 +349,7 @@ TEST(Retention, BytesAreThoseOfThePlanUnderRandomChanges) {
       ASSERT_EQ(x.is_due(), sum > limit);
       if (!x.is_due())
         continue;
-      for (const auto& y : x.choose_victims(plan, chooser.tree())) {
+      for (const auto& y : x.choose_victims(plan, chooser.tree(), false)) {
         x.remove(y.file);
         plan.forget_checkpoint(y.node, y.at);
       }

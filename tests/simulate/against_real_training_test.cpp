@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "hippo/base/hash.hpp"
+#include "hippo/checkpoint/parts/state_store.hpp"
 #include "hippo/forecast/simulate/draw.hpp"
 #include "hippo/forecast/simulate/simulated_training.hpp"
 #include "hippo/train/run.hpp"
@@ -163,9 +164,11 @@ public:
     std::optional<checkpoint> present;
     recent_states kept{0};
     folder_store store{folder.path};
+    part_tables tables;
+    state_store states{what.work, store, tables};
     history result;
     result.end = run(
-      work, present, kept, what.work, store, profile.device, control, progress,
+      work, present, kept, what.work, states, profile.device, control, progress,
       [&now_ns] { return ++now_ns; },
       [&result](const stop_report& x) { result.reports.push_back(x); });
     return result;

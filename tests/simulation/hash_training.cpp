@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "hippo/base/hash.hpp"
@@ -252,6 +253,14 @@ void hash_engine::go_on(lease_id number) {
     x.state = found->second;
     if (x.state.at != begin)
       where_.complain("a lease starts from a state of another step");
+    for (const auto& y : x.work.start.part_files)
+      if (!std::filesystem::exists(x.work.folder + '/' + y.file)) {
+        if (where_.is_wanted(x.work))
+          where_.complain("a lease starts from " + path + ", but " + y.file
+                          + ", which has parts of it, is not there");
+        end(number, error{errc::bad_checkpoint, "cannot read " + path});
+        return;
+      }
   }
   if (!x.is_loaded
       && fails(x, file.empty() ? flawed_call::init : flawed_call::load,
@@ -285,6 +294,18 @@ void hash_engine::dupe(job& work) {
     work.sink(lie);
   }
   end(number, error{errc::cancelled, "gone"});
+}
+
+/// Chooses the checkpoints that have parts of the present state.
+std::vector<part_file> hash_engine::shared_parts(const job& work) {
+  std::set<part_file> result;
+  auto chance = work.state.value;
+  for (const auto* x : {&work.work.base, &work.work.start, &work.written}) {
+    chance /= 3;
+    if (x->table_bytes > 0 && chance % 3 == 0)
+      result.insert({x->file, x->bytes, x->digest});
+  }
+  return {result.begin(), result.end()};
 }
 
 void hash_engine::pass_stop(job& work, const stop_point& stop) {
@@ -338,7 +359,9 @@ void hash_engine::pass_stop(job& work, const stop_point& stop) {
     const auto path = work.work.folder + '/' + name;
     where_.folder->insert_or_assign(path, work.state);
     std::ofstream{path};
-    report.saved = checkpoint{name, 1, work.state.value};
+    report.saved =
+      checkpoint{name, 1, work.state.value, {}, 1, shared_parts(work)};
+    work.written = *report.saved;
   }
   ++work.next_stop;
   work.since = where_.timeline->now();

@@ -160,6 +160,7 @@ private:
     lease work;
     engine_sink sink;
     hash_state state;
+    checkpoint written{}; ///< last; no file: nothing yet
     std::size_t next_stop = 0;
     virtual_timeline::duration since{}; ///< when `state` was reached
     virtual_timeline::duration step{};
@@ -179,6 +180,7 @@ private:
   void schedule(job& work);
   void go_on(lease_id number);
   void pass_stop(job& work, const stop_point& stop);
+  static std::vector<part_file> shared_parts(const job& work);
   void end(lease_id number, std::optional<error> why,
            lease_part during = lease_part::training,
            std::optional<step_t> at = {});

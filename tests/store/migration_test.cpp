@@ -128,8 +128,8 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
-                         testing::Values("2", "3", "4", "5", "6", "7",
-                                         "8", "9", "10"));
+                         testing::Values("2", "3", "4", "5", "6", "7", "8", "9",
+                                         "10", "11"));
 
 class LanesMigrationTest : public MigrationTest {
 protected:

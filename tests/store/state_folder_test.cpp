@@ -52,7 +52,9 @@ TEST_F(StateFolderTest, EverythingSurvivesReopening) {
   const auto big = std::numeric_limits<std::uint64_t>::max();
   auto tagged = node(3);
   tagged.strand = big;
-  const checkpoint file{"k1-n2-s20", 4096, big - 1};
+  const checkpoint file{
+    "k1-n2-s20", 4096, big - 1,
+    {},          96,   {{"k1-n1-s5", 77, big}, {"k1-n1-s7", big, 0}}};
   commit(*open(),
          {node_added{key, node(1)}, node_added{key, node(2, 1)},
           node_added{"other", node(1)}, node_added{key, tagged},
@@ -1068,6 +1070,26 @@ TEST_F(StateFolderTest, DamagedRowsAreLeftOutAndTold) {
     EXPECT_EQ(plan->damage[0], why) << sql;
     std::filesystem::remove_all(path());
     std::filesystem::rename(path("copy"), path());
+  }
+}
+
+TEST_F(StateFolderTest, DamagedPartsOfACheckpointAreTold) {
+  const checkpoint file{"n1-s5-l1.ckpt", 4096, 7, {}, 96, {{"n1-s2-l1", 1, 2}}};
+  commit(*open(), {node_added{key, node(1)},
+                   checkpoint_added{key, {node_id{1}, 5, file, "cpu"}}});
+  for (const char* parts :
+       {"x", "[]", "{}", "[0]", "[-1]", "[4097]", "[96,1]", "[96,[\"a\",1]]",
+        "[96,[1,1,1]]", "[96,[\"a\",-1,1]]", "[96,[\"a\",1,1.5]]",
+        "[96,[\"../a\",1,1]]", "[96,[\"\",1,1]]",
+        "[96,[\"a\",99999999999999999,1]]"}) {
+    run_sql("UPDATE checkpoints SET parts = '" + std::string{parts} + "'");
+    const auto plan = open()->load_plan(key);
+    ASSERT_TRUE(plan) << parts;
+    EXPECT_TRUE(plan->checkpoints.empty()) << parts;
+    ASSERT_FALSE(plan->damage.empty()) << parts;
+    EXPECT_EQ(plan->damage[0],
+              "the checkpoint of node 1 at step 5: its parts are none")
+      << parts;
   }
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "hippo/checkpoint/parts/state_store.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "train/temporary_folder.hpp"
@@ -128,9 +129,10 @@ TEST(Fashion, DivergenceIsReported) {
   std::optional<checkpoint> present;
   recent_states kept{0};
   folder_store store{"no-such-folder"};
+  part_tables tables;
+  state_store states{x, store, tables};
   const auto end = run(
-    *work, present, kept, x, store, "cpu", control, progress,
-    [] { return 0; },
+    *work, present, kept, x, states, "cpu", control, progress, [] { return 0; },
     [&](const stop_report& report) { reports.push_back(report); });
   ASSERT_TRUE(end.failure);
   EXPECT_EQ(end.failure->code, errc::diverged) << end.failure->message;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "hippo/checkpoint/checkpoint_file.hpp"
+#include "hippo/checkpoint/parts/state_store.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
@@ -29,12 +30,21 @@ class noting_store final : public checkpoint_store {
 public:
   explicit noting_store(std::string folder) : behind_(std::move(folder)) {}
 
-  expected<std::string> read(const checkpoint& checkpoint) override {
+  std::optional<error> read(const checkpoint& checkpoint,
+                            const byte_taker& take) override {
     ++reads;
-    return behind_.read(checkpoint);
+    return behind_.read(checkpoint, take);
   }
 
-  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+  std::optional<error> read_range(const checkpoint& checkpoint,
+                                  std::uint64_t offset, std::uint64_t size,
+                                  const byte_taker& take) override {
+    ++reads;
+    return behind_.read_range(checkpoint, offset, size, take);
+  }
+
+  expected<checkpoint> write(const std::string& name,
+                             const content_source& bytes,
                              durability how) override {
     written.push_back(how);
     if (on_write)
@@ -67,8 +77,9 @@ protected:
 
   lease_end run_lease() {
     reports.clear();
+    state_store states{x, store, tables};
     return run(
-      work, present, kept, x, store, "toy", control(), progress,
+      work, present, kept, x, states, "toy", control(), progress,
       [this] { return clock += 10; },
       [this](const stop_report& report) { reports.push_back(report); });
   }
@@ -76,8 +87,9 @@ protected:
   /// Runs another lease on the same workload after the first.
   lease_end run_next(const lease& next) {
     lease_control other{next.stops};
+    state_store states{next, store, tables};
     return run(
-      work, present, kept, next, store, "toy", other, progress,
+      work, present, kept, next, states, "toy", other, progress,
       [] { return 0; },
       [this](const stop_report& report) { reports.push_back(report); });
   }
@@ -113,6 +125,7 @@ protected:
   lease x;
   summing_workload work;
   std::optional<checkpoint> present; ///< that `work` is in the state of
+  part_tables tables;
   recent_states kept{200}; ///< room for five
   lease_progress progress;
   int loads = 0;
@@ -174,8 +187,9 @@ TEST_F(Run, TimeBesideTheStepsOfACallIsLoading) {
   x.stages = {stage_of(1, 0, 2, 1)};
   x.stops = {{2, true, false}};
   lease_control other{x.stops};
+  state_store states{x, store, tables};
   ASSERT_FALSE(run(
-                 slow, present, kept, x, store, "toy", other, progress,
+                 slow, present, kept, x, states, "toy", other, progress,
                  [this] { return clock += 10; },
                  [this](const stop_report& y) { reports.push_back(y); })
                  .failure);
@@ -412,8 +426,9 @@ TEST_F(Run, ForgetsItsStateWhenItIsCancelledInTheMiddle) {
   next.stops = {{9, true, false}};
   lease_control other{next.stops};
   work.on_step = [&](step_t) { other.cancel(); };
+  state_store states{next, store, tables};
   EXPECT_TRUE(run(
-                work, present, kept, next, store, "toy", other, progress,
+                work, present, kept, next, states, "toy", other, progress,
                 [] { return 0; }, [](const stop_report&) {})
                 .failure);
   EXPECT_FALSE(present);

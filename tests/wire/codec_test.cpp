@@ -270,6 +270,30 @@ TEST(Codec, RefusesBrokenLeases) {
   refused([](lease& x) { x.stops[2].at = 19; }, "not at the end");
   refused([](lease& x) { x.stops[2].at = 21; }, "not at the end");
   refused([](lease& x) { x.start.file.clear(); }, "without a checkpoint");
+  refused([](lease& x) { x.base.table_bytes = x.base.bytes + 1; },
+          "larger than its file");
+  const auto with_parts = [&](std::vector<part_file> files, const char* why) {
+    refused([&](lease& x) { x.base.part_files = files; }, why);
+  };
+  with_parts(std::vector<part_file>(part_files_max + 1, {"a", 1, 1}),
+             "are too many");
+  with_parts({{"b", 1, 1}, {"a", 1, 1}}, "are not sorted");
+  with_parts({{"a", 1, 1}, {"a", 1, 1}}, "are not sorted");
+  with_parts({{"../a", 1, 1}}, "leads out of its folder");
+  with_parts({{"", 1, 1}}, "is empty");
+  with_parts({{"a", 0, 1}}, "is out of range");
+  with_parts({{"a", max_checkpoint_bytes + 1, 1}}, "is out of range");
+  refused(
+    [](lease& x) {
+      x.base.part_files = {{x.base.file, 1, 1}};
+    },
+    "hold the checkpoint's");
+  refused(
+    [](lease& x) {
+      x.base.table_bytes = 0;
+      x.base.part_files = {{"a", 1, 1}};
+    },
+    "have no table");
   refused([](lease& x) { x.start.bytes = max_checkpoint_bytes + 1; },
           "too large");
   for (const auto* name : {"../secret", "..", ".", "/etc/passwd"})

@@ -69,6 +69,7 @@ inline lease path() {
   x.workload.exact = {{"mode", "\"fast\""}};
   x.code = {"code.json", 300, 0xc0de};
   x.folder = "/tmp/checkpoints";
+  x.base = checkpoint{"n1-s3-l2.ckpt", 9000, 5, {}, 700, {}};
   x.token = ".hippo-0123";
   x.depot = 4849;
   x.lane = 5;
@@ -87,7 +88,9 @@ inline stop_report report() {
   x.values = {{"loss", std::numeric_limits<double>::quiet_NaN()},
               {"speed", std::numeric_limits<double>::infinity()},
               {"val_accuracy", 0.91}};
-  x.saved = checkpoint{"k1-n3-s12", 4096, 17};
+  x.saved = checkpoint{
+    "k1-n3-s12", 4096, 17,
+    {},          96,   {{"n1-s3-l2.ckpt", 9000, 5}, {"n2-s5-l2.ckpt", 1, 0}}};
   x.device = "cpu avx2 t1";
   x.load_ns = 1;
   x.train_ns = 2;

@@ -34,13 +34,15 @@ std::optional<error> copy_object(object_client& objects,
   if (!file)
     return file.failure();
   for (std::uint64_t done = 0; done < bytes;) {
-    const auto part
-      = objects.get_part(name, done, std::min(part_bytes, bytes - done));
+    const auto part =
+      objects.get_range(name, done, std::min(part_bytes, bytes - done));
     if (!part)
       return part.failure();
-    if (auto why = file->append(part->data(), part->size()))
+    if (!*part || (*part)->empty())
+      return error{errc::io_failed, name + " changes while it is read"};
+    if (auto why = file->append((*part)->data(), (*part)->size()))
       return why;
-    done += part->size();
+    done += (*part)->size();
   }
   if (auto why = file->commit(durability::cached))
     return why;

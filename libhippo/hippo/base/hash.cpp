@@ -12,6 +12,11 @@ std::uint64_t hash_bytes(const void* data, std::size_t size,
   return XXH3_64bits_withSeed(data, size, seed);
 }
 
+wide_hash wide_hash_of(const void* data, std::size_t size) noexcept {
+  const auto hash = XXH3_128bits(data, size);
+  return {hash.high64, hash.low64};
+}
+
 struct byte_hasher::state {
   XXH3_state_t xxh3;
 };

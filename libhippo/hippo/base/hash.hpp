@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +11,17 @@ namespace hippo {
 /// XXH3 of `size` bytes, 64 bits. Stable across machines and versions.
 std::uint64_t hash_bytes(const void* data, std::size_t size,
                          std::uint64_t seed = 0) noexcept;
+
+/// A hash of 128 bits.
+struct wide_hash {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  friend auto operator<=>(const wide_hash&, const wide_hash&) = default;
+};
+
+/// XXH3 of `size` bytes, 128 bits. Bytes that differ by chance have different
+/// ones; who wants to can make some that have the same.
+wide_hash wide_hash_of(const void* data, std::size_t size) noexcept;
 
 /// The hash of bytes that come in parts: equals `hash_bytes` of all of them.
 class byte_hasher {

@@ -1,5 +1,6 @@
 #include "hippo/checkpoint/checkpoint_file.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <cstdio>
@@ -196,14 +197,14 @@ checkpoint_reader::open(const std::string& folder,
 checkpoint_reader::checkpoint_reader(std::string path,
                                      const checkpoint& checkpoint,
                                      file_descriptor file)
-  : path_(std::move(path)), left_(checkpoint.bytes), digest_(checkpoint.digest),
-    file_(std::move(file)) {}
+  : path_(std::move(path)), bytes_(checkpoint.bytes), left_(checkpoint.bytes),
+    digest_(checkpoint.digest), file_(std::move(file)) {}
 
-std::optional<error> checkpoint_reader::read(void* out, std::size_t size) {
-  assert(size <= left_);
+std::optional<error> checkpoint_reader::read_at(std::uint64_t offset, void* out,
+                                                std::size_t size) const {
   for (std::size_t done = 0; done < size;) {
-    const auto n =
-      ::read(file_.number(), static_cast<char*>(out) + done, size - done);
+    const auto n = ::pread(file_.number(), static_cast<char*>(out) + done,
+                           size - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)
@@ -212,6 +213,13 @@ std::optional<error> checkpoint_reader::read(void* out, std::size_t size) {
       return bad(path_, "became shorter while it was read");
     done += static_cast<std::size_t>(n);
   }
+  return std::nullopt;
+}
+
+std::optional<error> checkpoint_reader::read(void* out, std::size_t size) {
+  assert(size <= left_);
+  if (auto why = read_at(bytes_ - left_, out, size))
+    return why;
   hasher_.add(out, size);
   left_ -= size;
   if (left_ == 0 && hasher_.digest() != digest_)
@@ -223,17 +231,33 @@ std::optional<error> checkpoint_reader::read(void* out, std::size_t size) {
 
 expected<checkpoint> write_checkpoint(const std::string& folder,
                                       const std::string& name,
-                                      const std::string& bytes,
+                                      const content_source& bytes,
                                       durability how) {
   auto writer = checkpoint_writer::open(folder, name);
   if (!writer)
     return writer.failure();
-  auto failed = writer->append(bytes.data(), bytes.size());
+  auto failed = pass_on(bytes, [&](const char* data, std::size_t size) {
+    return writer->append(data, size);
+  });
   if (!failed)
     failed = writer->commit(how);
   if (failed)
     return *failed;
   return writer->written();
+}
+
+expected<checkpoint> write_checkpoint(const std::string& folder,
+                                      const std::string& name,
+                                      std::string bytes, durability how) {
+  return write_checkpoint(folder, name, memory_source{std::move(bytes)}, how);
+}
+
+bool is_complete(const std::string& folder, const checkpoint& checkpoint) {
+  return checkpoint_reader::open(folder, checkpoint)
+         && std::ranges::all_of(checkpoint.part_files, [&](const auto& x) {
+              return static_cast<bool>(
+                checkpoint_reader::open(folder, {x.file, x.bytes, x.digest}));
+            });
 }
 
 expected<std::string> read_checkpoint(const std::string& folder,

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "hippo/base/content_source.hpp"
 #include "hippo/base/error.hpp"
 #include "hippo/base/file_descriptor.hpp"
 #include "hippo/base/hash.hpp"
@@ -86,6 +87,12 @@ public:
   /// REQUIRES: `size <= left()`.
   [[nodiscard]] std::optional<error> read(void* out, std::size_t size);
 
+  /// Reads `size` bytes from `offset` on, and checks no digest.
+  /// @returns nothing, `errc::bad_checkpoint` or `errc::io_failed`
+  /// REQUIRES: they lie within the file's size.
+  [[nodiscard]] std::optional<error> read_at(std::uint64_t offset, void* out,
+                                             std::size_t size) const;
+
   /// How many bytes are still to be read.
   [[nodiscard]] std::uint64_t left() const noexcept { return left_; }
 
@@ -94,19 +101,24 @@ private:
                     file_descriptor file);
 
   std::string path_;
+  std::uint64_t bytes_;
   std::uint64_t left_;
   std::uint64_t digest_; ///< that it should have
   file_descriptor file_;
   byte_hasher hasher_;
 };
 
-/// Writes `bytes` to the file `name` of `folder`, replacing what was there. The
+/// Writes bytes to the file `name` of `folder`, replacing what was there. The
 /// name appears only once all of it is written; a failure leaves no file.
 /// @returns its size and digest, `errc::invalid_argument` if `name` is not that
 ///          of a checkpoint, or `errc::io_failed`
 expected<checkpoint> write_checkpoint(const std::string& folder,
                                       const std::string& name,
-                                      const std::string& bytes,
+                                      const content_source& bytes,
+                                      durability how = durability::synced);
+expected<checkpoint> write_checkpoint(const std::string& folder,
+                                      const std::string& name,
+                                      std::string bytes,
                                       durability how = durability::synced);
 
 /// Reads a checkpoint of `folder` and checks its size and digest.
@@ -114,6 +126,10 @@ expected<checkpoint> write_checkpoint(const std::string& folder,
 ///          what `checkpoint` says, or `errc::io_failed`
 expected<std::string> read_checkpoint(const std::string& folder,
                                       const checkpoint& checkpoint);
+
+/// Whether the files that a checkpoint is read from are there, as far as their
+/// sizes say: its own, and those of others that have parts of it.
+bool is_complete(const std::string& folder, const checkpoint& checkpoint);
 
 /// How long nothing must have been written to a temporary file before it can be
 /// taken for that of the dead.

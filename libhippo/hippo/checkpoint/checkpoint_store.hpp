@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "hippo/base/content_source.hpp"
 #include "hippo/base/error.hpp"
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/model/initial_state.hpp"
@@ -18,19 +21,29 @@ class checkpoint_store {
 public:
   virtual ~checkpoint_store() = default;
 
-  /// Reads a checkpoint and checks its size and digest.
-  /// @returns the bytes, `errc::bad_checkpoint` if it is missing or is not what
-  ///          `checkpoint` says, or `errc::io_failed`
-  virtual expected<std::string> read(const checkpoint& checkpoint) = 0;
+  /// Gives the bytes of a checkpoint's file, in their order. What was given
+  /// counts only once size and digest were found to be right.
+  /// @returns nothing, `errc::bad_checkpoint` if it is missing or is not what
+  ///          `checkpoint` says, `errc::io_failed`, or the first failure of
+  ///          `take`
+  virtual std::optional<error> read(const checkpoint& checkpoint,
+                                    const byte_taker& take) = 0;
+
+  /// Gives `size` bytes of a checkpoint's file from `offset` on. The caller
+  /// checks them. @returns as `read`
+  /// REQUIRES: they lie within the size that `checkpoint` says
+  virtual std::optional<error> read_range(const checkpoint& checkpoint,
+                                          std::uint64_t offset,
+                                          std::uint64_t size,
+                                          const byte_taker& take) = 0;
 
   /// Writes `bytes` under `name`, replacing what was there; a failure leaves
   /// nothing. It survives what `how` says, or more.
   /// @returns its size and digest, `errc::invalid_argument` if `name` is not
   ///          that of a checkpoint, or `errc::io_failed`
   virtual expected<checkpoint> write(const std::string& name,
-                                     const std::string& bytes,
-                                     durability how = durability::synced)
-    = 0;
+                                     const content_source& bytes,
+                                     durability how = durability::synced) = 0;
 
   /// Finds the place of a file of an initial state; one that lies elsewhere is
   /// fetched first. The caller has to check its content.
@@ -43,14 +56,24 @@ class folder_store final : public checkpoint_store {
 public:
   explicit folder_store(std::string folder);
 
-  expected<std::string> read(const checkpoint& checkpoint) override;
-  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+  std::optional<error> read(const checkpoint& checkpoint,
+                            const byte_taker& take) override;
+  std::optional<error> read_range(const checkpoint& checkpoint,
+                                  std::uint64_t offset, std::uint64_t size,
+                                  const byte_taker& take) override;
+  expected<checkpoint> write(const std::string& name,
+                             const content_source& bytes,
                              durability how = durability::synced) override;
   expected<std::string> find_initial(const initial_file& file) override;
 
 private:
   const std::string folder_;
 };
+
+/// Reads a checkpoint into memory.
+/// @returns its bytes, or as `checkpoint_store::read`
+expected<std::string> read_whole(checkpoint_store& store,
+                                 const checkpoint& checkpoint);
 
 /// Chooses the store of a lease.
 using checkpoint_store_factory

@@ -4,7 +4,6 @@
 #include <list>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 
 #include "hippo/checkpoint/checkpoint_store.hpp"
@@ -36,13 +35,16 @@ private:
   struct entry {
     std::string folder;
     checkpoint name;
-    std::string bytes;
+    std::shared_ptr<const std::string> bytes;
   };
 
-  std::optional<std::string> find(const std::string& folder,
-                                  const checkpoint& checkpoint);
+  /// @returns null: it is not kept
+  std::shared_ptr<const std::string> find(const std::string& folder,
+                                          const checkpoint& checkpoint);
+  [[nodiscard]] bool may_keep(std::uint64_t bytes) const;
+  /// REQUIRES: `may_keep(bytes->size())`
   void keep(const std::string& folder, const checkpoint& checkpoint,
-            const std::string& bytes);
+            std::shared_ptr<const std::string> bytes);
   void drop(std::list<entry>::iterator position);
 
   const std::uint64_t bytes_max_;

@@ -1,6 +1,8 @@
 #include "hippo/model/lease.hpp"
 
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 
 namespace hippo {
 
@@ -25,6 +27,18 @@ std::string checkpoint_name(node_id node, step_t at, lease_id lease) {
   result += "-l";
   result += to_string(lease);
   return result + ".ckpt";
+}
+
+std::optional<checkpoint_origin> origin_of(const std::string& name) {
+  std::uint64_t node = 0, at = 0, lease = 0;
+  if (std::sscanf(name.c_str(), "n%" SCNu64 "-s%" SCNu64 "-l%" SCNu64, &node,
+                  &at, &lease)
+      != 3)
+    return std::nullopt;
+  const checkpoint_origin result{node_id{node}, at, lease_id{lease}};
+  return name == checkpoint_name(result.node, at, result.lease)
+           ? std::optional{result}
+           : std::nullopt;
 }
 
 } // namespace hippo

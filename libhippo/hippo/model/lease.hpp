@@ -15,6 +15,17 @@
 
 namespace hippo {
 
+/// A file of the checkpoint folder that holds parts of other states too.
+struct part_file {
+  std::string file;         ///< name inside the folder
+  std::uint64_t bytes = 0;  ///< size of the file
+  std::uint64_t digest = 0; ///< `hash_bytes` of the whole file
+  friend auto operator<=>(const part_file&, const part_file&) = default;
+};
+
+/// The most files of other checkpoints that one checkpoint has parts in.
+inline constexpr std::size_t part_files_max = 8;
+
 /// A state of training in a file of the checkpoint folder.
 struct checkpoint {
   std::string file;         ///< name inside the folder; empty: initial state
@@ -23,6 +34,12 @@ struct checkpoint {
   /// Kind of device that made it, where any may go on with it, or
   /// `mixed_devices`; else empty.
   std::string device{};
+  /// Size of the table of parts at the end of the file; 0: the file is the
+  /// state as it is.
+  std::uint64_t table_bytes = 0;
+  /// Other checkpoints whose files hold parts of it, sorted, at most
+  /// `part_files_max`: without them it cannot be read.
+  std::vector<part_file> part_files{};
   friend bool operator==(const checkpoint&, const checkpoint&) = default;
 };
 
@@ -64,6 +81,9 @@ struct lease {
   std::uint16_t depot = 0; ///< port for those who do not; 0: there is none
   checkpoint code{};  ///< `study_code` as JSON; no file: the study brings none
   checkpoint start;   ///< the state at the first stage's begin
+  /// A checkpoint of the folder with a table of parts, which those that are
+  /// saved need not hold again; no file: there is none.
+  checkpoint base{};
   std::uint32_t lane = 0; ///< of the trainer's lanes the one that trains it
   std::vector<stage> stages;
   std::vector<stop_point> stops;
@@ -128,5 +148,15 @@ const stage* stage_reaching(const lease& lease, step_t at);
 /// Returns the name of the file of a checkpoint,
 /// `n<node>-s<step>-l<lease>.ckpt`. No two of a service are the same.
 std::string checkpoint_name(node_id node, step_t at, lease_id lease);
+
+/// The state of a plan that a checkpoint is of.
+struct checkpoint_origin {
+  node_id node{};
+  step_t at = 0;
+  lease_id lease{}; ///< that saved it
+};
+
+/// Reads a name that `checkpoint_name` made; nothing: it did not.
+std::optional<checkpoint_origin> origin_of(const std::string& name);
 
 } // namespace hippo

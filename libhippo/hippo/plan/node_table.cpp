@@ -215,6 +215,13 @@ void node_table::pack(node_id id) {
     out.put(file.bytes);
     out.put_raw(&file.digest, sizeof(file.digest));
     out.put(file.device);
+    out.put(file.table_bytes);
+    out.put(file.part_files.size());
+    for (const auto& y : file.part_files) {
+      out.put(y.file);
+      out.put(y.bytes);
+      out.put_raw(&y.digest, sizeof(y.digest));
+    }
   }
   for (auto at : {x.asked_to, x.goal, x.restored_to, x.delivered_to,
                   x.known_to})
@@ -272,6 +279,13 @@ plan_node node_table::unpack(const unsigned char* bytes) const {
     file.bytes = in.get();
     in.get_raw(&file.digest, sizeof(file.digest));
     file.device = in.get_text();
+    file.table_bytes = in.get();
+    file.part_files.resize(in.get());
+    for (auto& y : file.part_files) {
+      y.file = in.get_text();
+      y.bytes = in.get();
+      in.get_raw(&y.digest, sizeof(y.digest));
+    }
     x.checkpoints.emplace_hint(x.checkpoints.end(), at, std::move(file));
   }
   for (auto* at : {&x.asked_to, &x.goal, &x.restored_to, &x.delivered_to,
@@ -303,7 +317,9 @@ std::uint64_t node_table::memory_bytes() const {
       result += sizeof(kvp) + kvp.second.size(names_) * sizeof(double)
                 + 2 * block_bytes;
     for (const auto& kvp : x.checkpoints)
-      result += sizeof(kvp) + kvp.second.file.size() + 2 * block_bytes;
+      result +=
+        sizeof(kvp) + kvp.second.file.size() + 2 * block_bytes
+        + kvp.second.part_files.size() * (sizeof(part_file) + block_bytes);
   }
   return result;
 }

@@ -37,21 +37,32 @@ node_id after(node_id x) { return node_id{number_of(x) + 1}; }
 
 /// Says why a file is none that a checkpoint may be in; empty: it may.
 std::string refused_file(const checkpoint& x) {
-  const auto why = refused_text(x.file, max_name_bytes);
-  if (why)
-    return "the name of its file " + *why;
-  if (x.file.empty() || x.file.find('/') != x.file.npos || x.file == "."
-      || x.file == "..")
-    return "its file is none of its folder";
-  return x.bytes > max_checkpoint_bytes ? "its size is none" : "";
+  const auto refused = [](const std::string& file, std::uint64_t bytes) {
+    const auto why = refused_text(file, max_name_bytes);
+    if (why)
+      return "the name of its file " + *why;
+    if (file.empty() || file.find('/') != file.npos || file == "."
+        || file == "..")
+      return std::string{"its file is none of its folder"};
+    return std::string{bytes > max_checkpoint_bytes ? "its size is none" : ""};
+  };
+  if (auto why = refused(x.file, x.bytes); !why.empty())
+    return why;
+  const bool is_wrong =
+    x.table_bytes > x.bytes
+    || std::ranges::any_of(x.part_files, [&](const part_file& y) {
+         return !refused(y.file, y.bytes).empty();
+       });
+  return is_wrong ? "its parts are none" : "";
 }
 
 /// Reads the plan of a workload. What is damaged is left out, along with what
 /// depends on it.
 class plan_reading {
 public:
-  plan_reading(sql_database& database, std::uint64_t workload)
-    : database_(database), workload_(workload) {}
+  plan_reading(sql_database& database, std::uint64_t version,
+               std::uint64_t workload)
+    : database_(database), version_(version), workload_(workload) {}
 
   expected<std::monostate> run(const plan_taker& take) {
     auto delivered = read_delivered();
@@ -228,12 +239,18 @@ private:
 
   expected<std::monostate> read_checkpoints(node_id first, stored_plan& part) {
     auto rows = read_rows<stored_checkpoint>(
-      "node, step, file, bytes, digest, device FROM checkpoints", first,
-      [](const sql_statement& row) -> expected<stored_checkpoint> {
-        return stored_checkpoint{row.id_in<node_id>(0), row.number(1),
-                                 {std::string{row.text(2)}, row.number(3),
-                                  row.number(4)},
-                                 std::string{row.text(5)}};
+      version_ < 12
+        ? "node, step, file, bytes, digest, device, '' FROM checkpoints"
+        : "node, step, file, bytes, digest, device, parts FROM checkpoints",
+      first, [](const sql_statement& row) -> expected<stored_checkpoint> {
+        stored_checkpoint result{
+          row.id_in<node_id>(0),
+          row.number(1),
+          {std::string{row.text(2)}, row.number(3), row.number(4)},
+          std::string{row.text(5)}};
+        if (!read_parts(row.text(6), result.file))
+          result.file.table_bytes = UINT64_MAX; // which `refused_file` tells
+        return result;
       });
     if (!rows)
       return rows.failure();
@@ -300,6 +317,7 @@ private:
   static constexpr step_t lost_begin = UINT64_MAX;
 
   sql_database& database_;
+  const std::uint64_t version_; ///< of the tables
   std::uint64_t workload_;
   node_id next_ = after(root_node);
   bool is_last_ = false; ///< whether no node is beyond the present part
@@ -309,9 +327,10 @@ private:
 } // namespace
 
 expected<std::monostate> read_plan_parts(sql_database& database,
+                                         std::uint64_t version,
                                          std::uint64_t workload,
                                          const plan_taker& take) {
-  return plan_reading{database, workload}.run(take);
+  return plan_reading{database, version, workload}.run(take);
 }
 
 } // namespace hippo

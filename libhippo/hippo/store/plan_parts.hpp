@@ -18,10 +18,12 @@ using plan_taker = std::function<void(stored_plan)>;
 /// Reads the plan of a workload part by part, so that never all of it is in
 /// memory but where its nodes begin. Rows that are damaged are left out, along
 /// with what depends on them: `stored_plan::damage`.
-/// @param workload its number in the tables
+/// @param version of the tables
+/// @param workload its number in them
 /// @returns nothing, or `errc::io_failed` where the database cannot be read
 /// @complexity O(what is in it)
 expected<std::monostate> read_plan_parts(sql_database& database,
+                                         std::uint64_t version,
                                          std::uint64_t workload,
                                          const plan_taker& take);
 

@@ -112,6 +112,11 @@ constexpr auto columns_of_version_10_sql = R"(
   ALTER TABLE studies ADD COLUMN trials_ahead INTEGER NOT NULL DEFAULT 4096;
 )";
 
+/// What came with version 12: checkpoints that share parts.
+constexpr auto columns_of_version_12_sql = R"(
+  ALTER TABLE checkpoints ADD COLUMN parts TEXT NOT NULL DEFAULT '';
+)";
+
 constexpr auto identities_sql = R"(
   CREATE TABLE IF NOT EXISTS identities (
     study INTEGER PRIMARY KEY REFERENCES studies, uid TEXT NOT NULL UNIQUE
@@ -263,7 +268,9 @@ expected<std::monostate> make_tables(sql_database& database) {
     return done;
   if (auto done = database.run(columns_of_version_9_sql); !done)
     return done;
-  return database.run(columns_of_version_10_sql);
+  if (auto done = database.run(columns_of_version_10_sql); !done)
+    return done;
+  return database.run(columns_of_version_12_sql);
 }
 
 expected<std::monostate> make_identities(sql_database& database) {
@@ -318,6 +325,8 @@ expected<std::monostate> migrate(sql_database& database,
     done = database.run(columns_of_version_9_sql);
   if (done && *from > 1 && *from < 10)
     done = database.run(columns_of_version_10_sql);
+  if (done && *from > 1)
+    done = database.run(columns_of_version_12_sql);
   if (done)
     done = migrate_lanes_keys(database, checkpoints);
   if (done)

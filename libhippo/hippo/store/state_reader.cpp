@@ -64,7 +64,7 @@ expected<std::vector<timing>> read_timings(sql_database& database,
 
 state_reader::state_reader(std::string path, sql_database database,
                            std::uint64_t version)
-  : database_(std::move(database)), path_(std::move(path)),
+  : database_(std::move(database)), path_(std::move(path)), version_(version),
     study_columns_(study_columns_of(version)) {}
 
 expected<std::unique_ptr<state_reader>>
@@ -124,7 +124,7 @@ state_reader::load_plan(const std::string& workload_key,
     const auto workload = find_workload(workload_key);
     if (!workload)
       return workload.failure();
-    return *workload ? read_plan_parts(database_, **workload, take)
+    return *workload ? read_plan_parts(database_, version_, **workload, take)
                      : std::monostate{};
   });
 }

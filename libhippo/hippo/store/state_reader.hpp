@@ -253,6 +253,7 @@ private:
   expected<std::uint64_t> read_number(const char* sql);
 
   std::string path_;
+  std::uint64_t version_;     ///< of the tables
   std::string study_columns_; ///< that its version has
 };
 

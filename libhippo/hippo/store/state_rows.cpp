@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include <nlohmann/json.hpp>
+
 #include "hippo/base/limits.hpp"
 #include "hippo/base/name.hpp"
 #include "hippo/base/trial_result.hpp"
@@ -66,6 +68,33 @@ std::string study_columns_of(std::uint64_t version) {
                      " cost, submitted, "}
          + (version < 9 ? "0" : "typed")
          + (version < 10 ? ", 4096" : ", trials_ahead");
+}
+
+std::string parts_text(const checkpoint& checkpoint) {
+  if (checkpoint.table_bytes == 0)
+    return {};
+  auto result = nlohmann::json::array({checkpoint.table_bytes});
+  for (const auto& x : checkpoint.part_files)
+    result.push_back({x.file, x.bytes, x.digest});
+  return result.dump();
+}
+
+bool read_parts(std::string_view text, checkpoint& to) {
+  if (text.empty())
+    return true;
+  const auto read = nlohmann::json::parse(text, nullptr, false);
+  if (!read.is_array() || read.empty() || !read[0].is_number_unsigned()
+      || read.size() > part_files_max + 1)
+    return false;
+  to.table_bytes = read[0];
+  for (std::size_t i = 1; i < read.size(); ++i) {
+    const auto& x = read[i];
+    if (!x.is_array() || x.size() != 3 || !x[0].is_string()
+        || !x[1].is_number_unsigned() || !x[2].is_number_unsigned())
+      return false;
+    to.part_files.push_back({x[0], x[1], x[2]});
+  }
+  return to.table_bytes > 0 && to.table_bytes <= to.bytes;
 }
 
 stored_study study_in(const sql_statement& row) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <variant>
@@ -18,6 +19,13 @@ namespace hippo {
 /// The columns that `study_in` reads, in its order, of a database of that
 /// version.
 std::string study_columns_of(std::uint64_t version);
+
+/// Writes the parts of a checkpoint as JSON: the size of its table, then name,
+/// size and digest of each other file; empty if it has no table.
+std::string parts_text(const checkpoint& checkpoint);
+
+/// Reads what `parts_text` wrote. @returns whether it is that
+bool read_parts(std::string_view text, checkpoint& to);
 
 /// The greatest number that a study may have.
 inline constexpr std::uint64_t study_number_max = 1ull << 53;

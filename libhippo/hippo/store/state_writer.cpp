@@ -142,9 +142,8 @@ expected<std::monostate> state_writer::prepare_writers() {
      "UPDATE workloads SET trained_steps ="
      " trained_steps + min(?2, 9223372036854775807 - trained_steps),"
      " device_seconds = device_seconds + ?3 WHERE id = ?1"},
-    {&writers_.save_timing,
-     "INSERT OR REPLACE INTO timings"
-     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
+    {&writers_.save_timing, "INSERT OR REPLACE INTO timings"
+                            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"},
     {&writers_.add_root, "INSERT INTO nodes VALUES (?, 0, NULL, 0, 0, x'')"},
     {&writers_.add_node,
      "INSERT INTO nodes VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"},
@@ -155,7 +154,7 @@ expected<std::monostate> state_writer::prepare_writers() {
     {&writers_.remove_metrics, "DELETE FROM metrics WHERE workload = ?"
                                " AND node = ? AND step = ?"},
     {&writers_.add_checkpoint,
-     "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?)"
+     "INSERT INTO checkpoints VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT DO NOTHING"},
     {&writers_.remove_checkpoint, "DELETE FROM checkpoints WHERE workload = ?"
                                   " AND node = ? AND step = ? AND file = ?"},
@@ -351,6 +350,7 @@ expected<std::monostate> state_writer::write(const checkpoint_added& record,
     .bind(5, record.checkpoint.file.bytes)
     .bind(6, record.checkpoint.file.digest)
     .bind_text(7, record.checkpoint.device)
+    .bind_text(8, parts_text(record.checkpoint.file))
     .run();
 }
 

@@ -6,9 +6,11 @@
 #include <new>
 #include <utility>
 
+#include "hippo/base/content_source.hpp"
 #include "hippo/base/name.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/base/utf8.hpp"
+#include "hippo/checkpoint/parts/state_store.hpp"
 #include "hippo/model/stop_points.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "hippo/train/stop_queue.hpp"
@@ -66,10 +68,9 @@ std::optional<error> guarded(F&& f) {
 class runner {
 public:
   runner(workload& work, std::optional<checkpoint>& present,
-         recent_states& kept, const lease& x, checkpoint_store& store,
+         recent_states& kept, const lease& x, state_store& store,
          const std::string& device, lease_control& control,
-         lease_progress& progress,
-         const std::function<std::uint64_t()>& now_ns,
+         lease_progress& progress, const std::function<std::uint64_t()>& now_ns,
          const std::function<void(const stop_report&)>& report)
     : work_(work), present_(present), kept_(kept), lease_(x), store_(store),
       control_(control), progress_(progress), now_ns_(now_ns), report_(report),
@@ -218,23 +219,23 @@ private:
       return std::nullopt;
     if (control_.cancelled())
       return cancelled();
+    const auto file = work_.state_file();
     std::string bytes;
     std::optional<error> unreadable;
     auto failure = timed(next_.load_ns, [&] {
-      auto read = store_.read(lease_.start);
-      if (!read) {
-        unreadable = read.failure();
-        return;
-      }
-      bytes = std::move(*read);
+      unreadable = file.empty() ? read_into(bytes) : read_into_file(file);
     });
     if (failure || unreadable)
       return failure ? failure : unreadable;
     failure = prepare(); // it has had the time to read
     if (failure)
       return failure;
-    failure = timed(next_.load_ns, call_kind::loading,
-                    [&] { work_.load(bytes); });
+    failure = timed(next_.load_ns, call_kind::loading, [&] {
+      if (file.empty())
+        work_.load(bytes);
+      else
+        work_.load_file();
+    });
     if (failure) {
       // The bytes are those that were saved: no fault of the checkpoint.
       failure->message = "checkpoint " + lease_.start.file
@@ -243,6 +244,30 @@ private:
     }
     present_ = lease_.start;
     return std::nullopt;
+  }
+
+  /// Reads the lease's first state.
+  std::optional<error> read_into(std::string& bytes) {
+    const auto size = store_.size_of(lease_.start);
+    if (!size)
+      return size.failure();
+    return store_.read(
+      lease_.start,
+      [&](const char* data, std::size_t more) -> std::optional<error> {
+        if (bytes.empty())
+          bytes.reserve(*size); // the store has found so many
+        bytes.append(data, more);
+        return std::nullopt;
+      });
+  }
+
+  std::optional<error> read_into_file(const std::string& path) {
+    auto file = file_writer::create(path);
+    if (!file)
+      return file.failure();
+    return store_.read(lease_.start, [&](const char* data, std::size_t size) {
+      return file->append(data, size);
+    });
   }
 
   /// Waits until the workload can train. What is wrong before it has been given
@@ -411,7 +436,7 @@ private:
   std::optional<error> write(passed_stop& x) {
     std::optional<error> unwritten;
     auto failure = guarded([&] {
-      const auto saved = store_.write(x.name, x.state->bytes(), x.how);
+      const auto saved = store_.write(x.name, *x.state->content(), x.how);
       if (!saved) {
         unwritten = saved.failure();
         return;
@@ -501,7 +526,7 @@ private:
   std::optional<checkpoint>& present_;
   recent_states& kept_;
   const lease& lease_;
-  checkpoint_store& store_;
+  state_store& store_;
   lease_control& control_;
   lease_progress& progress_;
   const std::function<std::uint64_t()>& now_ns_;
@@ -569,7 +594,7 @@ std::optional<stop_point> lease_control::take(step_t at) {
 }
 
 lease_end run(workload& work, std::optional<checkpoint>& present,
-              recent_states& kept, const lease& lease, checkpoint_store& store,
+              recent_states& kept, const lease& lease, state_store& store,
               const std::string& device, lease_control& control,
               lease_progress& progress,
               const std::function<std::uint64_t()>& now_ns,

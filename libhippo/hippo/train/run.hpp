@@ -6,13 +6,14 @@
 #include <optional>
 #include <vector>
 
-#include "hippo/checkpoint/checkpoint_store.hpp"
 #include "hippo/model/lease.hpp"
 #include "hippo/train/call_watch.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
+
+class state_store;
 
 /// How others reach a lease while it trains. Thread-safe.
 class lease_control {
@@ -75,12 +76,12 @@ struct lease_progress {
 /// @param kept states that `work` can restore: a lease that starts from one of
 ///        them reads nothing. All are let go of once `work` has thrown, as that
 ///        may have been for want of memory.
-/// @param store where checkpoints are read and written, one at a time
+/// @param store where states are read and written, one at a time
 /// @param now_ns a monotonic clock in nanoseconds
 /// @param report called once for each stop, in their order, from this thread or
 ///        another one
 lease_end run(workload& work, std::optional<checkpoint>& present,
-              recent_states& kept, const lease& lease, checkpoint_store& store,
+              recent_states& kept, const lease& lease, state_store& store,
               const std::string& device, lease_control& control,
               lease_progress& progress,
               const std::function<std::uint64_t()>& now_ns,

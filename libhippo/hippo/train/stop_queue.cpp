@@ -47,8 +47,9 @@ bool stop_queue::make_room(const passed_stop& stop, std::uint64_t& held) {
     return false;
   if (!stop.state || states_ == 0)
     return true;
-  if (states_ >= unwritten_states_max || bytes_each_ == 0
-      || bytes_each_ > unwritten_bytes_max / (states_ + 1)
+  const auto bytes = stop.state->content_size();
+  if (bytes == 0 || bytes_ > unwritten_bytes_max
+      || bytes > unwritten_bytes_max - bytes_
       || !room_.hold(stop.state->size()))
     return false;
   held = stop.state->size();
@@ -59,8 +60,10 @@ bool stop_queue::make_room(const passed_stop& stop, std::uint64_t& held) {
 void stop_queue::push(passed_stop& stop, std::uint64_t held) {
   if (!thread_.joinable())
     thread_ = std::thread{[this] { loop(); }};
+  const auto bytes = stop.state ? stop.state->content_size() : 0;
   states_ += stop.state != nullptr;
-  stops_.push_back({std::move(stop), held});
+  bytes_ += bytes;
+  stops_.push_back({std::move(stop), held, bytes});
   changed_.notify_all();
 }
 
@@ -70,21 +73,21 @@ void stop_queue::loop() {
     changed_.wait(guard, [this] { return closing_ || !stops_.empty(); });
     if (stops_.empty())
       return;
-    auto& [stop, held] = stops_.front();
+    auto& [stop, held, bytes] = stops_.front();
     room_.release(std::exchange(held, 0));
     const bool has_state = stop.state != nullptr;
     guard.unlock();
     auto failure = tell_(stop);
     guard.lock();
-    if (has_state && stop.report.saved)
-      bytes_each_ = stop.report.saved->bytes;
     states_ -= has_state;
+    bytes_ -= bytes;
     stops_.pop_front();
     if (failure) {
       for (const auto& x : stops_)
         room_.release(x.held);
       stops_.clear();
       states_ = 0;
+      bytes_ = 0;
       failure_ = std::move(failure);
     }
     changed_.notify_all();

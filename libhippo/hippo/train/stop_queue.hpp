@@ -27,11 +27,9 @@ struct passed_stop {
   durability how = durability::cached;
 };
 
-/// How many states of a lease may wait for being written while it trains on.
-/// It is few: a trainer that is told to go has to write them first.
-inline constexpr std::size_t unwritten_states_max = 4;
-
-/// How many bytes their checkpoints may have together.
+/// How many bytes the states of a lease may have together that wait for being
+/// written while it trains on: a trainer that is told to go has to write them
+/// first.
 inline constexpr std::uint64_t unwritten_bytes_max = 1ull << 30;
 
 /// How many stops of a lease may wait for being reported.
@@ -44,10 +42,9 @@ inline constexpr std::size_t untold_stops_max = 256;
 ///
 /// One thread adds. What cannot be written ends it: nothing is told of after
 /// that.
-/// @invariant there is one state, or they are `unwritten_states_max` at most,
-///            have about `unwritten_bytes_max` as checkpoints, and what those
-///            that wait take of the device's memory is held in the room for
-///            `recent_states`
+/// @invariant there is one state, or they have about `unwritten_bytes_max`
+///            together, and the device's memory that those which wait take is
+///            held in the room for `recent_states`
 class stop_queue {
 public:
   /// Writes the state, if there is one, and reports the stop. @returns why that
@@ -79,7 +76,8 @@ public:
 private:
   struct entry {
     passed_stop stop;
-    std::uint64_t held = 0; ///< of the room for recent states
+    std::uint64_t held = 0;  ///< of the room for recent states
+    std::uint64_t bytes = 0; ///< of its state
   };
 
   bool make_room(const passed_stop& stop, std::uint64_t& held);
@@ -93,7 +91,7 @@ private:
   std::condition_variable changed_;
   std::deque<entry> stops_; ///< the first one is being told
   std::size_t states_ = 0;  ///< that they have
-  std::uint64_t bytes_each_ = 0; ///< of the last one written; 0: not known
+  std::uint64_t bytes_ = 0; ///< of these, as far as it is known
   std::optional<error> failure_;
   bool closing_ = false;
 

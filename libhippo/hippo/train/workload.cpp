@@ -7,6 +7,14 @@
 
 namespace hippo {
 
+std::unique_ptr<content_source> workload_state::content() const {
+  return std::make_unique<memory_source>(bytes());
+}
+
+void workload::load_file() {
+  throw std::logic_error("this workload is given states as bytes");
+}
+
 std::shared_ptr<const workload_state> workload::snapshot() {
   return std::make_shared<saved_state>(save());
 }

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "hippo/base/content_source.hpp"
 #include "hippo/base/error.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/model/workload_size.hpp"
@@ -34,6 +35,13 @@ public:
   /// throws as it does. It may take a while.
   [[nodiscard]] virtual std::string bytes() const = 0;
 
+  /// Returns the same bytes where a state can be had in pieces, which takes
+  /// less memory. The default has them in memory. Throws as `bytes`.
+  [[nodiscard]] virtual std::unique_ptr<content_source> content() const;
+
+  /// How many bytes that is, where it is known; 0: it is not.
+  [[nodiscard]] virtual std::uint64_t content_size() const { return 0; }
+
   /// How much memory of the device it takes, if that is worth it: 0 if
   /// `workload::restore` gains nothing over `load`, so that nobody is to keep
   /// it for that.
@@ -46,6 +54,9 @@ public:
   explicit saved_state(std::string bytes) : bytes_(std::move(bytes)) {}
 
   [[nodiscard]] std::string bytes() const override { return bytes_; }
+  [[nodiscard]] std::uint64_t content_size() const override {
+    return bytes_.size();
+  }
 
 private:
   const std::string bytes_;
@@ -88,6 +99,14 @@ public:
 
   /// Restores a state that `save` wrote, perhaps in another process.
   virtual void load(const std::string& bytes) = 0;
+
+  /// Returns the path of a file, perhaps of one that is not there yet: states
+  /// that are to be restored are put into it, and `load_file` follows, so that
+  /// none is ever whole in memory. Empty, the default: `load` is given them.
+  [[nodiscard]] virtual std::string state_file() { return {}; }
+
+  /// Restores the state in `state_file()`, as `load` does.
+  virtual void load_file();
 
   /// Keeps the present state as it is now, so that training can go on while it
   /// is written. The default saves it. Throws `std::bad_alloc` if there is no
@@ -155,7 +174,7 @@ private:
 } // namespace hippo
 
 /// The version of everything above that a shared library compiles in.
-#define HIPPO_WORKLOAD_ABI 7
+#define HIPPO_WORKLOAD_ABI 8
 
 /// Defines the entry points of a workload library: `HIPPO_WORKLOADS(r) { ... }`
 /// adds to the registry `r`.

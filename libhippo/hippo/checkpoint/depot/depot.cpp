@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -234,15 +232,6 @@ expected<chunk_sender::source> open_initial(const std::string& root,
   }};
 }
 
-/// Whether a name is that of a checkpoint which a lease leaves.
-bool is_of_a_lease(const std::string& name) {
-  std::uint64_t node = 0, at = 0, lease = 0;
-  return std::sscanf(name.c_str(), "n%" SCNu64 "-s%" SCNu64 "-l%" SCNu64, &node,
-                     &at, &lease)
-           == 3
-         && name == checkpoint_name(node_id{node}, step_t{at}, lease_id{lease});
-}
-
 /// Gives a checkpoint its name, unless another one has it. Who stores the same
 /// again has not heard that it is there.
 outcome commit_new(checkpoint_writer& x) {
@@ -409,6 +398,36 @@ public:
                            params.getInto()));
   }
 
+  kj::Promise<void> fetchRange(FetchRangeContext context) override {
+    auto slot = std::make_unique<transfer_slot>(state_, whose_);
+    const auto params = context.getParams();
+    const auto in = params.getCheckpoint();
+    const auto bytes = params.getBytes();
+    auto reader =
+      open({params.getFolder()}, {in.getFile(), in.getBytes(), in.getDigest()});
+    if (reader
+        && (params.getOffset() > in.getBytes()
+            || bytes > in.getBytes() - params.getOffset()))
+      reader =
+        error{errc::invalid_argument, "the range leads out of checkpoint "
+                                        + std::string{in.getFile().cStr()}};
+    if (!reader) {
+      put_failure(context.getResults().initFailure(), reader.failure());
+      return kj::READY_NOW;
+    }
+    const auto file = std::make_shared<checkpoint_reader>(std::move(*reader));
+    return send(
+      context,
+      kj::heap<fetching>(
+        std::move(slot), bytes,
+        [file, at = params.getOffset()](kj::ArrayPtr<kj::byte> chunk) mutable {
+          auto why = file->read_at(at, chunk.begin(), chunk.size());
+          at += chunk.size();
+          return why;
+        },
+        params.getInto()));
+  }
+
   kj::Promise<void> fetchInitial(FetchInitialContext context) override {
     auto slot = std::make_unique<transfer_slot>(state_, whose_);
     const auto params = context.getParams();
@@ -474,7 +493,7 @@ private:
       return {errc::invalid_argument,
               "checkpoint " + name + " has " + std::to_string(bytes)
                 + " bytes; at most " + std::to_string(most) + " are taken"};
-    if (!is_of_a_lease(name))
+    if (!origin_of(name))
       return {errc::invalid_argument,
               "'" + excerpt(name) + "' is not the name of what a lease leaves"};
     const auto path = path_of(folder);

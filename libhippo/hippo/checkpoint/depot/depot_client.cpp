@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <thread>
@@ -82,12 +82,20 @@ public:
                              const checkpoint& checkpoint, taker take) {
     expect(checkpoint.bytes, std::move(take));
     auto request = depot_.fetchRequest();
-    request.setFolder(folder);
-    auto out = request.initCheckpoint();
-    out.setFile(checkpoint.file);
-    out.setBytes(checkpoint.bytes);
-    out.setDigest(checkpoint.digest);
-    request.setInto(kj::heap<sink>(shared_from_this()));
+    ask_for(request, folder, checkpoint);
+    return request.send().then(
+      [](auto&& answer) { return get_failure(answer); });
+  }
+
+  kj::Promise<outcome> fetch_range(const std::string& folder,
+                                   const checkpoint& checkpoint,
+                                   std::uint64_t offset, std::uint64_t bytes,
+                                   taker take) {
+    expect(bytes, std::move(take));
+    auto request = depot_.fetchRangeRequest();
+    request.setOffset(offset);
+    request.setBytes(bytes);
+    ask_for(request, folder, checkpoint);
     return request.send().then(
       [](auto&& answer) { return get_failure(answer); });
   }
@@ -105,8 +113,9 @@ public:
   /// Nothing more is taken from now on.
   void end() { expect(0, {}); }
 
-  kj::Promise<outcome> store(const std::string& folder, const checkpoint& x,
-                             const std::string& bytes) {
+  /// @param x whose digest is set
+  kj::Promise<outcome> store(const std::string& folder, checkpoint& x,
+                             const content_source& bytes) {
     auto request = depot_.storeRequest();
     request.setFolder(folder);
     request.setFile(x.file);
@@ -121,12 +130,24 @@ public:
           [this, &x, upload](outcome failed) mutable -> kj::Promise<outcome> {
             if (failed)
               return failed;
+            x.digest = sent_.digest();
             return commit(kj::mv(upload), x.digest);
           });
     });
   }
 
 private:
+  template <class Request>
+  void ask_for(Request& request, const std::string& folder,
+               const checkpoint& checkpoint) {
+    request.setFolder(folder);
+    auto out = request.initCheckpoint();
+    out.setFile(checkpoint.file);
+    out.setBytes(checkpoint.bytes);
+    out.setDigest(checkpoint.digest);
+    request.setInto(kj::heap<sink>(shared_from_this()));
+  }
+
   /// Takes the bytes of a checkpoint that is fetched.
   class sink final : public schema::Chunks::Server {
   public:
@@ -156,13 +177,16 @@ private:
   }
 
   kj::Promise<outcome> send(schema::Upload::Client upload,
-                            const std::string& bytes) {
+                            const content_source& bytes) {
     auto sender = kj::heap<chunk_sender>(
       kj::mv(upload), bytes.size(),
-      [&bytes, at = std::size_t{0}](kj::ArrayPtr<kj::byte> chunk) mutable {
-        std::memcpy(chunk.begin(), bytes.data() + at, chunk.size());
+      [this, &bytes,
+       at = std::uint64_t{0}](kj::ArrayPtr<kj::byte> chunk) mutable {
+        auto why = bytes.read(at, chunk.begin(), chunk.size());
+        if (!why)
+          sent_.add(chunk.begin(), chunk.size());
         at += chunk.size();
-        return outcome{};
+        return why;
       },
       watch_);
     return sender->send().attach(kj::mv(sender));
@@ -191,6 +215,7 @@ private:
   const kj::Duration silence_max_;
   silence_watch watch_;
   schema::Depot::Client depot_ = nullptr;
+  byte_hasher sent_;       ///< of what is stored
   taker take_;             ///< null: nothing is fetched
   std::uint64_t left_ = 0; ///< bytes that are still expected
 };
@@ -202,31 +227,90 @@ depot_client::~depot_client() {
   disconnect();
 }
 
-expected<std::string> depot_client::fetch(const std::string& folder,
-                                          const checkpoint& checkpoint) {
-  std::shared_ptr<std::string> bytes; // what was sent may come late
+/// Bytes on their way to a taker. A second attempt sends those again that the
+/// taker has; and what was sent may come late, when there is no taker any more.
+class depot_client::arrival {
+public:
+  explicit arrival(const byte_taker& take) : take_(&take) {}
+
+  /// Takes the bytes of one attempt.
+  class attempt {
+  public:
+    explicit attempt(std::shared_ptr<arrival> whose)
+      : whose_(std::move(whose)) {}
+
+    outcome operator()(const char* data, std::size_t size) {
+      const auto at = std::exchange(at_, at_ + size);
+      return whose_->add(at, data, size);
+    }
+
+  private:
+    const std::shared_ptr<arrival> whose_;
+    std::uint64_t at_ = 0;
+  };
+
+  /// There is no taker from now on. @returns the digest of what it was given
+  std::uint64_t end() {
+    const std::lock_guard guard{mutex_};
+    take_ = nullptr;
+    return hasher_.digest();
+  }
+
+private:
+  outcome add(std::uint64_t at, const char* data, std::size_t size) {
+    const std::lock_guard guard{mutex_};
+    if (take_ == nullptr)
+      return error{errc::invalid_argument, "nobody waits for these"};
+    const auto known = static_cast<std::size_t>(
+      std::min<std::uint64_t>(taken_ - std::min(at, taken_), size));
+    if (known == size)
+      return std::nullopt;
+    hasher_.add(data + known, size - known);
+    taken_ += size - known;
+    return (*take_)(data + known, size - known);
+  }
+
+  std::mutex mutex_; ///< guards what follows
+  const byte_taker* take_;
+  std::uint64_t taken_ = 0;
+  byte_hasher hasher_;
+};
+
+outcome depot_client::fetch(const std::string& folder,
+                            const checkpoint& checkpoint,
+                            const byte_taker& take) {
+  const auto bytes = std::make_shared<arrival>(take);
   const auto purpose = "fetch checkpoint " + folder + '/' + checkpoint.file;
   auto failed = converse(purpose, [&](std::shared_ptr<conversation> depot) {
-    bytes = std::make_shared<std::string>();
-    const auto take = [bytes, most = checkpoint.bytes](const char* data,
-                                                       std::size_t size) {
-      if (bytes->empty())
-        bytes->reserve(most); // the depot has found so many
-      bytes->append(data, size);
-      return outcome{};
-    };
-    return depot->fetch(folder, checkpoint, take).then([depot](outcome why) {
-      depot->end();
-      return why;
-    });
+    return depot->fetch(folder, checkpoint, arrival::attempt{bytes})
+      .then([depot](outcome why) {
+        depot->end();
+        return why;
+      });
   });
-  if (failed)
-    return *failed;
   // The depot has checked what is in its folder.
-  if (bytes->size() != checkpoint.bytes
-      || hash_bytes(bytes->data(), bytes->size()) != checkpoint.digest)
+  if (bytes->end() != checkpoint.digest && !failed)
     return damaged(purpose);
-  return std::move(*bytes);
+  return failed;
+}
+
+outcome depot_client::fetch_range(const std::string& folder,
+                                  const checkpoint& checkpoint,
+                                  std::uint64_t offset, std::uint64_t size,
+                                  const byte_taker& take) {
+  const auto bytes = std::make_shared<arrival>(take);
+  auto failed = converse(
+    "fetch a part of checkpoint " + folder + '/' + checkpoint.file,
+    [&](std::shared_ptr<conversation> depot) {
+      return depot
+        ->fetch_range(folder, checkpoint, offset, size, arrival::attempt{bytes})
+        .then([depot](outcome why) {
+          depot->end();
+          return why;
+        });
+    });
+  bytes->end();
+  return failed;
 }
 
 error depot_client::damaged(const std::string& purpose) const {
@@ -271,9 +355,8 @@ outcome depot_client::fetch_initial(const initial_file& file,
 
 expected<checkpoint> depot_client::store(const std::string& folder,
                                          const std::string& name,
-                                         const std::string& bytes) {
-  const checkpoint x{name, bytes.size(),
-                     hash_bytes(bytes.data(), bytes.size())};
+                                         const content_source& bytes) {
+  checkpoint x{name, bytes.size(), 0};
   auto failed = converse("store checkpoint " + folder + '/' + name,
                          [&](std::shared_ptr<conversation> depot) {
                            return depot->store(folder, x, bytes);
@@ -347,12 +430,20 @@ void depot_client::disconnect() {
 remote_store::remote_store(depot_client& client, std::string folder)
   : client_(client), folder_(std::move(folder)) {}
 
-expected<std::string> remote_store::read(const checkpoint& checkpoint) {
-  return client_.fetch(folder_, checkpoint);
+outcome remote_store::read(const checkpoint& checkpoint,
+                           const byte_taker& take) {
+  return client_.fetch(folder_, checkpoint, take);
+}
+
+outcome remote_store::read_range(const checkpoint& checkpoint,
+                                 std::uint64_t offset, std::uint64_t size,
+                                 const byte_taker& take) {
+  return client_.fetch_range(folder_, checkpoint, offset, size, take);
 }
 
 expected<checkpoint> remote_store::write(const std::string& name,
-                                         const std::string& bytes, durability) {
+                                         const content_source& bytes,
+                                         durability) {
   return client_.store(folder_, name, bytes);
 }
 

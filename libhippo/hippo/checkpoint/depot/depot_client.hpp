@@ -57,11 +57,20 @@ public:
 
   /// Reads a checkpoint.
   /// @param folder name of the workload's folder
-  /// @returns the bytes, `errc::bad_checkpoint` if it is missing or damaged in
-  ///          its folder, `errc::io_failed` if the network fails or the depot
-  ///          cannot read it, or what else the depot says
-  expected<std::string> fetch(const std::string& folder,
-                              const checkpoint& checkpoint);
+  /// @param take called on another thread, one at a time
+  /// @returns nothing once all of it was taken, `errc::bad_checkpoint` if it is
+  ///          missing or damaged in its folder, `errc::io_failed` if the
+  ///          network fails or the depot cannot read it, the first failure of
+  ///          `take`, or what else the depot says
+  std::optional<error> fetch(const std::string& folder,
+                             const checkpoint& checkpoint,
+                             const byte_taker& take);
+
+  /// Reads `size` bytes of a checkpoint from `offset` on. @returns as `fetch`
+  std::optional<error> fetch_range(const std::string& folder,
+                                   const checkpoint& checkpoint,
+                                   std::uint64_t offset, std::uint64_t size,
+                                   const byte_taker& take);
 
   /// Reads a file of an initial state into a folder, where it has its digest as
   /// its name. Memory holds a window of chunks of it.
@@ -74,9 +83,10 @@ public:
   /// @returns its size and digest, `errc::io_failed` if the network fails or
   ///          the depot cannot write it, or what else the depot says
   expected<checkpoint> store(const std::string& folder, const std::string& name,
-                             const std::string& bytes);
+                             const content_source& bytes);
 
 private:
+  class arrival;
   struct connection;
   class conversation;
 
@@ -111,9 +121,14 @@ public:
   /// REQUIRES: `client` outlives `*this`.
   remote_store(depot_client& client, std::string folder);
 
-  expected<std::string> read(const checkpoint& checkpoint) override;
+  std::optional<error> read(const checkpoint& checkpoint,
+                            const byte_taker& take) override;
+  std::optional<error> read_range(const checkpoint& checkpoint,
+                                  std::uint64_t offset, std::uint64_t size,
+                                  const byte_taker& take) override;
   /// A depot syncs whatever it is given.
-  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+  expected<checkpoint> write(const std::string& name,
+                             const content_source& bytes,
                              durability how = durability::synced) override;
   expected<std::string> find_initial(const initial_file& file) override;
 

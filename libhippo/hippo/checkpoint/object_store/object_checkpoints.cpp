@@ -1,11 +1,19 @@
 #include "hippo/checkpoint/object_store/object_checkpoints.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "hippo/base/hash.hpp"
 #include "hippo/model/checkpoint_path.hpp"
 
 namespace hippo {
+
+namespace {
+
+/// Most bytes that are asked for at once, and so in memory.
+constexpr std::uint64_t piece_bytes = 16 << 20;
+
+} // namespace
 
 object_checkpoints::object_checkpoints(object_client& reads,
                                        object_client& writes,
@@ -14,37 +22,94 @@ object_checkpoints::object_checkpoints(object_client& reads,
   : reads_(reads), writes_(writes), folder_(std::move(folder)),
     behind_(std::move(behind)) {}
 
-expected<std::string> object_checkpoints::read(const checkpoint& checkpoint) {
+std::string object_checkpoints::name_of(const object_client& where,
+                                        const checkpoint& checkpoint) const {
+  return folder_ + '/' + stored_name(to_text(where.where()), checkpoint);
+}
+
+std::optional<error> object_checkpoints::read(const checkpoint& checkpoint,
+                                              const byte_taker& take) {
   if (!checkpoint.file.ends_with(".ckpt"))
-    return behind_->read(checkpoint); // of the service, and no trainer's
-  const auto name =
-    folder_ + '/' + stored_name(to_text(reads_.where()), checkpoint);
+    return behind_->read(checkpoint, take); // of the service, no trainer's
+  const auto name = name_of(reads_, checkpoint);
+  const bool is_small = checkpoint.bytes <= piece_bytes;
   // What is wrong twice is so in the store; once, on the way.
   for (int attempt = 0; attempt < 2; ++attempt) {
-    auto bytes = reads_.get(name, checkpoint.bytes);
-    if (!bytes)
-      return bytes.failure();
-    if (!*bytes)
-      return behind_->read(checkpoint);
-    auto& found = **bytes;
-    if (found.size() == checkpoint.bytes
-        && hash_bytes(found.data(), found.size()) == checkpoint.digest)
-      return std::move(found);
+    byte_hasher hasher;
+    std::string held; // passed on once it was found to be right
+    bool is_there = true;
+    auto why = pass_on(
+      checkpoint, 0, checkpoint.bytes, is_there,
+      [&](const char* data, std::size_t size) -> std::optional<error> {
+        hasher.add(data, size);
+        if (is_small)
+          held.append(data, size);
+        return is_small || attempt > 0 ? std::nullopt : take(data, size);
+      });
+    if (!is_there)
+      return behind_->read(checkpoint, take);
+    if (why)
+      return why;
+    if (hasher.digest() != checkpoint.digest)
+      continue;
+    if (is_small)
+      return take(held.data(), held.size());
+    if (attempt == 0)
+      return std::nullopt;
+    return error{errc::io_failed, "checkpoint " + name
+                                    + " was damaged on the way from the "
+                                      "object store"};
   }
-  return {errc::bad_checkpoint,
-          "checkpoint " + name + " in the object store is damaged"};
+  return error{errc::bad_checkpoint,
+               "checkpoint " + name + " in the object store is damaged"};
+}
+
+std::optional<error>
+object_checkpoints::read_range(const checkpoint& checkpoint,
+                               std::uint64_t offset, std::uint64_t size,
+                               const byte_taker& take) {
+  bool is_there = true;
+  auto why = pass_on(checkpoint, offset, size, is_there, take);
+  return is_there ? why : behind_->read_range(checkpoint, offset, size, take);
+}
+
+std::optional<error> object_checkpoints::pass_on(const checkpoint& checkpoint,
+                                                 std::uint64_t offset,
+                                                 std::uint64_t size,
+                                                 bool& is_there,
+                                                 const byte_taker& take) {
+  const auto name = name_of(reads_, checkpoint);
+  for (const auto end = offset + size; offset < end;) {
+    const auto piece =
+      reads_.get_range(name, offset, std::min(end - offset, piece_bytes));
+    if (!piece)
+      return piece.failure();
+    is_there = piece->has_value();
+    if (!is_there)
+      return error{errc::bad_checkpoint,
+                   "checkpoint " + name + " is not in the object store"};
+    if ((*piece)->empty())
+      break; // it is shorter than it should be: its digest is another one
+    if (auto why = take((*piece)->data(), (*piece)->size()))
+      return why;
+    offset += (*piece)->size();
+  }
+  return std::nullopt;
 }
 
 expected<checkpoint> object_checkpoints::write(const std::string& name,
-                                               const std::string& bytes,
+                                               const content_source& bytes,
                                                durability) {
   if (!is_checkpoint_name(name))
     return {errc::invalid_argument, "'" + name + "' is no checkpoint's name"};
-  checkpoint result{name, bytes.size(),
-                    hash_bytes(bytes.data(), bytes.size())};
-  const auto object
-    = folder_ + '/' + stored_name(to_text(writes_.where()), result);
-  if (auto why = writes_.put(object, bytes))
+  byte_hasher hasher;
+  if (auto why = hippo::pass_on(bytes, [&](const char* data, std::size_t size) {
+        hasher.add(data, size);
+        return std::optional<error>{};
+      }))
+    return *why;
+  checkpoint result{name, bytes.size(), hasher.digest()};
+  if (auto why = writes_.put(name_of(writes_, result), bytes))
     return *why;
   return result;
 }

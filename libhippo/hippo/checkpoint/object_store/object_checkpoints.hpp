@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "hippo/checkpoint/checkpoint_store.hpp"
@@ -23,13 +25,26 @@ public:
 
   /// @returns as of `checkpoint_store`; a store that cannot be reached, refuses
   ///          or has trouble is `errc::io_failed`
-  expected<std::string> read(const checkpoint& checkpoint) override;
+  std::optional<error> read(const checkpoint& checkpoint,
+                            const byte_taker& take) override;
+  std::optional<error> read_range(const checkpoint& checkpoint,
+                                  std::uint64_t offset, std::uint64_t size,
+                                  const byte_taker& take) override;
   /// It is as durable as the store is.
-  expected<checkpoint> write(const std::string& name, const std::string& bytes,
+  expected<checkpoint> write(const std::string& name,
+                             const content_source& bytes,
                              durability how = durability::synced) override;
   expected<std::string> find_initial(const initial_file& file) override;
 
 private:
+  [[nodiscard]] std::string name_of(const object_client& where,
+                                    const checkpoint& checkpoint) const;
+
+  /// @param is_there set to whether there is such an object
+  std::optional<error> pass_on(const checkpoint& checkpoint,
+                               std::uint64_t offset, std::uint64_t size,
+                               bool& is_there, const byte_taker& take);
+
   object_client& reads_;
   object_client& writes_;
   const std::string folder_;

@@ -99,9 +99,9 @@ object_client::get(const std::string& name, std::uint64_t bytes_max) {
   return std::optional{std::move(answer->body)};
 }
 
-expected<std::string> object_client::get_part(const std::string& name,
-                                              std::uint64_t offset,
-                                              std::uint64_t size) {
+expected<std::optional<std::string>>
+object_client::get_range(const std::string& name, std::uint64_t offset,
+                         std::uint64_t size) {
   const auto key = key_of(where_, name);
   http_request x;
   x.url = url_of(where_, key);
@@ -112,23 +112,36 @@ expected<std::string> object_client::get_part(const std::string& name,
   auto answer = ask(std::move(x), what);
   if (!answer)
     return answer.failure();
+  if (judge(*answer) == verdict::missing)
+    return std::optional<std::string>{};
+  constexpr long range_not_satisfiable = 416;
+  if (answer->status == range_not_satisfiable)
+    return std::optional{std::string{}};
   if (judge(*answer) != verdict::done)
     return failed(what, describe(*answer));
-  if (answer->body.size() != size)
+  if (answer->body.size() > size)
     return failed(what, "the store gave " + std::to_string(answer->body.size())
                           + " bytes in place of " + std::to_string(size));
-  return std::move(answer->body);
+  return std::optional{std::move(answer->body)};
 }
 
 std::optional<error> object_client::put(const std::string& name,
-                                        std::string_view bytes) {
+                                        std::string bytes) {
+  return put(name, memory_source{std::move(bytes)});
+}
+
+std::optional<error> object_client::put(const std::string& name,
+                                        const content_source& bytes) {
   const auto key = key_of(where_, name);
   if (bytes.size() > options_.part_bytes)
     return put_in_parts(key, bytes);
+  std::string body(bytes.size(), '\0');
+  if (auto why = bytes.read(0, body.data(), body.size()))
+    return why;
   http_request x;
   x.method = "PUT";
   x.url = url_of(where_, key);
-  x.body = bytes;
+  x.body = body;
   const auto what = "cannot write " + key;
   const auto answer = ask(std::move(x), what);
   if (!answer)
@@ -139,7 +152,7 @@ std::optional<error> object_client::put(const std::string& name,
 }
 
 std::optional<error> object_client::put_in_parts(const std::string& key,
-                                                 std::string_view bytes) {
+                                                 const content_source& bytes) {
   const auto what = "cannot write " + key;
   http_request x;
   x.method = "POST";
@@ -154,12 +167,16 @@ std::optional<error> object_client::put_in_parts(const std::string& key,
   const auto address = url_of(where_, key) + '?';
   auto why = [&]() -> std::optional<error> {
     std::vector<std::string> tags;
-    for (std::uint64_t at = 0; at < bytes.size(); at += options_.part_bytes) {
+    std::string body;
+    for (std::uint64_t at = 0; at < bytes.size(); at += body.size()) {
+      body.resize(std::min(bytes.size() - at, options_.part_bytes));
+      if (auto unread = bytes.read(at, body.data(), body.size()))
+        return unread;
       http_request part;
       part.method = "PUT";
       part.url = address + "partNumber=" + std::to_string(tags.size() + 1) + '&'
                  + id;
-      part.body = bytes.substr(at, options_.part_bytes);
+      part.body = body;
       auto stored = ask(std::move(part), what);
       if (!stored)
         return stored.failure();

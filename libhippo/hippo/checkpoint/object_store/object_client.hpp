@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hippo/base/content_source.hpp"
 #include "hippo/base/error.hpp"
 #include "hippo/checkpoint/object_store/answer.hpp"
 #include "hippo/checkpoint/object_store/credential_provider.hpp"
@@ -66,15 +67,18 @@ public:
                                            std::uint64_t bytes_max);
 
   /// Reads `size` bytes of an object from `offset` on.
-  /// @returns them, or `errc::io_failed`: also if it has no such part
+  /// @returns them, fewer where the object ends before, nothing if there is no
+  ///          such object, or `errc::io_failed`
   /// REQUIRES: `size > 0`
-  expected<std::string> get_part(const std::string& name, std::uint64_t offset,
-                                 std::uint64_t size);
+  expected<std::optional<std::string>>
+  get_range(const std::string& name, std::uint64_t offset, std::uint64_t size);
 
   /// Writes an object, whole or not at all. The store checks that it has come
-  /// as it was sent (SHA-256).
+  /// as it was sent (SHA-256). Memory holds an upload's part of it.
   /// @returns nothing, or `errc::io_failed`
-  std::optional<error> put(const std::string& name, std::string_view bytes);
+  std::optional<error> put(const std::string& name,
+                           const content_source& bytes);
+  std::optional<error> put(const std::string& name, std::string bytes);
 
   /// Deletes an object, if there is one.
   /// @returns nothing, or `errc::io_failed`
@@ -86,7 +90,7 @@ public:
 
 private:
   std::optional<error> put_in_parts(const std::string& key,
-                                    std::string_view bytes);
+                                    const content_source& bytes);
 
   /// Carries a request until it has been answered for good.
   expected<http_answer> ask(http_request request, const std::string& what);

@@ -60,6 +60,15 @@ void put(schema::Checkpoint::Builder out, const checkpoint& x) {
   out.setBytes(x.bytes);
   out.setDigest(x.digest);
   out.setDevice(x.device);
+  out.setTableBytes(x.table_bytes);
+  if (x.part_files.empty())
+    return;
+  auto files = out.initPartFiles(count(x.part_files.size()));
+  for (unsigned i = 0; i < files.size(); ++i) {
+    files[i].setFile(x.part_files[i].file);
+    files[i].setBytes(x.part_files[i].bytes);
+    files[i].setDigest(x.part_files[i].digest);
+  }
 }
 
 void put(schema::StopPoint::Builder out, const stop_point& x) {
@@ -219,17 +228,49 @@ bool get(schema::WorkloadSpec::Reader in, workload_spec& out, complaint& why) {
                     "the workload's settings", why, value);
 }
 
+/// Whether a file's name leads nowhere else.
+bool stays_inside(const std::string& name, const char* what, complaint& why) {
+  return why.require(name.find('/') == std::string::npos && name != "."
+                       && name != "..",
+                     what, "leads out of its folder");
+}
+
+bool get_part_files(capnp::List<schema::PartFile>::Reader in, checkpoint& out,
+                    complaint& why) {
+  const auto* what = "a checkpoint's files of parts";
+  if (!why.require(in.size() <= part_files_max, what, "are too many")
+      || !why.require(in.size() == 0 || out.table_bytes > 0, what,
+                      "have no table"))
+    return false;
+  for (auto x : in) {
+    part_file next{{}, x.getBytes(), x.getDigest()};
+    if (!get_name(x.getFile(), next.file, "the name of a file of parts", why)
+        || !stays_inside(next.file, "the name of a file of parts", why)
+        || !why.require(next.bytes > 0 && next.bytes <= max_checkpoint_bytes,
+                        "the size of a file of parts", "is out of range")
+        || !why.require(out.part_files.empty()
+                          || out.part_files.back().file < next.file,
+                        what, "are not sorted")
+        || !why.require(next.file != out.file, what, "hold the checkpoint's"))
+      return false;
+    out.part_files.push_back(std::move(next));
+  }
+  return true;
+}
+
 bool get(schema::Checkpoint::Reader in, checkpoint& out, emptiness empty,
          complaint& why) {
   const auto* what = "a checkpoint's file name";
-  out = {{}, in.getBytes(), in.getDigest(), {}};
+  out = {{}, in.getBytes(), in.getDigest(), {}, in.getTableBytes(), {}};
   return get(in.getFile(), out.file, max_name_bytes, empty, what, why)
          && get_word(in.getDevice(), out.device, "a checkpoint's device", why)
-         && why.require(out.file.find('/') == std::string::npos
-                          && out.file != "." && out.file != "..",
-                        what, "leads out of its folder")
+         && stays_inside(out.file, what, why)
          && why.require(out.bytes <= max_checkpoint_bytes, "a checkpoint",
-                        "is too large");
+                        "is too large")
+         && why.require(out.table_bytes <= out.bytes,
+                        "a checkpoint's table of parts",
+                        "is larger than its file")
+         && get_part_files(in.getPartFiles(), out, why);
 }
 
 bool get(schema::StopPoint::Reader in, stop_point& out, complaint& why) {
@@ -363,6 +404,7 @@ bool get(schema::Lease::Reader in, lease& out, complaint& why) {
          && get_word(in.getToken(), out.token, "the token", why)
          && get(in.getStart(), out.start, emptiness::allowed, why)
          && get(in.getCode(), out.code, emptiness::allowed, why)
+         && get(in.getBase(), out.base, emptiness::allowed, why)
          && get_stages(in, out, why) && get_stops(in, out, why)
          && why.require(out.lane < lanes_max, "the lane", "is out of range")
          && why.require(!out.start.file.empty()
@@ -521,6 +563,8 @@ wire<schema::Lease> encode(const lease& lease) {
     put(out.initStart(), lease.start);
     if (!lease.code.file.empty())
       put(out.initCode(), lease.code);
+    if (!lease.base.file.empty())
+      put(out.initBase(), lease.base);
     auto stages = out.initStages(count(lease.stages.size()));
     for (unsigned i = 0; i < stages.size(); ++i) {
       stages[i].setNode(number_of(lease.stages[i].node));

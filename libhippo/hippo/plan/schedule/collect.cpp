@@ -1,7 +1,9 @@
 #include "hippo/plan/schedule/collect.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 namespace hippo {
@@ -33,17 +35,22 @@ std::set<std::pair<node_id, step_t>> states_of_leases(const search_plan& plan) {
 
 std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
                                                  const stage_tree& tree,
-                                                 std::uint64_t bytes) {
+                                                 std::uint64_t bytes,
+                                                 const std::string& spared) {
   const auto leased = states_of_leases(plan);
   std::vector<candidate> candidates;
+  std::map<std::string, std::uint64_t> users; // of a file with parts of others
   plan_node room;
   for (auto id : id_range(node_id{1}, plan.size())) {
     const auto& x = plan.peek(id, room);
     auto before = x.begin;
     for (const auto& [at, file] : x.checkpoints) {
+      for (const auto& y : file.part_files)
+        ++users[y.file];
       const auto steps = static_cast<double>(at - before);
       before = at;
-      if (tree.runnables().count({id, at}) == 0 && leased.count({id, at}) == 0)
+      if (tree.runnables().count({id, at}) == 0 && leased.count({id, at}) == 0
+          && file.file != spared)
         candidates.push_back(
           {steps * tree.seconds_per_step(id), {id, at, file}});
     }
@@ -54,11 +61,51 @@ std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
                    });
   std::vector<plan_checkpoint> result;
   std::uint64_t freed = 0;
-  for (auto& x : candidates) {
-    if (freed >= bytes)
-      break;
-    freed += x.what.file.bytes;
-    result.push_back(std::move(x.what));
+  for (bool has_gone = true; has_gone;) {
+    has_gone = false;
+    std::vector<candidate> used;
+    for (auto& x : candidates) {
+      if (freed >= bytes)
+        return result;
+      const auto& file = x.what.file;
+      if (const auto i = users.find(file.file);
+          i != users.end() && i->second > 0) {
+        used.push_back(std::move(x));
+        continue;
+      }
+      for (const auto& y : file.part_files)
+        --users[y.file];
+      has_gone |= !file.part_files.empty();
+      freed += file.bytes;
+      result.push_back(std::move(x.what));
+    }
+    candidates = std::move(used);
+  }
+  return result;
+}
+
+std::vector<plan_checkpoint> damaged_with(const search_plan& plan,
+                                          const checkpoint& damaged) {
+  std::set<std::string> files{damaged.file};
+  for (const auto& x : damaged.part_files)
+    files.insert(x.file);
+  std::vector<plan_checkpoint> result;
+  for (bool is_more = true; is_more;) {
+    is_more = false;
+    result.clear();
+    plan_node room;
+    for (auto id : id_range(node_id{1}, plan.size()))
+      for (const auto& [at, file] : plan.peek(id, room).checkpoints) {
+        const bool is_one =
+          files.contains(file.file)
+          || std::ranges::any_of(file.part_files, [&](const part_file& y) {
+               return files.contains(y.file);
+             });
+        if (!is_one)
+          continue;
+        is_more |= files.insert(file.file).second;
+        result.push_back({id, at, file});
+      }
   }
   return result;
 }

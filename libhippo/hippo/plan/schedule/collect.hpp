@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "hippo/plan/stage_tree.hpp"
@@ -17,12 +18,22 @@ struct plan_checkpoint {
 /// Returns the checkpoints to give up so that `bytes` become free: those that
 /// take the least time to train again from the one before, first. What a
 /// runnable path or a running lease starts from, or that a lease has just
-/// reached, is never among them.
+/// reached, is never among them, nor is one whose file holds parts of another
+/// that stays.
+/// @param spared file of a checkpoint that stays; empty: none
 /// @returns fewer bytes than asked for if nothing else can go
-/// @complexity O(nodes + checkpoints log checkpoints)
-std::vector<plan_checkpoint> collect_checkpoints(const search_plan& plan,
-                                                 const stage_tree& tree,
-                                                 std::uint64_t bytes);
+/// @complexity O(nodes + checkpoints log checkpoints), once more for each that
+///             holds parts of others as long as these go before it
+std::vector<plan_checkpoint>
+collect_checkpoints(const search_plan& plan, const stage_tree& tree,
+                    std::uint64_t bytes, const std::string& spared = {});
+
+/// Returns the checkpoints that cannot be read, or cannot be trusted, now that
+/// one is damaged, that one among them: the damage may lie in any file that it
+/// has parts in, and so in all that have parts there.
+/// @complexity O(nodes + checkpoints), a few times
+std::vector<plan_checkpoint> damaged_with(const search_plan& plan,
+                                          const checkpoint& damaged);
 
 /// A workload whose checkpoints take space.
 struct checkpoint_user {

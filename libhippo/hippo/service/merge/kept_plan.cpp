@@ -3,6 +3,8 @@
 #include <cassert>
 #include <utility>
 
+#include "hippo/service/merge/retention.hpp"
+
 namespace hippo {
 
 kept_plan::kept_plan(waiting_limits waits, bool is_any_device,
@@ -24,6 +26,8 @@ void kept_plan::restore(stored_plan part) {
     }
     for (; file != part.checkpoints.end() && file->node == id; ++file) {
       checkpoint_bytes += file->file.bytes;
+      if (base.file.empty() && is_base(file->file))
+        base = file->file;
       if (any_device)
         file->file.device = file->device;
       plan.restore_checkpoint(id, file->step, std::move(file->file));

@@ -37,6 +37,7 @@ struct kept_plan {
   search_plan plan;
   device_kinds kinds;
   std::uint64_t checkpoint_bytes = 0; ///< of what was put back
+  checkpoint base{}; ///< of that, the first that can be one (`retention`)
   bool any_device;
 };
 

@@ -16,25 +16,21 @@ constexpr double served_seconds_min = 1;
 } // namespace
 
 merge_core::merge_core(merger_options options, moment begun)
-  : options_(std::move(options)),
-    key_(key_of(options_.workload)),
+  : options_(std::move(options)), key_(key_of(options_.workload)),
     kept_(options_.kept ? std::exchange(options_.kept, nullptr)
                         : std::make_shared<kept_plan>(
                           waiting_limits{}, options_.workload.any_device)),
-    plan_(kept_->plan),
-    kinds_(kept_->kinds),
-    retention_(kept_->checkpoint_bytes, options_.checkpoint_bytes_max),
+    plan_(kept_->plan), kinds_(kept_->kinds),
+    retention_(kept_->checkpoint_bytes, options_.checkpoint_bytes_max,
+               kept_->base),
     estimates_(options_.speed_names, key_,
                std::exchange(options_.other_steps, {})),
     chooser_(plan_, estimates_, options_.policy,
              [this](node_id node) { return kinds_.kind_of_tree(node); }),
-    studies_(plan_, kept_->resource()),
-    leases_(options_.first_lease),
-    ledger_(begun),
-    retries_(options_.attempts_max),
+    studies_(plan_, kept_->resource()), leases_(options_.first_lease),
+    ledger_(begun), retries_(options_.attempts_max),
     usage_(begun, options_.trained),
-    given_up_(options_.evicted.begin(), options_.evicted.end()),
-    now_(begun) {
+    given_up_(options_.evicted.begin(), options_.evicted.end()), now_(begun) {
   if (const auto timings = std::exchange(options_.timings, {});
       !timings.empty())
     estimates_.begin_with(timings);
@@ -260,7 +256,8 @@ void merge_core::notify_spent() {
 void merge_core::evict() {
   if (!retention_.is_due())
     return;
-  const auto victims = retention_.choose_victims(plan_, chooser_.tree());
+  const auto victims = retention_.choose_victims(plan_, chooser_.tree(),
+                                                 !leases_.leases().empty());
   for (const auto& x : victims)
     evict_checkpoint(x.node, x.at);
   retention_.note_evicted();
@@ -276,7 +273,20 @@ void merge_core::evict_checkpoint(node_id node, step_t at) {
   const auto file = i->second;
   plan_.forget_checkpoint(node, at);
   retention_.remove(file);
+  suspected_.erase(file.file);
   give_up(node, at, file);
+}
+
+/// The first time, only the checkpoint's own file counts as damaged, and not
+/// the files of others that hold parts of it.
+void merge_core::forget_damaged(checkpoint damaged) {
+  bool is_first = true;
+  for (const auto& x : damaged.part_files)
+    is_first &= suspected_.insert(x.file).second;
+  if (is_first)
+    damaged.part_files.clear();
+  for (const auto& x : damaged_with(plan_, damaged))
+    evict_checkpoint(x.node, x.at);
 }
 
 bool merge_core::is_waited_for(const running_lease& lease) const {

@@ -154,6 +154,7 @@ private:
   void leave_out_given_up(stop_report& report);
   /// Takes its checkpoint out of a report; the file goes once all is stored.
   void leave_out_saved(stop_report& report);
+  void leave_out_partial(stop_report& report);
   /// Gives up the file of a checkpoint: it goes once all is stored.
   void give_up(node_id node, step_t at, const checkpoint& checkpoint);
   /// @param span since the report before, or since the lease was handed over
@@ -193,6 +194,7 @@ private:
   [[nodiscard]] bool holds_for(node_id failed, study_no study) const;
   /// Takes a checkpoint out of the plan; its file goes once that is stored.
   void evict_checkpoint(node_id node, step_t at);
+  void forget_damaged(checkpoint damaged);
   void recheck_all();
 
   // -- looking ----------------------------------------------------------------
@@ -221,6 +223,8 @@ private:
   search_plan& plan_;    ///< of `kept_`
   device_kinds& kinds_;  ///< likewise
   retention retention_; ///< counts what the plan begins with
+  /// Files with parts of a checkpoint that could not be read.
+  std::set<std::string> suspected_;
   time_estimates estimates_;
   scheduler chooser_;
   study_table studies_;

@@ -129,6 +129,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   work.token = options_.folder_token;
   work.depot = options_.depot_port;
   work.start = std::move(chosen.start);
+  work.base = retention_.base();
   work.stages = std::move(chosen.stages);
   choose_settings(work);
   shorten(work.stages, options_.lease_steps_max);

@@ -419,6 +419,24 @@ void merge_core::leave_out_saved(stop_report& report) {
   report.saved.reset();
 }
 
+/// Leaves out a state some of whose parts are in files that are not kept, or
+/// are others than it was saved with.
+void merge_core::leave_out_partial(stop_report& report) {
+  if (!report.saved)
+    return;
+  const auto is_kept = [this](const part_file& x) {
+    const auto origin = origin_of(x.file);
+    if (!origin || !plan_.has_node(origin->node))
+      return false;
+    const auto& known = plan_.node(origin->node).checkpoints;
+    const auto i = known.find(origin->at);
+    return i != known.end() && i->second.file == x.file
+           && i->second.bytes == x.bytes && i->second.digest == x.digest;
+  };
+  if (!std::ranges::all_of(report.saved->part_files, is_kept))
+    leave_out_saved(report);
+}
+
 void merge_core::take_late(stop_report x, reply_address from) {
   if (!names_its_own_file(x)) {
     log(level::error, "a late report of lease " + to_string(x.lease)
@@ -431,6 +449,7 @@ void merge_core::take_late(stop_report x, reply_address from) {
   if (!all_finite(x.values) || plan_.refused_names(x.values))
     x.values.clear(); // to be found out again
   leave_out_given_up(x);
+  leave_out_partial(x);
   // Its tree may have begun anew on another kind of device.
   const bool is_of_kind
     = !plan_.has_node(x.node) || kinds_.may_keep(x.node, x.device);
@@ -474,6 +493,7 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     x.values.clear(); // the trainer ends the lease as diverged
     leave_out_saved(x);
   }
+  leave_out_partial(x);
   recheck_.insert(id);
   const auto refused = plan_.refused_names(x.values);
   if (refused)
@@ -578,7 +598,7 @@ void merge_core::carry_out(const verdict& what, const running_lease& lease,
     if (!plan_.diverge(unmeasured->node, unmeasured->at, unmeasured->reason))
       plan_.fail(unmeasured->node, unmeasured->at, unmeasured->reason);
   } else if (const auto* file = std::get_if<forget_checkpoint>(&what)) {
-    evict_checkpoint(file->node, file->at);
+    forget_damaged(plan_.node(file->node).checkpoints.at(file->at));
   } else if (const auto* failed = std::get_if<fail_from>(&what)) {
     failed_under_.insert_or_assign(failed->node, failed->under);
     plan_.fail(failed->node, failed->at, failed->reason);

@@ -38,20 +38,29 @@ void retention::set_limit(std::uint64_t bytes) {
 void retention::add(const checkpoint& checkpoint) {
   assert(bytes_ + checkpoint.bytes >= bytes_);
   bytes_ += checkpoint.bytes;
+  if (base_.file.empty() && is_base(checkpoint))
+    base_ = checkpoint;
 }
 
 void retention::remove(const checkpoint& checkpoint) {
   assert(bytes_ >= checkpoint.bytes);
   bytes_ -= checkpoint.bytes;
+  if (base_.file == checkpoint.file)
+    base_ = {};
 }
 
 bool retention::is_due() const { return bytes_ > std::max(limit_, needed_); }
 
-std::vector<plan_checkpoint>
-retention::choose_victims(const search_plan& plan,
-                          const stage_tree& tree) const {
+std::vector<plan_checkpoint> retention::choose_victims(const search_plan& plan,
+                                                       const stage_tree& tree,
+                                                       bool spares_base) const {
   assert(is_due());
-  return collect_checkpoints(plan, tree, bytes_ - limit_ + slack());
+  return collect_checkpoints(plan, tree, bytes_ - limit_ + slack(),
+                             spares_base ? base_.file : std::string{});
+}
+
+bool is_base(const checkpoint& checkpoint) {
+  return checkpoint.table_bytes > 0 && checkpoint.part_files.empty();
 }
 
 void retention::note_evicted() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "hippo/plan/schedule/collect.hpp"
@@ -25,8 +26,9 @@ std::vector<idle_checkpoint> collect_idle(const search_plan& plan,
 class retention {
 public:
   /// @param bytes that the plan's checkpoints take already
-  retention(std::uint64_t bytes, std::uint64_t limit)
-    : bytes_(bytes), limit_(limit) {}
+  /// @param base the plan's `parts_base`, if it has one
+  retention(std::uint64_t bytes, std::uint64_t limit, checkpoint base = {})
+    : bytes_(bytes), limit_(limit), base_(std::move(base)) {}
 
   /// The checkpoints may take so many bytes from now on.
   void set_limit(std::uint64_t bytes);
@@ -43,13 +45,20 @@ public:
   /// of the limit is free afterwards. The caller takes it out of the plan,
   /// calls `remove` for each, and then `note_evicted`.
   /// REQUIRES: `is_due()`
+  /// @param spares_base whether leases may be saving states that have parts in
+  ///        the base
   [[nodiscard]] std::vector<plan_checkpoint>
-  choose_victims(const search_plan& plan, const stage_tree& tree) const;
+  choose_victims(const search_plan& plan, const stage_tree& tree,
+                 bool spares_base) const;
 
   /// Notes that all of what `choose_victims` returned is gone.
   void note_evicted();
 
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+
+  /// Returns a checkpoint whose parts others need not hold again, always the
+  /// same one as long as it is kept; no file: there is none.
+  [[nodiscard]] const checkpoint& base() const { return base_; }
 
   void check_invariants(const search_plan& plan) const;
 
@@ -61,6 +70,11 @@ private:
   std::uint64_t limit_;
   /// Less than this cannot be reached: not worth looking before there are more.
   std::uint64_t needed_ = 0;
+  checkpoint base_;
 };
+
+/// Whether a checkpoint can be the base of others: it has all of its parts
+/// itself.
+bool is_base(const checkpoint& checkpoint);
 
 } // namespace hippo

@@ -94,11 +94,19 @@ void fields(F& inspector, workload_spec& spec) {
   inspector("exact", spec.exact);
 }
 template <class F>
+void fields(F& inspector, part_file& file) {
+  inspector("file", file.file);
+  inspector("bytes", file.bytes);
+  inspector("digest", file.digest);
+}
+template <class F>
 void fields(F& inspector, checkpoint& checkpoint) {
   inspector("file", checkpoint.file);
   inspector("bytes", checkpoint.bytes);
   inspector("digest", checkpoint.digest);
   inspector("device", checkpoint.device);
+  inspector("table_bytes", checkpoint.table_bytes);
+  inspector("part_files", checkpoint.part_files);
 }
 template <class F>
 void fields(F& inspector, kept_code& code) {
@@ -130,6 +138,7 @@ void fields(F& inspector, lease& lease) {
   inspector("depot", lease.depot);
   inspector("code", lease.code);
   inspector("start", lease.start);
+  inspector("base", lease.base);
   inspector("lane", lease.lane);
   inspector("stages", lease.stages);
   inspector("stops", lease.stops);

@@ -62,7 +62,7 @@ expected<made_workload> make_workload(const workload_registry& registry,
   if (lease.code.file.empty())
     return make_workload(registry, lease.workload, std::string{},
                          content_finder{});
-  auto code = store.read(lease.code);
+  auto code = read_whole(store, lease.code);
   if (!code)
     return error{errc::io_failed,
                  "the study's code cannot be had: " + code.failure().message};

@@ -1,5 +1,7 @@
 #include "hippo/train/process/process_workload.hpp"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <future>
 #include <memory>
@@ -8,7 +10,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "hippo/base/whole_file.hpp"
+#include "hippo/base/content_source.hpp"
 #include "hippo/train/process/exchange_folder.hpp"
 #include "hippo/train/process/workload_process.hpp"
 #include "hippo/train/setup_time.hpp"
@@ -18,6 +20,57 @@ namespace hippo {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// A state in a file that nobody else has.
+class file_state final : public workload_state {
+public:
+  explicit file_state(const std::string& path) : file_(open(path)) {}
+
+  [[nodiscard]] std::string bytes() const override {
+    std::string result(file_->size(), '\0');
+    if (const auto why = file_->read(0, result.data(), result.size()))
+      throw std::runtime_error(why->message);
+    return result;
+  }
+
+  [[nodiscard]] std::unique_ptr<content_source> content() const override {
+    return std::make_unique<shared_source>(file_);
+  }
+
+  [[nodiscard]] std::uint64_t content_size() const override {
+    return file_->size();
+  }
+
+private:
+  /// The file, which stays open as long as it is used.
+  class shared_source final : public content_source {
+  public:
+    explicit shared_source(std::shared_ptr<const file_source> file)
+      : file_(std::move(file)) {}
+
+    [[nodiscard]] std::uint64_t size() const override { return file_->size(); }
+    [[nodiscard]] std::optional<error> read(std::uint64_t offset, void* to,
+                                            std::size_t size) const override {
+      return file_->read(offset, to, size);
+    }
+
+  private:
+    const std::shared_ptr<const file_source> file_;
+  };
+
+  static std::shared_ptr<const file_source> open(const std::string& path) {
+    auto file = file_source::open(path);
+    if (!file)
+      throw std::runtime_error(file.failure().message);
+    if (file->size() > state_bytes_max)
+      throw std::runtime_error("the state has " + std::to_string(file->size())
+                               + " bytes, more than "
+                               + std::to_string(state_bytes_max));
+    return std::make_shared<file_source>(std::move(*file));
+  }
+
+  const std::shared_ptr<const file_source> file_;
+};
 
 class process_workload final : public workload,
                                public stoppable,
@@ -70,25 +123,44 @@ public:
     return process_->size();
   }
 
-  std::string save() override {
-    const auto path = folder_.file("state");
+  std::string save() override { return snapshot()->bytes(); }
+
+  /// The process writes a file of its own for each.
+  std::shared_ptr<const workload_state> snapshot() override {
+    const auto path = folder_.file("saved");
     fs::remove(path);
     process_->save(path);
-    auto result = read_exchanged(path, state_bytes_max);
-    fs::remove(path);
+    auto result = std::make_shared<file_state>(path);
+    fs::remove(path); // it stays open
     return result;
   }
 
   void load(const std::string& bytes) override {
-    const auto path = folder_.file("state");
-    write_exchanged(path, bytes);
-    process_->load(path);
-    fs::remove(path);
+    write_exchanged(state_file(), bytes);
+    load_file();
+  }
+
+  std::string state_file() override { return folder_.file("state"); }
+
+  void load_file() override {
+    process_->load(state_file());
+    fs::remove(state_file());
   }
 
   void export_weights(const std::string& path) override {
-    if (const auto why = write_whole(path, save()))
-      throw std::runtime_error("weights: " + why->message);
+    const auto part = path + ".part-" + std::to_string(::getpid());
+    try {
+      process_->save(fs::absolute(part));
+      fs::rename(part, path);
+    } catch (const fs::filesystem_error& why) {
+      std::error_code ignored;
+      fs::remove(part, ignored);
+      throw std::runtime_error("weights: " + std::string{why.what()});
+    } catch (...) {
+      std::error_code ignored;
+      fs::remove(part, ignored);
+      throw;
+    }
   }
 
   std::string take_output() override { return process_->take_output(); }

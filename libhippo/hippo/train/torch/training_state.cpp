@@ -95,6 +95,8 @@ public:
 
   [[nodiscard]] const state_header& header() const { return header_; }
 
+  [[nodiscard]] std::uint64_t content_size() const override { return size_; }
+
   [[nodiscard]] std::string bytes() const override {
     if (!copied_)
       return to_bytes(header_, *layout_, pieces_);
