@@ -14,7 +14,7 @@
 
 #include <spdlog/spdlog.h>
 
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 #include "hippo/train/process/made_workload.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/stoppable.hpp"
@@ -382,7 +382,7 @@ private:
                            mine.failure()};
     auto& made = **mine;
     set_work(made.work.get());
-    state_store states{x.work, *store, shared_->tables()};
+    parted_store states{x.work, *store, shared_->tables()};
     auto end = run(*made.work, made.present, shared_->kept(), x.work, states,
                    device_, *x.control, progress_, now_ns,
                    [&](const stop_report& report) { x.sink(report); });

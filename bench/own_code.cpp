@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 #include "hippo/train/process/process_workload.hpp"
 #include "hippo/train/run.hpp"
 #include "train/temporary_folder.hpp"
@@ -98,7 +98,7 @@ double steps_per_second(const task& x, workload& work) {
   what.stages = {{node_id{1}, 0, x.steps, x.config}};
   what.stops = {{x.steps, true, true}};
   part_tables tables;
-  state_store store{what, files, tables};
+  parted_store store{what, files, tables};
   lease_control control{what.stops};
   lease_progress progress;
   std::optional<checkpoint> present;

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "checkpoint_places.hpp"
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 #include "hippo/checkpoint/recent_checkpoints.hpp"
 #include "hippo/train/run.hpp"
 #include "workloads.hpp"
@@ -95,7 +95,7 @@ public:
     lease_control control{x.stops};
     lease_progress progress;
     std::vector<stop_report> result;
-    state_store states{x, store, tables_};
+    parted_store states{x, store, tables_};
     const auto end =
       run(*work_, present_, kept_, x, states, name_, control, progress, clock,
           [&](const stop_report& report) { result.push_back(report); });

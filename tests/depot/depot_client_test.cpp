@@ -17,7 +17,7 @@
 #include "hippo/checkpoint/depot/chunk_sender.hpp"
 #include "hippo/checkpoint/depot/depot.hpp"
 #include "hippo/checkpoint/initial/initial_files.hpp"
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 #include "hippo/model/code/sha256.hpp"
 #include "hippo/train/run.hpp"
 #include "train/summing_workload.hpp"
@@ -342,7 +342,7 @@ TEST_F(DepotClient, StandsForAFolder) {
   part_tables tables;
   const auto run_lease = [&] {
     lease_control control{x.stops};
-    state_store states{x, store, tables};
+    parted_store states{x, store, tables};
     return run(
       work, present, kept, x, states, "toy", control, progress,
       [] { return 0; },

@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "hippo/base/hash.hpp"
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 #include "hippo/forecast/simulate/draw.hpp"
 #include "hippo/forecast/simulate/simulated_training.hpp"
 #include "hippo/train/run.hpp"
@@ -165,7 +165,7 @@ public:
     recent_states kept{0};
     folder_store store{folder.path};
     part_tables tables;
-    state_store states{what.work, store, tables};
+    parted_store states{what.work, store, tables};
     history result;
     result.end = run(
       work, present, kept, what.work, states, profile.device, control, progress,

@@ -35,6 +35,7 @@ std::string back_to(int version) {
            "ALTER TABLE events DROP COLUMN shared;"
            "ALTER TABLE trials DROP COLUMN shared;"
            "ALTER TABLE checkpoints DROP COLUMN device;"
+           "ALTER TABLE checkpoints DROP COLUMN parts;"
            "ALTER TABLE results DROP COLUMN trainer;"
            "ALTER TABLE results DROP COLUMN time;"
            "ALTER TABLE trials DROP COLUMN chosen;"

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/torch/training.hpp"
 #include "train/temporary_folder.hpp"
@@ -130,7 +130,7 @@ TEST(Fashion, DivergenceIsReported) {
   recent_states kept{0};
   folder_store store{"no-such-folder"};
   part_tables tables;
-  state_store states{x, store, tables};
+  parted_store states{x, store, tables};
   const auto end = run(
     *work, present, kept, x, states, "cpu", control, progress, [] { return 0; },
     [&](const stop_report& report) { reports.push_back(report); });

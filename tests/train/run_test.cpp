@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "hippo/checkpoint/checkpoint_file.hpp"
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
@@ -77,7 +77,7 @@ protected:
 
   lease_end run_lease() {
     reports.clear();
-    state_store states{x, store, tables};
+    parted_store states{x, store, tables};
     return run(
       work, present, kept, x, states, "toy", control(), progress,
       [this] { return clock += 10; },
@@ -87,7 +87,7 @@ protected:
   /// Runs another lease on the same workload after the first.
   lease_end run_next(const lease& next) {
     lease_control other{next.stops};
-    state_store states{next, store, tables};
+    parted_store states{next, store, tables};
     return run(
       work, present, kept, next, states, "toy", other, progress,
       [] { return 0; },
@@ -187,7 +187,7 @@ TEST_F(Run, TimeBesideTheStepsOfACallIsLoading) {
   x.stages = {stage_of(1, 0, 2, 1)};
   x.stops = {{2, true, false}};
   lease_control other{x.stops};
-  state_store states{x, store, tables};
+  parted_store states{x, store, tables};
   ASSERT_FALSE(run(
                  slow, present, kept, x, states, "toy", other, progress,
                  [this] { return clock += 10; },
@@ -426,7 +426,7 @@ TEST_F(Run, ForgetsItsStateWhenItIsCancelledInTheMiddle) {
   next.stops = {{9, true, false}};
   lease_control other{next.stops};
   work.on_step = [&](step_t) { other.cancel(); };
-  state_store states{next, store, tables};
+  parted_store states{next, store, tables};
   EXPECT_TRUE(run(
                 work, present, kept, next, states, "toy", other, progress,
                 [] { return 0; }, [](const stop_report&) {})

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "hippo/checkpoint/checkpoint_store.hpp"
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 #include "hippo/train/process/made_workload.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/run.hpp"
@@ -44,7 +44,7 @@ int export_weights(const trainer_options& opts,
   std::optional<checkpoint> present;
   recent_states none{0};
   part_tables tables;
-  state_store states{*recipe, store, tables};
+  parted_store states{*recipe, store, tables};
   const auto end = run(
     *made->work, present, none, *recipe, states, device, control, progress,
     [] { return 0; }, [](const stop_report&) {});

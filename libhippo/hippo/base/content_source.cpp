@@ -29,8 +29,7 @@ std::optional<error> memory_source::read(std::uint64_t offset, void* to,
 }
 
 expected<file_source> file_source::open(const std::string& path) {
-  file_descriptor file{
-    ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+  file_descriptor file{::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
   struct stat about {};
   if (!file || ::fstat(file.number(), &about) != 0)
     return cannot_read(path, std::generic_category().message(errno));
@@ -43,9 +42,8 @@ expected<file_source> file_source::open(const std::string& path) {
 std::optional<error> file_source::read(std::uint64_t offset, void* to,
                                        std::size_t size) const {
   for (std::size_t done = 0; done < size;) {
-    const auto n
-      = ::pread(file_.number(), static_cast<char*>(to) + done, size - done,
-                static_cast<off_t>(offset + done));
+    const auto n = ::pread(file_.number(), static_cast<char*>(to) + done,
+                           size - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
@@ -71,9 +69,8 @@ std::optional<error> file_writer::append(const char* data, std::size_t size) {
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0)
-      return error{errc::io_failed,
-                   "cannot write " + path_ + ": "
-                     + std::generic_category().message(errno)};
+      return error{errc::io_failed, "cannot write " + path_ + ": "
+                                      + std::generic_category().message(errno)};
     data += n;
     size -= static_cast<std::size_t>(n);
   }

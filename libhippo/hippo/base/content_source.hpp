@@ -13,8 +13,8 @@
 namespace hippo {
 
 /// Takes the next bytes of a stream. @returns nothing, or why it takes no more
-using byte_taker
-  = std::function<std::optional<error>(const char* data, std::size_t size)>;
+using byte_taker =
+  std::function<std::optional<error>(const char* data, std::size_t size)>;
 
 /// Bytes that can be read in pieces, in any order, any number of times.
 class content_source {
@@ -86,6 +86,7 @@ inline constexpr std::size_t source_piece_bytes = 1 << 20;
 
 /// Gives all bytes of a source to a taker, in their order.
 /// @returns the first failure of either
-std::optional<error> pass_on(const content_source& source, const byte_taker& take);
+std::optional<error> pass_on(const content_source& source,
+                             const byte_taker& take);
 
 } // namespace hippo

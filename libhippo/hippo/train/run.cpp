@@ -10,7 +10,7 @@
 #include "hippo/base/name.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/base/utf8.hpp"
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/state_store.hpp"
 #include "hippo/model/stop_points.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "hippo/train/stop_queue.hpp"

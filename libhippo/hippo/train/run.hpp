@@ -6,14 +6,13 @@
 #include <optional>
 #include <vector>
 
+#include "hippo/checkpoint/state_store.hpp"
 #include "hippo/model/lease.hpp"
 #include "hippo/train/call_watch.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
-
-class state_store;
 
 /// How others reach a lease while it trains. Thread-safe.
 class lease_control {

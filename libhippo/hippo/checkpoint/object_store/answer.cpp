@@ -43,6 +43,7 @@ verdict judge(const http_answer& response) {
   const auto code = first_of(response.body, "Code");
   switch (response.status) {
     case 206: // a part of an object, whatever is in it
+    case 416: // a part beyond its end
       return verdict::done;
     case 200:
     case 204:

@@ -38,13 +38,15 @@ std::optional<part_table> read_table(const checkpoint& x,
   const auto parts = in.getParts();
   result.parts.reserve(parts.size());
   for (const auto part : parts) {
-    const state_part next{{part.getHigh(), part.getLow()}, part.getOffset(),
-                          part.getBytes(), part.getFile()};
+    const state_part next{{part.getHigh(), part.getLow()},
+                          part.getOffset(),
+                          part.getBytes(),
+                          part.getFile()};
     if (next.bytes == 0 || next.bytes > part_bytes_max
         || next.file > files.size())
       return std::nullopt;
-    const auto size
-      = next.file == 0 ? own_bytes : x.part_files[next.file - 1u].bytes;
+    const auto size =
+      next.file == 0 ? own_bytes : x.part_files[next.file - 1u].bytes;
     if (next.offset > size || next.bytes > size - next.offset)
       return std::nullopt;
     bytes += next.bytes;

@@ -21,9 +21,8 @@ part_tables::find(const std::string& folder, const checkpoint& checkpoint,
     }
   }
   if (checkpoint.table_bytes > part_table_bytes_max)
-    return error{errc::bad_checkpoint,
-                 "the table of parts of checkpoint " + checkpoint.file
-                   + " is too large"};
+    return error{errc::bad_checkpoint, "the table of parts of checkpoint "
+                                         + checkpoint.file + " is too large"};
   std::string bytes;
   if (auto why = store.read_range(
         checkpoint, checkpoint.bytes - checkpoint.table_bytes,

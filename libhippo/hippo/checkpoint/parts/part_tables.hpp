@@ -25,9 +25,9 @@ public:
   /// @param folder that `store` stands for: names are unique in it
   /// @returns it, never null, or as `checkpoint_store::read`
   /// REQUIRES: the checkpoint has a table.
-  expected<std::shared_ptr<const part_table>>
-  find(const std::string& folder, const checkpoint& checkpoint,
-       checkpoint_store& store);
+  expected<std::shared_ptr<const part_table>> find(const std::string& folder,
+                                                   const checkpoint& checkpoint,
+                                                   checkpoint_store& store);
 
   /// Keeps the table of a checkpoint that was written.
   void keep(const std::string& folder, const checkpoint& checkpoint,

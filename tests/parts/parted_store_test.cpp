@@ -1,4 +1,4 @@
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 
 #include <gtest/gtest.h>
 
@@ -34,29 +34,28 @@ void write_file(const fs::path& path, const std::string& bytes) {
 
 } // namespace
 
-class StateStore : public testing::Test {
+class PartedStore : public testing::Test {
 protected:
-  StateStore() { work.folder = folder.path; }
+  PartedStore() { work.folder = folder.path; }
 
   /// Writes states of one lease after the other; names follow from their order.
-  checkpoint write(state_store& store, const std::string& state) {
-    const auto name
-      = checkpoint_name(node_id{1}, ++written, lease_id{1});
-    const auto result
-      = store.write(name, memory_source{state}, durability::cached);
+  checkpoint write(parted_store& store, const std::string& state) {
+    const auto name = checkpoint_name(node_id{1}, ++written, lease_id{1});
+    const auto result =
+      store.write(name, memory_source{state}, durability::cached);
     EXPECT_TRUE(result) << result.failure().message;
     return result ? *result : checkpoint{};
   }
 
   checkpoint write(const std::string& state) {
-    state_store store{work, files, *tables};
+    parted_store store{work, files, *tables};
     return write(store, state);
   }
 
   /// Reads as a trainer that has nothing in memory.
   expected<std::string> read(const checkpoint& x) {
     part_tables none;
-    state_store store{work, files, none};
+    parted_store store{work, files, none};
     std::string result;
     const auto why = store.read(
       x, [&](const char* data, std::size_t size) -> std::optional<error> {
@@ -81,9 +80,9 @@ protected:
   step_t written = 0;
 };
 
-TEST_F(StateStore, SmallStatesAreFilesAsTheyAre) {
-  for (std::size_t size : {std::size_t{0}, std::size_t{1},
-                           std::size_t{parted_bytes_min - 1}}) {
+TEST_F(PartedStore, SmallStatesAreFilesAsTheyAre) {
+  for (std::size_t size :
+       {std::size_t{0}, std::size_t{1}, std::size_t{parted_bytes_min - 1}}) {
     const auto state = random_bytes(size);
     const auto x = write(state);
     EXPECT_EQ(x.table_bytes, 0u);
@@ -93,7 +92,7 @@ TEST_F(StateStore, SmallStatesAreFilesAsTheyAre) {
   }
 }
 
-TEST_F(StateStore, ALargeOneHasItsTableBehindIt) {
+TEST_F(PartedStore, ALargeOneHasItsTableBehindIt) {
   const auto state = random_bytes(9 * mib + 17);
   const auto x = write(state);
   EXPECT_GT(x.table_bytes, 0u);
@@ -105,9 +104,9 @@ TEST_F(StateStore, ALargeOneHasItsTableBehindIt) {
   EXPECT_TRUE(*got == state);
 }
 
-TEST_F(StateStore, StatesOfOneLeaseShareWhatIsTheSame) {
+TEST_F(PartedStore, StatesOfOneLeaseShareWhatIsTheSame) {
   const auto frozen = random_bytes(40 * mib);
-  state_store store{work, files, *tables};
+  parted_store store{work, files, *tables};
   std::uint64_t stored = 0;
   std::vector<std::pair<checkpoint, std::string>> all;
   for (std::uint64_t i = 0; i < 5; ++i) {
@@ -126,7 +125,7 @@ TEST_F(StateStore, StatesOfOneLeaseShareWhatIsTheSame) {
     EXPECT_TRUE(*read(x) == state);
 }
 
-TEST_F(StateStore, ALeaseSharesWithItsBaseAndItsStart) {
+TEST_F(PartedStore, ALeaseSharesWithItsBaseAndItsStart) {
   const auto frozen = random_bytes(20 * mib);
   const auto base = write(random_bytes(2 * mib, 2) + frozen);
   const auto start = write(random_bytes(10 * mib, 3));
@@ -140,7 +139,7 @@ TEST_F(StateStore, ALeaseSharesWithItsBaseAndItsStart) {
   EXPECT_TRUE(*read(x) == state);
 }
 
-TEST_F(StateStore, ABaseThatCannotBeReadIsNotUsed) {
+TEST_F(PartedStore, ABaseThatCannotBeReadIsNotUsed) {
   const auto state = random_bytes(8 * mib);
   work.base = write(state);
   fs::remove(path_of(work.base));
@@ -150,23 +149,23 @@ TEST_F(StateStore, ABaseThatCannotBeReadIsNotUsed) {
   EXPECT_TRUE(*read(x) == state);
 }
 
-TEST_F(StateStore, LittleInCommonIsWrittenAgain) {
+TEST_F(PartedStore, LittleInCommonIsWrittenAgain) {
   const auto little = random_bytes(mib / 2, 5);
   work.base = write(little + random_bytes(60 * mib, 1));
   const auto x = write(little + random_bytes(60 * mib, 2));
   EXPECT_TRUE(x.part_files.empty()) << "the other would have to be kept";
 }
 
-TEST_F(StateStore, WhatAStateHasTwiceIsWrittenOnce) {
+TEST_F(PartedStore, WhatAStateHasTwiceIsWrittenOnce) {
   const auto state = std::string(64 * mib, '\0') + random_bytes(mib);
   const auto x = write(state);
   EXPECT_LE(x.bytes, 3 * mib);
   EXPECT_TRUE(*read(x) == state);
 }
 
-TEST_F(StateStore, NoMoreFilesOfOthersAreUsedThanMayBe) {
+TEST_F(PartedStore, NoMoreFilesOfOthersAreUsedThanMayBe) {
   std::string all;
-  state_store store{work, files, *tables};
+  parted_store store{work, files, *tables};
   for (std::uint64_t i = 0; i < 12; ++i) {
     all += random_bytes(4 * mib, 20 + i);
     const auto x = write(store, all); // shares what was there before
@@ -177,9 +176,9 @@ TEST_F(StateStore, NoMoreFilesOfOthersAreUsedThanMayBe) {
 
 /// Any bit that flips, in any of the files, is found, and no other state comes
 /// of it.
-TEST_F(StateStore, DamageIsFoundWhereverItIs) {
+TEST_F(PartedStore, DamageIsFoundWhereverItIs) {
   const auto frozen = random_bytes(6 * mib);
-  state_store store{work, files, *tables};
+  parted_store store{work, files, *tables};
   const auto base = write(store, random_bytes(mib, 2) + frozen);
   const auto state = random_bytes(mib, 3) + frozen;
   const auto x = write(store, state);
@@ -210,9 +209,9 @@ TEST_F(StateStore, DamageIsFoundWhereverItIs) {
   EXPECT_GT(found, 30);
 }
 
-TEST_F(StateStore, AFileThatIsGoneOrShortIsABadCheckpoint) {
+TEST_F(PartedStore, AFileThatIsGoneOrShortIsABadCheckpoint) {
   const auto frozen = random_bytes(6 * mib);
-  state_store store{work, files, *tables};
+  parted_store store{work, files, *tables};
   const auto base = write(store, random_bytes(mib, 2) + frozen);
   const auto x = write(store, random_bytes(mib, 3) + frozen);
   EXPECT_TRUE(is_complete(folder.path, x));
@@ -225,7 +224,7 @@ TEST_F(StateStore, AFileThatIsGoneOrShortIsABadCheckpoint) {
 }
 
 /// What a record says may be odd, too.
-TEST_F(StateStore, ATableOfAnotherCheckpointIsRefused) {
+TEST_F(PartedStore, ATableOfAnotherCheckpointIsRefused) {
   const auto state = random_bytes(6 * mib);
   const auto x = write(state);
   const auto bytes = read_file(path_of(x)).substr(state.size());
@@ -246,9 +245,9 @@ TEST_F(StateStore, ATableOfAnotherCheckpointIsRefused) {
     static_cast<void>(part_table_of(x, random_bytes(rng() % 4096, rng())));
 }
 
-TEST_F(StateStore, AFullDiskFailsAndLeavesNothing) {
+TEST_F(PartedStore, AFullDiskFailsAndLeavesNothing) {
   folder_store gone{"/no/such/folder"};
-  state_store store{work, gone, *tables};
+  parted_store store{work, gone, *tables};
   const auto x = store.write("a.ckpt", memory_source{random_bytes(5 * mib)},
                              durability::cached);
   ASSERT_FALSE(x);
@@ -256,7 +255,7 @@ TEST_F(StateStore, AFullDiskFailsAndLeavesNothing) {
 }
 
 /// Random edits of a state, read by who has nothing in memory.
-TEST_F(StateStore, AHistoryOfEditsIsReadAsItWasWritten) {
+TEST_F(PartedStore, AHistoryOfEditsIsReadAsItWasWritten) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     std::mt19937_64 rng{seed};
     auto state = random_bytes(5 * mib + rng() % mib, seed);

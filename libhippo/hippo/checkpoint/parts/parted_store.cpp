@@ -1,4 +1,4 @@
-#include "hippo/checkpoint/parts/state_store.hpp"
+#include "hippo/checkpoint/parts/parted_store.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -54,7 +54,8 @@ outcome cut(const content_source& state,
     at += more;
     held += more;
     std::size_t done = 0;
-    while (held - done >= part_bytes_max || (at == state.size() && done < held)) {
+    while (held - done >= part_bytes_max
+           || (at == state.size() && done < held)) {
       const auto size = first_part(buffer.data() + done, held - done);
       take(buffer.data() + done, size);
       done += size;
@@ -99,8 +100,8 @@ public:
         done = size;
         std::memcpy(out, table_.data() + (offset - own_bytes_), done);
       } else {
-        const auto next = std::ranges::upper_bound(stretches_, offset, {},
-                                                   &stretch::in_file);
+        const auto next =
+          std::ranges::upper_bound(stretches_, offset, {}, &stretch::in_file);
         const auto& x = *std::prev(next);
         const auto skipped = offset - x.in_file;
         done = static_cast<std::size_t>(
@@ -169,14 +170,13 @@ public:
     if (is_new || part.bytes != bytes) {
       part = {hash, own_bytes_, bytes, 0};
       const auto other = known_.find(hash);
-      const auto file
-        = other == known_.end() || other->second.bytes != bytes
-            ? table_.files.end()
-            : std::ranges::find(table_.files, *other->second.file);
+      const auto file =
+        other == known_.end() || other->second.bytes != bytes
+          ? table_.files.end()
+          : std::ranges::find(table_.files, *other->second.file);
       if (file != table_.files.end()) {
         part.offset = other->second.offset;
-        part.file
-          = static_cast<std::uint8_t>(file - table_.files.begin() + 1);
+        part.file = static_cast<std::uint8_t>(file - table_.files.begin() + 1);
       } else {
         write(bytes);
       }
@@ -229,8 +229,8 @@ public:
     while (size > 0) {
       if (next_ == end_)
         return damaged(whose_, "there is more of a part than was asked for");
-      const auto done
-        = std::min<std::size_t>(size, next_->bytes - buffer_.size());
+      const auto done =
+        std::min<std::size_t>(size, next_->bytes - buffer_.size());
       buffer_.append(data, done);
       data += done;
       size -= done;
@@ -263,20 +263,20 @@ private:
 
 } // namespace
 
-state_store::state_store(const lease& lease, checkpoint_store& files,
-                         part_tables& tables)
+parted_store::parted_store(const lease& lease, checkpoint_store& files,
+                           part_tables& tables)
   : lease_(lease), files_(files), tables_(tables) {}
 
-outcome state_store::read(const checkpoint& checkpoint,
-                          const byte_taker& take) {
+outcome parted_store::read(const checkpoint& checkpoint,
+                           const byte_taker& take) {
   if (checkpoint.table_bytes == 0)
     return files_.read(checkpoint, take);
   const auto table = tables_.find(lease_.folder, checkpoint, files_);
   return table ? read_parts(checkpoint, **table, take) : table.failure();
 }
 
-outcome state_store::read_parts(const checkpoint& x, const part_table& table,
-                                const byte_taker& take) {
+outcome parted_store::read_parts(const checkpoint& x, const part_table& table,
+                                 const byte_taker& take) {
   part_checker checker{x, take};
   const auto* const end = table.parts.data() + table.parts.size();
   for (const auto* begin = table.parts.data(); begin != end;) {
@@ -292,11 +292,10 @@ outcome state_store::read_parts(const checkpoint& x, const part_table& table,
       const auto& other = table.files[begin->file - 1u];
       where = {other.file, other.bytes, other.digest};
     }
-    if (auto why = files_.read_range(
-          where, begin->offset, bytes,
-          [&](const char* data, std::size_t size) {
-            return checker.take(data, size);
-          }))
+    if (auto why = files_.read_range(where, begin->offset, bytes,
+                                     [&](const char* data, std::size_t size) {
+                                       return checker.take(data, size);
+                                     }))
       return why;
     if (!checker.is_complete())
       return damaged(x, "a file with parts of it is too short");
@@ -307,16 +306,16 @@ outcome state_store::read_parts(const checkpoint& x, const part_table& table,
   return std::nullopt;
 }
 
-expected<std::uint64_t> state_store::size_of(const checkpoint& checkpoint) {
+expected<std::uint64_t> parted_store::size_of(const checkpoint& checkpoint) {
   if (checkpoint.table_bytes == 0)
     return checkpoint.bytes;
   const auto table = tables_.find(lease_.folder, checkpoint, files_);
   return table ? expected<std::uint64_t>{(*table)->bytes} : table.failure();
 }
 
-expected<checkpoint> state_store::write(const std::string& name,
-                                        const content_source& state,
-                                        durability how) {
+expected<checkpoint> parted_store::write(const std::string& name,
+                                         const content_source& state,
+                                         durability how) {
   if (state.size() < parted_bytes_min)
     return files_.write(name, state, how);
   auto table = std::make_shared<part_table>();
@@ -332,9 +331,8 @@ expected<checkpoint> state_store::write(const std::string& name,
   table->digest = hasher.digest();
   std::set<part_file> files;
   known_parts known;
-  for (const checkpoint* x :
-       std::initializer_list<const checkpoint*>{&lease_.base, &lease_.start,
-                                                &written_})
+  for (const checkpoint* x : std::initializer_list<const checkpoint*>{
+         &lease_.base, &lease_.start, &written_})
     if (x->table_bytes > 0)
       if (const auto found = tables_.find(lease_.folder, *x, files_))
         note_parts(*x, **found, files, known);
