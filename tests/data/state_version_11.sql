@@ -62,8 +62,8 @@ CREATE TABLE results (
     PRIMARY KEY (workload, node, step),
     FOREIGN KEY (workload, node) REFERENCES nodes
   ) STRICT, WITHOUT ROWID;
-INSERT INTO "results" VALUES(1,1,10,'cpu','',1.79586488021399068833e+09);
-INSERT INTO "results" VALUES(1,2,20,'cpu','',1.79586488021399068833e+09);
+INSERT INTO "results" VALUES(1,1,10,'cpu','',NULL);
+INSERT INTO "results" VALUES(1,2,20,'cpu','',NULL);
 CREATE TABLE studies (
     id INTEGER PRIMARY KEY, name TEXT NOT NULL, file TEXT NOT NULL,
     text TEXT NOT NULL, metric TEXT NOT NULL, direction TEXT NOT NULL,

@@ -190,9 +190,9 @@ TEST_F(ObjectClient, UploadsLargeOnesInParts) {
   ASSERT_EQ(net->asked.size(), 6u);
   EXPECT_EQ(net->asked[0].url, "http://h/b/p/n?uploads=");
   EXPECT_EQ(net->asked[1].url, "http://h/b/p/n?partNumber=1&uploadId=u%2F1");
-  EXPECT_EQ(net->asked[1].body, "0123");
+  EXPECT_EQ(net->bodies[1], "0123");
   EXPECT_EQ(net->asked[4].url, "http://h/b/p/n?partNumber=3&uploadId=u%2F1");
-  EXPECT_EQ(net->asked[4].body, "89");
+  EXPECT_EQ(net->bodies[4], "89");
   EXPECT_EQ(net->asked[5].url, "http://h/b/p/n?uploadId=u%2F1");
 }
 

@@ -54,7 +54,7 @@ TEST_F(StateFolderTest, EverythingSurvivesReopening) {
   tagged.strand = big;
   const checkpoint file{
     "k1-n2-s20", 4096, big - 1,
-    {},          96,   {{"k1-n1-s5", 77, big}, {"k1-n1-s7", big, 0}}};
+    {},          96,   {{"k1-n1-s5", 77, big}, {"k1-n1-s7", 1, 0}}};
   commit(*open(),
          {node_added{key, node(1)}, node_added{key, node(2, 1)},
           node_added{"other", node(1)}, node_added{key, tagged},

@@ -80,19 +80,19 @@ std::optional<error> object_checkpoints::pass_on(const checkpoint& checkpoint,
                                                  const byte_taker& take) {
   const auto name = name_of(reads_, checkpoint);
   for (const auto end = offset + size; offset < end;) {
-    const auto piece =
-      reads_.get_range(name, offset, std::min(end - offset, piece_bytes));
+    const auto wanted = std::min(end - offset, piece_bytes);
+    const auto piece = reads_.get_range(name, offset, wanted);
     if (!piece)
       return piece.failure();
     is_there = piece->has_value();
     if (!is_there)
       return error{errc::bad_checkpoint,
                    "checkpoint " + name + " is not in the object store"};
-    if ((*piece)->empty())
-      break; // it is shorter than it should be: its digest is another one
     if (auto why = take((*piece)->data(), (*piece)->size()))
       return why;
-    offset += (*piece)->size();
+    if ((*piece)->size() < wanted)
+      break; // it is shorter than it should be: its digest is another one
+    offset += wanted;
   }
   return std::nullopt;
 }
