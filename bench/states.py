@@ -5,13 +5,12 @@
 
 First a trainer without the state folder saves a state of random bytes in 40
 arrays, and another one goes on from it. Prints the times of saving and loading
-against `cp` of the same file and a copy of it through a loopback socket, in
-this invocation, and the largest memory of service and trainers, where the
-training process itself is not counted.
+against `cp` of the same file, synced to the disk as a checkpoint is, and a copy
+of it through a loopback socket, in this invocation, and the largest memory of
+service and trainers, where the training process itself is not counted.
 
 Then 20 trials train 4 MiB of a state whose other part is frozen. Prints the
-bytes of their checkpoints against those that differ, and the time for which
-training stands still to save one. Needs the right to mount.
+bytes of their checkpoints against those that differ. Needs the right to mount.
 """
 
 import argparse
@@ -162,13 +161,14 @@ def move(hippo, trainer, mib, folder):
         loaded = node.seconds("load")
         memory += [peak_mib(node.service), peak_mib(second)]
         path = max(node.files(), key=os.path.getsize)
-        copied = timed("cp", path, path + ".copy")
+        copied = timed("sh", "-c", 'cp "$0" "$1" && sync "$1"', path,
+                       path + ".copy")
         os.remove(path + ".copy")
         linked = link_seconds(path)
     finally:
         node.end()
     bound = copied + linked
-    print(f"{mib} MiB     cp {copied:.1f} s, link {linked:.1f} s")
+    print(f"{mib} MiB     cp and sync {copied:.1f} s, link {linked:.1f} s")
     print(f"save         {saved:.1f} s, {bound / saved:.2f} of the rate of cp "
           "and link")
     print(f"load         {loaded:.1f} s, {bound / loaded:.2f} of it")
@@ -184,7 +184,6 @@ def share(hippo, trainer, frozen, folder):
         node.train("shared", mib=frozen + 4, changing=4, steps=1,
                    lr=f"{{choice: [{values}]}}")
         sizes = [os.path.getsize(x) for x in node.files()]
-        saved = node.seconds("save")
     finally:
         node.end()
     differs = 4 * len(sizes)
@@ -193,7 +192,6 @@ def share(hippo, trainer, frozen, folder):
           f"{stored:.0f} MiB stored, {(stored - frozen) / differs:.2f} x what "
           f"differs, beside the frozen part ({len(sizes) * (frozen + 4)} MiB "
           "without sharing)")
-    print(f"a save       {saved * 1000:.0f} ms")
 
 
 def main():
