@@ -8,8 +8,8 @@ namespace hippo::fuzz {
 
 const std::vector<target>& targets() {
   static const std::vector<target> all{
-    submitted_study, wire_message,    study_code_text, checkpoint,
-    http_request,    workload_answer, trainer_frames};
+    submitted_study, wire_message, study_code_text, checkpoint,
+    http_request,    part_table,   workload_answer, trainer_frames};
   return all;
 }
 

@@ -94,12 +94,12 @@ protected:
 
 TEST_F(ObjectClient, SignsWhatItSendsWithItsDigest) {
   net->answers = {ok("")};
-  EXPECT_FALSE(client.put("n", "abc"));
+  EXPECT_FALSE(client.put("n", memory_source{"abc"}));
   ASSERT_EQ(net->asked.size(), 1u);
   const auto& x = net->asked[0];
   EXPECT_EQ(x.method, "PUT");
   EXPECT_EQ(x.url, "http://h/b/p/n");
-  EXPECT_EQ(x.body, "abc");
+  EXPECT_EQ(net->bodies[0], "abc");
   EXPECT_EQ(x.sign->region, "r");
   EXPECT_EQ(x.sign->by, (aws_credentials{"A", "hush"}));
   EXPECT_EQ(x.headers.back(),
@@ -110,7 +110,7 @@ TEST_F(ObjectClient, SignsWhatItSendsWithItsDigest) {
 TEST_F(ObjectClient, TriesAgainWhatMayPassAndWaitsLongerEachTime) {
   net->answers = {failure(503, "SlowDown"), {0, "reset", {}, {}},
                   {500, "", {}, {}}, ok("x")};
-  const auto x = client.get("n", 10);
+  const auto x = client.get_range("n", 0, 10);
   ASSERT_TRUE(x);
   EXPECT_EQ(**x, "x");
   ASSERT_EQ(pauses.size(), 3u);
@@ -119,7 +119,7 @@ TEST_F(ObjectClient, TriesAgainWhatMayPassAndWaitsLongerEachTime) {
 }
 
 TEST_F(ObjectClient, GivesUpInTheEnd) {
-  const auto x = client.get("n", 10);
+  const auto x = client.get_range("n", 0, 10);
   ASSERT_FALSE(x);
   EXPECT_EQ(x.failure().code, errc::io_failed);
   EXPECT_EQ(x.failure().message, "cannot read p/n: tried 6 times: no route");
@@ -132,11 +132,12 @@ TEST_F(ObjectClient, GivesUpInTheEnd) {
 
 TEST_F(ObjectClient, IsRefusedOnceWithOldCredentialsAndOnceWithNew) {
   net->answers = {failure(403, "InvalidAccessKeyId"), ok("x")};
-  ASSERT_TRUE(client.get("n", 10)); // somebody has renewed them meanwhile
+  ASSERT_TRUE(
+    client.get_range("n", 0, 10)); // somebody has renewed them meanwhile
   net->asked.clear();
   net->answers = {failure(403, "SignatureDoesNotMatch"),
                   failure(403, "SignatureDoesNotMatch"), ok("x")};
-  const auto x = client.get("n", 10);
+  const auto x = client.get_range("n", 0, 10);
   ASSERT_FALSE(x);
   EXPECT_EQ(net->asked.size(), 2u);
   EXPECT_NE(x.failure().message.find("SignatureDoesNotMatch"),
@@ -156,7 +157,7 @@ TEST_F(ObjectClient, TakesNewCredentialsWithoutANewStart) {
 
 TEST_F(ObjectClient, AsksNobodyWithoutCredentials) {
   variables = {{"AWS_EC2_METADATA_DISABLED", "true"}};
-  const auto x = client.put("n", "abc");
+  const auto x = client.put("n", memory_source{"abc"});
   ASSERT_TRUE(x);
   EXPECT_EQ(x->code, errc::io_failed);
   EXPECT_TRUE(net->asked.empty());
@@ -186,7 +187,7 @@ TEST_F(ObjectClient, UploadsLargeOnesInParts) {
   };
   net->answers = {ok("<UploadId>u/1</UploadId>"), part("\"1\""), part("\"2\""),
                   {503, "", {}, {}}, part("\"3\""), ok("<Done/>")};
-  EXPECT_FALSE(client.put("n", "0123456789"));
+  EXPECT_FALSE(client.put("n", memory_source{"0123456789"}));
   ASSERT_EQ(net->asked.size(), 6u);
   EXPECT_EQ(net->asked[0].url, "http://h/b/p/n?uploads=");
   EXPECT_EQ(net->asked[1].url, "http://h/b/p/n?partNumber=1&uploadId=u%2F1");
@@ -199,7 +200,7 @@ TEST_F(ObjectClient, UploadsLargeOnesInParts) {
 TEST_F(ObjectClient, LeavesNoPartsBehindWhenOneFails) {
   net->answers = {ok("<UploadId>u</UploadId>"),
                   {200, "", {{"etag", "1"}}, {}}, failure(400, "Bad"), ok("")};
-  const auto why = client.put("n", "0123456789");
+  const auto why = client.put("n", memory_source{"0123456789"});
   ASSERT_TRUE(why);
   EXPECT_NE(why->message.find("Bad"), std::string::npos);
   EXPECT_EQ(net->asked.back().method, "DELETE");
@@ -212,7 +213,7 @@ TEST_F(ObjectClient, FailsIfPartsAreNotPutTogether) {
                   {200, "", {{"etag", "2"}}, {}}};
   for (int i = 0; i < 6; ++i) // 200, and then it went wrong
     net->answers.push_back(failure(200, "InternalError"));
-  EXPECT_TRUE(client.put("n", "01234567"));
+  EXPECT_TRUE(client.put("n", memory_source{"01234567"}));
 }
 
 TEST_F(ObjectClient, ListsPageAfterPage) {

@@ -35,13 +35,13 @@ int main(int argc, char** argv) {
   const std::string command = argv[5];
   const std::string name = argc > 6 ? argv[6] : "";
   if (command == "put") {
-    const std::string bytes{std::istreambuf_iterator<char>{std::cin}, {}};
+    const memory_source bytes{{std::istreambuf_iterator<char>{std::cin}, {}}};
     if (const auto why = client.put(name, bytes))
       return fail(why->message);
     return 0;
   }
   if (command == "get") {
-    const auto bytes = client.get(name, 1 << 30);
+    const auto bytes = client.get_range(name, 0, 1 << 30);
     if (!bytes)
       return fail(bytes.failure().message);
     if (!*bytes)

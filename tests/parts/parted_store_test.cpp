@@ -156,6 +156,18 @@ TEST_F(PartedStore, LittleInCommonIsWrittenAgain) {
   EXPECT_TRUE(x.part_files.empty()) << "the other would have to be kept";
 }
 
+/// Every other 256 KiB has changed: to read the rest from another file would
+/// take a request each.
+TEST_F(PartedStore, ShortStretchesInCommonAreWrittenAgain) {
+  auto state = random_bytes(16 * mib);
+  work.base = write(state);
+  for (std::size_t at = 0; at < state.size(); at += mib / 2)
+    state.replace(at, mib / 4, random_bytes(mib / 4, at + 2));
+  const auto x = write(state);
+  EXPECT_TRUE(x.part_files.empty());
+  EXPECT_TRUE(*read(x) == state);
+}
+
 TEST_F(PartedStore, WhatAStateHasTwiceIsWrittenOnce) {
   const auto state = std::string(64 * mib, '\0') + random_bytes(mib);
   const auto x = write(state);

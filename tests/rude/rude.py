@@ -189,7 +189,7 @@ KINDS = {"alive": 1, "hello": 2, "welcome": 3, "lease": 4, "stop": 5,
          "cancel": 6, "report": 7, "ended": 8, "ack": 9, "resent": 10,
          "heartbeat": 11, "lost": 12, "goodbye": 13, "farewell": 14}
 NAMES = {number: name for name, number in KINDS.items()}
-PROTOCOL = 7
+PROTOCOL = 8
 # Codes of `hippo::errc` that a lease may end with.
 DIVERGED, BAD_CHECKPOINT, TRAINING_FAILED, CANCELLED = 6, 7, 8, 9
 

@@ -86,20 +86,6 @@ expected<http_answer> object_client::ask(http_request request,
 }
 
 expected<std::optional<std::string>>
-object_client::get(const std::string& name, std::uint64_t bytes_max) {
-  const auto key = key_of(where_, name);
-  http_request x;
-  x.url = url_of(where_, key);
-  x.answer_bytes_max = std::max(bytes_max, error_bytes_max);
-  auto answer = ask(std::move(x), "cannot read " + key);
-  if (!answer)
-    return answer.failure();
-  if (judge(*answer) == verdict::missing)
-    return std::optional<std::string>{};
-  return std::optional{std::move(answer->body)};
-}
-
-expected<std::optional<std::string>>
 object_client::get_range(const std::string& name, std::uint64_t offset,
                          std::uint64_t size) {
   const auto key = key_of(where_, name);
@@ -123,11 +109,6 @@ object_client::get_range(const std::string& name, std::uint64_t offset,
     return failed(what, "the store gave " + std::to_string(answer->body.size())
                           + " bytes in place of " + std::to_string(size));
   return std::optional{std::move(answer->body)};
-}
-
-std::optional<error> object_client::put(const std::string& name,
-                                        std::string bytes) {
-  return put(name, memory_source{std::move(bytes)});
 }
 
 std::optional<error> object_client::put(const std::string& name,

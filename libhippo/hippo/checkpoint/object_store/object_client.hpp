@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "hippo/base/content_source.hpp"
@@ -60,12 +59,6 @@ public:
 
   [[nodiscard]] const object_location& where() const { return where_; }
 
-  /// @param bytes_max a longer object is `errc::io_failed`
-  /// @returns its bytes, nothing if there is no such object, or
-  ///          `errc::io_failed`
-  expected<std::optional<std::string>> get(const std::string& name,
-                                           std::uint64_t bytes_max);
-
   /// Reads `size` bytes of an object from `offset` on.
   /// @returns them, fewer where the object ends before, nothing if there is no
   ///          such object, or `errc::io_failed`
@@ -78,7 +71,6 @@ public:
   /// @returns nothing, or `errc::io_failed`
   std::optional<error> put(const std::string& name,
                            const content_source& bytes);
-  std::optional<error> put(const std::string& name, std::string bytes);
 
   /// Deletes an object, if there is one.
   /// @returns nothing, or `errc::io_failed`

@@ -26,6 +26,10 @@ constexpr std::size_t cut_bytes = 4 << 20;
 /// be kept as long as the state is.
 constexpr std::uint64_t shared_share_min = 64;
 
+/// Shorter stretches in common are written again: over a network each costs a
+/// request when the state is read.
+constexpr std::uint64_t shared_stretch_min = 1 << 20;
+
 struct hash_of_hash {
   std::size_t operator()(const wide_hash& x) const noexcept {
     return static_cast<std::size_t>(x.low);
@@ -134,15 +138,42 @@ void note_parts(const checkpoint& x, const part_table& table,
   }
 }
 
+/// A part of a state that is to be written.
+struct cut_part {
+  wide_hash hash;
+  std::uint32_t bytes = 0;
+  const known_part* other = nullptr; ///< where it lies; null: nowhere yet
+};
+
+/// Finds the parts that lie in files of others, in stretches that are worth a
+/// request of their own when the state is read.
+void find_shared(std::vector<cut_part>& parts, const known_parts& known) {
+  for (auto& x : parts)
+    if (const auto i = known.find(x.hash);
+        i != known.end() && i->second.bytes == x.bytes)
+      x.other = &i->second;
+  for (auto begin = parts.begin(); begin != parts.end();) {
+    auto end = std::next(begin);
+    auto bytes = std::uint64_t{begin->bytes};
+    if (begin->other != nullptr)
+      for (; end != parts.end() && end->other != nullptr
+             && end->other->file == begin->other->file
+             && end->other->offset == begin->other->offset + bytes;
+           ++end)
+        bytes += end->bytes;
+    if (bytes < shared_stretch_min)
+      std::for_each(begin, end, [](cut_part& x) { x.other = nullptr; });
+    begin = end;
+  }
+}
+
 /// Chooses the files of others that a state has parts in.
-std::vector<part_file>
-choose_files(const std::vector<std::pair<wide_hash, std::uint32_t>>& parts,
-             const known_parts& known, std::uint64_t bytes) {
+std::vector<part_file> choose_files(const std::vector<cut_part>& parts,
+                                    std::uint64_t bytes) {
   std::map<part_file, std::uint64_t> shared;
-  for (const auto& [hash, size] : parts)
-    if (const auto i = known.find(hash);
-        i != known.end() && i->second.bytes == size)
-      shared[*i->second.file] += size;
+  for (const auto& x : parts)
+    if (x.other != nullptr)
+      shared[*x.other->file] += x.bytes;
   std::vector<std::pair<std::uint64_t, part_file>> ranked;
   for (const auto& [file, size] : shared)
     if (size >= bytes / shared_share_min)
@@ -161,28 +192,25 @@ choose_files(const std::vector<std::pair<wide_hash, std::uint32_t>>& parts,
 /// its own.
 class placement {
 public:
-  placement(part_table& table, const known_parts& known)
-    : table_(table), known_(known) {}
+  explicit placement(part_table& table) : table_(table) {}
 
-  void add(const wide_hash& hash, std::uint32_t bytes) {
-    const auto [i, is_new] = placed_.try_emplace(hash);
+  void add(const cut_part& x) {
+    const auto [i, is_new] = placed_.try_emplace(x.hash);
     auto& part = i->second;
-    if (is_new || part.bytes != bytes) {
-      part = {hash, own_bytes_, bytes, 0};
-      const auto other = known_.find(hash);
-      const auto file =
-        other == known_.end() || other->second.bytes != bytes
-          ? table_.files.end()
-          : std::ranges::find(table_.files, *other->second.file);
+    if (is_new || part.bytes != x.bytes) {
+      part = {x.hash, own_bytes_, x.bytes, 0};
+      const auto file = x.other == nullptr
+                          ? table_.files.end()
+                          : std::ranges::find(table_.files, *x.other->file);
       if (file != table_.files.end()) {
-        part.offset = other->second.offset;
+        part.offset = x.other->offset;
         part.file = static_cast<std::uint8_t>(file - table_.files.begin() + 1);
       } else {
-        write(bytes);
+        write(x.bytes);
       }
     }
     table_.parts.push_back(part);
-    at_ += bytes;
+    at_ += x.bytes;
   }
 
   /// Returns the stretches of the state that are to be written.
@@ -201,7 +229,6 @@ private:
   }
 
   part_table& table_;
-  const known_parts& known_;
   std::unordered_map<wide_hash, state_part, hash_of_hash> placed_;
   std::vector<file_content::stretch> stretches_;
   std::uint64_t own_bytes_ = 0; ///< of the file
@@ -321,11 +348,11 @@ expected<checkpoint> parted_store::write(const std::string& name,
   auto table = std::make_shared<part_table>();
   table->bytes = state.size();
   byte_hasher hasher;
-  std::vector<std::pair<wide_hash, std::uint32_t>> parts;
+  std::vector<cut_part> parts;
   if (auto why = cut(state, [&](const char* data, std::size_t size) {
         hasher.add(data, size);
-        parts.emplace_back(wide_hash_of(data, size),
-                           static_cast<std::uint32_t>(size));
+        parts.push_back({wide_hash_of(data, size),
+                         static_cast<std::uint32_t>(size), nullptr});
       }))
     return *why;
   table->digest = hasher.digest();
@@ -336,10 +363,11 @@ expected<checkpoint> parted_store::write(const std::string& name,
     if (x->table_bytes > 0)
       if (const auto found = tables_.find(lease_.folder, *x, files_))
         note_parts(*x, **found, files, known);
-  table->files = choose_files(parts, known, state.size());
-  placement places{*table, known};
-  for (const auto& [hash, bytes] : parts)
-    places.add(hash, bytes);
+  find_shared(parts, known);
+  table->files = choose_files(parts, state.size());
+  placement places{*table};
+  for (const auto& x : parts)
+    places.add(x);
   auto encoded = to_bytes(*table);
   const auto table_bytes = encoded.size();
   const file_content content{state, places.take_stretches(),
