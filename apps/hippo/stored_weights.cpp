@@ -94,22 +94,17 @@ std::optional<error> fetch_object(study_handle& study, const checkpoint& x,
     return where.failure();
   object_client objects{std::move(*where)};
   const auto name = from.substr(slash + 1) + '/' + stored_name(from, x);
-  constexpr std::uint64_t piece_bytes = 16 << 20;
   auto file = checkpoint_writer::open(folder, x.file);
   if (!file)
     return file.failure();
-  for (std::uint64_t at = 0; at < x.bytes; at = file->written().bytes) {
-    const auto piece =
-      objects.get_range(name, at, std::min(x.bytes - at, piece_bytes));
-    if (!piece)
-      return piece.failure();
-    if (!*piece) // it may have been written before there was a store
-      return fetch(study, x, folder);
-    if ((*piece)->empty())
-      break; // it is shorter than it should be
-    if (auto why = file->append((*piece)->data(), (*piece)->size()))
-      return why;
-  }
+  const auto is_there =
+    objects.read(name, 0, x.bytes, [&](const char* data, std::size_t size) {
+      return file->append(data, size);
+    });
+  if (!is_there)
+    return is_there.failure();
+  if (!*is_there) // it may have been written before there was a store
+    return fetch(study, x, folder);
   return commit_if_whole(*file, x);
 }
 

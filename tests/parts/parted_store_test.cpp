@@ -235,7 +235,7 @@ TEST_F(PartedStore, AFileThatIsGoneOrShortIsABadCheckpoint) {
   EXPECT_FALSE(is_complete(folder.path, x));
 }
 
-/// What a record says may be odd, too.
+/// Records may be odd, too.
 TEST_F(PartedStore, ATableOfAnotherCheckpointIsRefused) {
   const auto state = random_bytes(6 * mib);
   const auto x = write(state);

@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t part_bytes = 64 << 20;
-
 std::string variable(const char* name) {
   const char* const set = std::getenv(name);
   return set != nullptr ? set : "";
@@ -33,17 +31,14 @@ std::optional<error> copy_object(object_client& objects,
   auto file = checkpoint_writer::open(folder.string(), copy);
   if (!file)
     return file.failure();
-  for (std::uint64_t done = 0; done < bytes;) {
-    const auto part =
-      objects.get_range(name, done, std::min(part_bytes, bytes - done));
-    if (!part)
-      return part.failure();
-    if (!*part || (*part)->empty())
-      return error{errc::io_failed, name + " changes while it is read"};
-    if (auto why = file->append((*part)->data(), (*part)->size()))
-      return why;
-    done += (*part)->size();
-  }
+  const auto is_there =
+    objects.read(name, 0, bytes, [&](const char* data, std::size_t size) {
+      return file->append(data, size);
+    });
+  if (!is_there)
+    return is_there.failure();
+  if (!*is_there || file->written().bytes != bytes)
+    return error{errc::io_failed, name + " changes while it is read"};
   if (auto why = file->commit(durability::cached))
     return why;
   fs::rename(folder / copy, path);

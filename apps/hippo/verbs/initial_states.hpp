@@ -22,7 +22,7 @@ public:
     : where_(std::move(where)), how_(std::move(how)) {}
 
   /// Writes the state of a trial as `export_weights` does, or copies an object
-  /// or all objects below a prefix. Memory holds 64 MiB of an object.
+  /// or all objects below a prefix. Memory holds 16 MiB of an object.
   /// @returns the path, or why the state cannot be had: no service, no such
   ///          study, trial or object, or the trial was not measured there
   expected<std::string> fetch(const initial_source& what);

@@ -112,7 +112,7 @@ constexpr auto columns_of_version_10_sql = R"(
   ALTER TABLE studies ADD COLUMN trials_ahead INTEGER NOT NULL DEFAULT 4096;
 )";
 
-/// What came with version 12: checkpoints that share parts.
+/// The column of version 12: checkpoints share parts.
 constexpr auto columns_of_version_12_sql = R"(
   ALTER TABLE checkpoints ADD COLUMN parts TEXT NOT NULL DEFAULT '';
 )";

@@ -94,7 +94,7 @@ bool read_parts(std::string_view text, checkpoint& to) {
       return false;
     to.part_files.push_back({x[0], x[1], x[2]});
   }
-  return to.table_bytes > 0 && to.table_bytes <= to.bytes;
+  return to.table_bytes > 0;
 }
 
 stored_study study_in(const sql_statement& row) {

@@ -10,8 +10,8 @@ namespace hippo {
 
 namespace {
 
-/// Most bytes that are asked for at once, and so in memory.
-constexpr std::uint64_t piece_bytes = 16 << 20;
+/// Checkpoints of up to so many bytes are passed on once they were found right.
+constexpr std::uint64_t held_bytes_max = 16 << 20;
 
 } // namespace
 
@@ -32,14 +32,13 @@ std::optional<error> object_checkpoints::read(const checkpoint& checkpoint,
   if (!checkpoint.file.ends_with(".ckpt"))
     return behind_->read(checkpoint, take); // of the service, no trainer's
   const auto name = name_of(reads_, checkpoint);
-  const bool is_small = checkpoint.bytes <= piece_bytes;
+  const bool is_small = checkpoint.bytes <= held_bytes_max;
   // What is wrong twice is so in the store; once, on the way.
   for (int attempt = 0; attempt < 2; ++attempt) {
     byte_hasher hasher;
     std::string held; // passed on once it was found to be right
-    bool is_there = true;
-    auto why = pass_on(
-      checkpoint, 0, checkpoint.bytes, is_there,
+    const auto is_there = reads_.read(
+      name, 0, checkpoint.bytes,
       [&](const char* data, std::size_t size) -> std::optional<error> {
         hasher.add(data, size);
         if (is_small)
@@ -47,9 +46,9 @@ std::optional<error> object_checkpoints::read(const checkpoint& checkpoint,
         return is_small || attempt > 0 ? std::nullopt : take(data, size);
       });
     if (!is_there)
+      return is_there.failure();
+    if (!*is_there)
       return behind_->read(checkpoint, take);
-    if (why)
-      return why;
     if (hasher.digest() != checkpoint.digest)
       continue;
     if (is_small)
@@ -68,33 +67,12 @@ std::optional<error>
 object_checkpoints::read_range(const checkpoint& checkpoint,
                                std::uint64_t offset, std::uint64_t size,
                                const byte_taker& take) {
-  bool is_there = true;
-  auto why = pass_on(checkpoint, offset, size, is_there, take);
-  return is_there ? why : behind_->read_range(checkpoint, offset, size, take);
-}
-
-std::optional<error> object_checkpoints::pass_on(const checkpoint& checkpoint,
-                                                 std::uint64_t offset,
-                                                 std::uint64_t size,
-                                                 bool& is_there,
-                                                 const byte_taker& take) {
-  const auto name = name_of(reads_, checkpoint);
-  for (const auto end = offset + size; offset < end;) {
-    const auto wanted = std::min(end - offset, piece_bytes);
-    const auto piece = reads_.get_range(name, offset, wanted);
-    if (!piece)
-      return piece.failure();
-    is_there = piece->has_value();
-    if (!is_there)
-      return error{errc::bad_checkpoint,
-                   "checkpoint " + name + " is not in the object store"};
-    if (auto why = take((*piece)->data(), (*piece)->size()))
-      return why;
-    if ((*piece)->size() < wanted)
-      break; // it is shorter than it should be: its digest is another one
-    offset += wanted;
-  }
-  return std::nullopt;
+  const auto is_there =
+    reads_.read(name_of(reads_, checkpoint), offset, size, take);
+  if (!is_there)
+    return is_there.failure();
+  return *is_there ? std::nullopt
+                   : behind_->read_range(checkpoint, offset, size, take);
 }
 
 expected<checkpoint> object_checkpoints::write(const std::string& name,
@@ -103,7 +81,7 @@ expected<checkpoint> object_checkpoints::write(const std::string& name,
   if (!is_checkpoint_name(name))
     return {errc::invalid_argument, "'" + name + "' is no checkpoint's name"};
   byte_hasher hasher;
-  if (auto why = hippo::pass_on(bytes, [&](const char* data, std::size_t size) {
+  if (auto why = pass_on(bytes, [&](const char* data, std::size_t size) {
         hasher.add(data, size);
         return std::optional<error>{};
       }))

@@ -40,11 +40,6 @@ private:
   [[nodiscard]] std::string name_of(const object_client& where,
                                     const checkpoint& checkpoint) const;
 
-  /// @param is_there set to whether there is such an object
-  std::optional<error> pass_on(const checkpoint& checkpoint,
-                               std::uint64_t offset, std::uint64_t size,
-                               bool& is_there, const byte_taker& take);
-
   object_client& reads_;
   object_client& writes_;
   const std::string folder_;

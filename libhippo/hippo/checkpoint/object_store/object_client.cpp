@@ -111,6 +111,30 @@ object_client::get_range(const std::string& name, std::uint64_t offset,
   return std::optional{std::move(answer->body)};
 }
 
+expected<bool> object_client::read(const std::string& name,
+                                   std::uint64_t offset, std::uint64_t size,
+                                   const byte_taker& take) {
+  constexpr std::uint64_t piece_bytes = 16 << 20;
+  const auto end = offset + size;
+  for (auto at = offset; at < end;) {
+    const auto wanted = std::min(end - at, piece_bytes);
+    const auto piece = get_range(name, at, wanted);
+    if (!piece)
+      return piece.failure();
+    if (!*piece && at == offset)
+      return false;
+    if (!*piece)
+      return failed("cannot read " + key_of(where_, name),
+                    "it has gone meanwhile");
+    if (auto why = take((*piece)->data(), (*piece)->size()))
+      return *why;
+    if ((*piece)->size() < wanted)
+      break;
+    at += wanted;
+  }
+  return true;
+}
+
 std::optional<error> object_client::put(const std::string& name,
                                         const content_source& bytes) {
   const auto key = key_of(where_, name);

@@ -66,6 +66,13 @@ public:
   expected<std::optional<std::string>>
   get_range(const std::string& name, std::uint64_t offset, std::uint64_t size);
 
+  /// Gives `size` bytes of an object from `offset` on, in pieces of at most
+  /// 16 MiB; fewer where the object ends before.
+  /// @returns whether there is such an object, the first failure of `take`, or
+  ///          `errc::io_failed`: also if it goes while it is read
+  expected<bool> read(const std::string& name, std::uint64_t offset,
+                      std::uint64_t size, const byte_taker& take);
+
   /// Writes an object, whole or not at all. The store checks that it has come
   /// as it was sent (SHA-256). Memory holds an upload's part of it.
   /// @returns nothing, or `errc::io_failed`

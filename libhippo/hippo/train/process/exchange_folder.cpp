@@ -1,18 +1,8 @@
 #include "hippo/train/process/exchange_folder.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <stdexcept>
-
-#include "hippo/base/file_descriptor.hpp"
+#include <utility>
 
 namespace hippo {
 
@@ -23,34 +13,26 @@ scratch_folder make_exchange_folder() {
   return std::move(*made);
 }
 
-std::string read_exchanged(const std::string& path, std::uint64_t bytes_max) {
-  const auto cannot = [&](const std::string& why) {
-    return std::runtime_error("cannot read " + path + ": " + why);
-  };
-  const file_descriptor file{
-    ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
-  struct stat about {};
-  if (!file || ::fstat(file.number(), &about) != 0)
-    throw cannot(std::strerror(errno));
-  if (!S_ISREG(about.st_mode))
-    throw cannot("it is no regular file");
-  const auto size = static_cast<std::uint64_t>(about.st_size);
-  if (size > bytes_max)
-    throw cannot("it has " + std::to_string(size) + " bytes, more than "
-                 + std::to_string(bytes_max));
-  std::string result(size, '\0');
-  for (std::size_t done = 0; done < size;) {
-    const auto n
-      = ::read(file.number(), result.data() + done, result.size() - done);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      throw cannot(std::strerror(errno));
-    if (n == 0)
-      throw cannot("it became shorter meanwhile");
-    done += static_cast<std::size_t>(n);
-  }
+file_source open_exchanged(const std::string& path, std::uint64_t bytes_max) {
+  auto file = file_source::open(path);
+  if (!file)
+    throw std::runtime_error(file.failure().message);
+  if (file->size() > bytes_max)
+    throw std::runtime_error(
+      "cannot read " + path + ": it has " + std::to_string(file->size())
+      + " bytes, more than " + std::to_string(bytes_max));
+  return std::move(*file);
+}
+
+std::string read_whole(const file_source& file) {
+  std::string result(file.size(), '\0');
+  if (const auto why = file.read(0, result.data(), result.size()))
+    throw std::runtime_error(why->message);
   return result;
+}
+
+std::string read_exchanged(const std::string& path, std::uint64_t bytes_max) {
+  return read_whole(open_exchanged(path, bytes_max));
 }
 
 void write_exchanged(const std::string& path, std::string_view bytes) {

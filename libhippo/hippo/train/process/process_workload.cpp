@@ -24,13 +24,12 @@ namespace fs = std::filesystem;
 /// A state in a file that nobody else has.
 class file_state final : public workload_state {
 public:
-  explicit file_state(const std::string& path) : file_(open(path)) {}
+  explicit file_state(const std::string& path)
+    : file_(
+      std::make_shared<file_source>(open_exchanged(path, state_bytes_max))) {}
 
   [[nodiscard]] std::string bytes() const override {
-    std::string result(file_->size(), '\0');
-    if (const auto why = file_->read(0, result.data(), result.size()))
-      throw std::runtime_error(why->message);
-    return result;
+    return read_whole(*file_);
   }
 
   [[nodiscard]] std::unique_ptr<content_source> content() const override {
@@ -57,17 +56,6 @@ private:
   private:
     const std::shared_ptr<const file_source> file_;
   };
-
-  static std::shared_ptr<const file_source> open(const std::string& path) {
-    auto file = file_source::open(path);
-    if (!file)
-      throw std::runtime_error(file.failure().message);
-    if (file->size() > state_bytes_max)
-      throw std::runtime_error("the state has " + std::to_string(file->size())
-                               + " bytes, more than "
-                               + std::to_string(state_bytes_max));
-    return std::make_shared<file_source>(std::move(*file));
-  }
 
   const std::shared_ptr<const file_source> file_;
 };
