@@ -10,7 +10,12 @@ of it through a loopback socket, in this invocation, and the largest memory of
 service and trainers, where the training process itself is not counted.
 
 Then 20 trials train 4 MiB of a state whose other part is frozen. Prints the
-bytes of their checkpoints against those that differ. Needs the right to mount.
+bytes of their checkpoints against those that differ.
+
+At last a PyTorch model of that size branches after each of some steps. Prints
+for how long training stands still for a state that is saved: the time from the
+end of a step to the begin of the next one, against torch.save of the state in
+this invocation. Needs the right to mount, and PyTorch in `python3`.
 """
 
 import argparse
@@ -19,6 +24,7 @@ import os
 import re
 import socket
 import sqlite3
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -74,6 +80,64 @@ algorithm: grid
 """
 
 
+STANDS_STILL = """\
+import time
+
+import torch
+
+import hippo_hpo as hippo
+
+
+class Net(hippo.torch.Workload):
+    ended = None
+
+    def build(self):
+        def layer(mib):
+            return torch.nn.Parameter(torch.randn(mib << 18))
+        self.model = torch.nn.ParameterList(
+            [layer(int(self.args["mib"]) // 40) for _ in range(40)]
+            + [layer(4)])
+        self.optimizer = torch.optim.SGD([self.model[-1]], lr=0.1)
+
+    def train_step(self, step, hp):
+        if self.ended is not None:
+            with open(self.args["log"], "a") as log:
+                print(time.monotonic() - self.ended, file=log)
+        hippo.torch.apply(self.optimizer, hp, step)
+        # On the trunk long enough to write a state meanwhile.
+        end = time.monotonic() + (3 if hp.lr(step) == 0.1 else 0.1)
+        while time.monotonic() < end:
+            self.optimizer.zero_grad()
+            self.model[-1].square().sum().backward()
+            self.optimizer.step()
+            time.sleep(0.02)
+        self.ended = time.monotonic()
+
+    def evaluate(self):
+        return {"loss": float(self.model[-1].detach().square().sum())}
+
+    def load(self, path):
+        super().load(path)
+        self.ended = None
+
+
+class Waits(Net):
+    def save(self, path):  # of its own, so that training waits for it
+        super().save(path)
+"""
+
+BRANCHES = """\
+study: {name}
+workload: {{python: still.py:{kind}, seed: 1, check: false,
+            args: {{mib: {mib}, log: {log}}}}}
+objective: {{metric: loss, direction: minimize}}
+max_steps: 12
+space:
+  lr: {{choice: [{schedules}]}}
+algorithm: grid
+"""
+
+
 class Node:
     """A service without trainers, in a folder, and what it started."""
 
@@ -104,9 +168,9 @@ class Node:
              self.port], stderr=subprocess.DEVNULL))
         return self.trainers[-1]
 
-    def train(self, name, **what):
+    def train(self, name, study=STUDY, **what):
         path = f"{self.folder}/{name}.yaml"
-        write(path, STUDY.format(name=name, **what))
+        write(path, study.format(name=name, **what))
         for verb in ("submit", path), ("watch", name):
             timed(self.hippo, *verb, "--server", self.clients,
                   stderr=subprocess.DEVNULL)
@@ -194,15 +258,46 @@ def share(hippo, trainer, frozen, folder):
           "without sharing)")
 
 
+def stand_still(hippo, trainer, frozen, folder):
+    # One trial for each step at which it leaves the trunk: a save at each.
+    schedules = ", ".join(f"{{piecewise: [[0, 0.1], [{step}, 0.05]]}}"
+                          for step in range(2, 12))
+    node = Node(hippo, trainer, folder)
+    write(f"{folder}/still.py", STANDS_STILL)
+    try:
+        node.trainer(hidden=False)
+        found = {}
+        for kind in "Waits", "Net":
+            log = f"{folder}/{kind}.log"
+            node.train(f"still-{kind}", BRANCHES, kind=kind, mib=frozen,
+                       log=log, schedules=schedules)
+            with open(log) as gaps:
+                gaps = sorted(1000 * float(x) for x in gaps)
+            # Between other steps nothing is saved, and hardly any time passes.
+            found[kind], others = gaps[-9:], gaps[:-9]
+    finally:
+        node.end()
+    print("{} + 4 MiB in PyTorch: training stands still for {:.0f} ms a save "
+          "(median; {:.0f} at most), for {:.0f} ms where it waits until the "
+          "state is written, for {:.1f} ms between steps without a save".format(
+              frozen, statistics.median(found["Net"]), found["Net"][-1],
+              statistics.median(found["Waits"]), statistics.median(others)))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("hippo")
     parser.add_argument("trainer")
     parser.add_argument("--mib", type=int, default=5120)
     parser.add_argument("--frozen-mib", type=int, default=400)
+    parser.add_argument("--only", default="",
+                        choices=("move", "share", "stand_still"))
     args = parser.parse_args()
     programs = os.path.abspath(args.hippo), os.path.abspath(args.trainer)
-    for measure, mib in (move, args.mib), (share, args.frozen_mib):
+    for measure, mib in ((move, args.mib), (share, args.frozen_mib),
+                         (stand_still, args.frozen_mib)):
+        if args.only not in ("", measure.__name__):
+            continue
         with tempfile.TemporaryDirectory(dir=".") as folder:
             measure(*programs, mib, os.path.abspath(folder))
 

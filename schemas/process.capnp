@@ -50,6 +50,16 @@ struct Request $Cxx.name("ProcessRequest") {
     compare @8 :Compare;
     # Say in which parts two saved states differ. For `hippo check` alone; it
     # changes nothing. Answer: differences.
+
+    capture @9 :Text;
+    # Keep the present state as it is now, and write it to the empty file of that
+    # path while further requests are answered. Asked only of processes whose
+    # description says that they can. Answer: done, once no later request can
+    # change what is written. From before the answer until the file is whole or
+    # cannot be written, the process, or one that it has started, holds an
+    # exclusive lock on it (flock). A file that is whole is given the path with
+    # ".whole" behind it before the lock goes; of one that cannot be written, a
+    # file with ".failed" behind the path says why.
   }
 }
 
@@ -120,6 +130,7 @@ struct Description {
   name     @1 :Text;          # of what trains, for people; empty = unknown
   metrics  @2 :List(Text);    # that evaluate gives; empty = not known before
   versions @3 :List(Version); # of what decides results, sorted by name
+  captures @4 :Bool;          # whether it can be asked to capture a state
 }
 
 struct Version {

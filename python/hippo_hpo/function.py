@@ -337,21 +337,39 @@ class FunctionWorkload(Workload):
         return self._metrics
 
     def state_dict(self) -> dict[str, Any]:
+        return self._state_of(_copier())
+
+    def _state_of(self, copied: Callable[[Any], Any]) -> dict[str, Any]:
+        """Returns the state with what `copied` makes of the parts."""
         if self._loaded is not None:
             return self._loaded
         parts = None if self._ctx is None or self._ctx._parts is None \
-            else _saved(self._ctx._parts)
+            else _saved(self._ctx._parts, copied)
         return {"step": self._step, "parts": parts, "metrics": self.evaluate()}
 
     def load_state_dict(self, state: Any) -> None:
         self._begin(state)
 
-    def save(self, path: str) -> None:
+    def _write(self, state: Any, path: str) -> None:
         if (torch := sys.modules.get("torch")) is None:
-            super().save(path)
+            super()._write(state, path)
             return
         with open(path, "wb") as file:
-            torch.save(self.state_dict(), file)
+            torch.save(state, file)
+
+    def _capture(self) -> Callable[[str], None] | None:
+        torch = sys.modules.get("torch")
+        if torch is not None and torch.cuda.is_initialized():
+            return super()._capture()
+        # Copies are made by the other process: these stay as they are there.
+        state, copied = self._state_of(lambda part: part), _copier()
+
+        def write(path: str) -> None:
+            if state is not self._loaded and state["parts"] is not None:
+                state["parts"] = {name: copied(part)
+                                  for name, part in state["parts"].items()}
+            self._write(state, path)
+        return write
 
     def read(self, path: str) -> Any:
         if (torch := sys.modules.get("torch")) is None:
@@ -430,12 +448,17 @@ def _refuse_scheduler(name: str, part: Any) -> None:
             "set the value at each step: hippo.torch.apply(opt, ctx.hp, step)")
 
 
-def _saved(parts: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns copies of parts that later training leaves alone."""
-    copied: Callable[[Any], Any] = copy.deepcopy
-    if "torch" in sys.modules:
-        from .torch import _copied
-        copied = _copied
+def _copier() -> Callable[[Any], Any]:
+    """Returns a function that makes copies which training leaves alone."""
+    if "torch" not in sys.modules:
+        return copy.deepcopy
+    from .torch import _copied
+    return _copied
+
+
+def _saved(parts: Mapping[str, Any],
+           copied: Callable[[Any], Any]) -> dict[str, Any]:
+    """Returns what `copied` makes of the state of each part."""
     result = {}
     for name, part in parts.items():
         if hasattr(part, "state_dict") and hasattr(part, "load_state_dict"):

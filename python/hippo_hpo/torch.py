@@ -34,7 +34,7 @@ import os
 import random
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -408,10 +408,18 @@ class Workload(_Workload):
             self.init()
         State(**self.parts()).load_state_dict(state)
 
-    def save(self, path: str) -> None:
-        """Writes the present state to a file, with torch.save."""
+    def _write(self, state: Any, path: str) -> None:
         with open(path, "wb") as file:  # a path would become a part of it
-            torch.save(self.state_dict(), file)
+            torch.save(state, file)
+
+    def _capture(self) -> Callable[[str], None] | None:
+        if type(self).state_dict is not Workload.state_dict \
+                or type(self).save is not _Workload.save \
+                or torch.cuda.is_initialized():
+            return super()._capture()
+        # Copies are made by the other process: these stay as they are there.
+        parts = {name: part.state_dict() for name, part in self.parts().items()}
+        return lambda path: self._write(_copied(parts), path)
 
     def read(self, path: str) -> Any:
         """Returns the state that `save` wrote, on the CPU."""

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import abc
 import copy
+import functools
 import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -173,8 +174,19 @@ class Workload(abc.ABC):
 
     def save(self, path: str) -> None:
         """Writes the present state to a file: `state_dict`, pickled."""
+        self._write(self.state_dict(), path)
+
+    def _write(self, state: Any, path: str) -> None:
         with open(path, "wb") as file:
-            pickle.dump(self.state_dict(), file, protocol=5)
+            pickle.dump(state, file, protocol=5)
+
+    def _capture(self) -> Callable[[str], None] | None:
+        """Returns a function that writes the present state to a file, in a
+        process that `os.fork` makes next: it has one thread and no GPU. None: a
+        `save` of its own may need more."""
+        if type(self).save is not Workload.save:
+            return None
+        return functools.partial(self._write, self.state_dict())
 
     def read(self, path: str) -> Any:
         """Returns the state that `save` wrote, as `state_dict` returned it."""

@@ -3,6 +3,7 @@ FILE.py[:CLASS]`. Trainers start it; schemas/process.capnp is what they say."""
 
 from __future__ import annotations
 
+import fcntl
 import importlib
 import importlib.util
 import json
@@ -11,6 +12,7 @@ import sys
 import time
 import traceback
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
@@ -79,6 +81,7 @@ class Server:
         self._tries = tries
         self._stream = stream
         self._packages = packages
+        self._writers: list[int] = []  # processes that write states
 
     def run(self) -> None:
         """Works until it is told to end or the trainer is gone."""
@@ -124,6 +127,7 @@ class Server:
         described = answer.init("description")
         described.protocol = process.processProtocolVersion
         described.name = self._workload.name
+        described.captures = hasattr(os, "fork")
         for to, (name, version) in zip(
                 described.init("versions", len(known)), known.items()):
             to.name, to.version = name, version
@@ -172,6 +176,50 @@ class Server:
         self._workload.save(request.save)
         answer.done = None
 
+    def _capture(self, request: Any, answer: Any) -> None:
+        path = request.capture
+        write = self._workload._capture()
+        if write is None:
+            self._workload.save(path)
+            os.rename(path, path + ".whole")
+        else:
+            self._write_aside(write, path)
+        answer.done = None
+
+    def _write_aside(self, write: Callable[[str], None], path: str) -> None:
+        """Lets a copy of this process, whose memory nobody changes any more,
+        write a file. The copy keeps the lock until it ends."""
+        self._writers = [x for x in self._writers if _is_running(x)]
+        with open(path, "rb+") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                with warnings.catch_warnings():
+                    # Of threads, none of which it goes on to use.
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    child = os.fork()
+            except OSError:  # no memory for one
+                write(path)
+                os.rename(path, path + ".whole")
+                return
+            if child == 0:
+                self._write_and_end(write, path)
+            self._writers.append(child)
+
+    def _write_and_end(self, write: Callable[[str], None], path: str) -> None:
+        status = 1
+        try:
+            os.close(self._stream.fileno())  # it answers nobody
+            if (torch := sys.modules.get("torch")) is not None:
+                torch.set_num_threads(1)
+            write(path)
+            os.rename(path, path + ".whole")
+            status = 0
+        except BaseException as why:
+            with open(path + ".failed", "w", encoding="utf-8") as told:
+                told.write(_one_line(why) + "\n" + _without_us(why))
+        finally:
+            os._exit(status)
+
     def _load(self, request: Any, answer: Any) -> None:
         self._workload.load(request.load)
         self._tell_size(answer)
@@ -212,6 +260,13 @@ def _values(x: Any) -> list[Value]:
         return [int(y) for y in x.numbers]
     return [bool(y) for y in x.numbers] if kind == "truth" \
         else list(x.numbers)
+
+
+def _is_running(child: int) -> bool:
+    try:
+        return os.waitpid(child, os.WNOHANG) == (0, 0)
+    except ChildProcessError:  # the code has waited for it
+        return False
 
 
 def _one_line(why: BaseException) -> str:

@@ -385,6 +385,23 @@ class Workloads(unittest.TestCase):
         with open(self.path, "rb") as one, open(self.path + "2", "rb") as two:
             self.assertEqual(one.read(), two.read())
 
+    def test_a_captured_state_is_written_as_a_saved_one(self):
+        workload = pair()
+        workload.init()
+        self.train(workload, 0, 2)
+        workload.save(self.path)
+        write = workload._capture()
+        if (child := os.fork()) == 0:
+            try:
+                torch.set_num_threads(1)
+                write(self.path + "2")
+            finally:
+                os._exit(0)
+        self.train(workload, 2, 3)
+        os.waitpid(child, 0)
+        with open(self.path, "rb") as one, open(self.path + "2", "rb") as two:
+            self.assertEqual(one.read(), two.read())
+
     def test_tells_what_nothing_reads(self):
         workload = pair()
         workload.init()

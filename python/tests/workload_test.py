@@ -1,5 +1,6 @@
 """Workloads in processes of their own, driven as a trainer drives them."""
 
+import fcntl
 import os
 import sys
 import tempfile
@@ -128,6 +129,96 @@ class Processes(unittest.TestCase):
         self.assertEqual(other.ask("load", file).which(), "done")
         other.train(3, 4, lr=[1])
         self.assertEqual(other.metrics()["total"], 8.0)
+
+    def captured(self, trainer, name):
+        """Captures the state; returns the path of the file, and what opens it
+        or says why there is none, once the process lets it be seen."""
+        path = os.path.join(self.folder.name, name)
+        file = open(path, "xb")
+        self.addCleanup(file.close)
+        self.assertEqual(trainer.ask("capture", path).which(), "done")
+
+        def result():
+            fcntl.flock(file, fcntl.LOCK_SH)
+            if os.path.exists(path + ".failed"):
+                with open(path + ".failed") as failed:
+                    return failed.read()
+            with open(path + ".whole", "rb") as whole:
+                return whole.read()
+        return result
+
+    def test_a_captured_state_is_the_one_of_that_moment(self):
+        with open(self.path, "a") as file:
+            file.write(textwrap.dedent("""
+                import time
+
+                class Slow(Sum):
+                    def _write(self, state, path):
+                        time.sleep(0.3)
+                        super()._write(state, path)
+
+                class Own(Sum):
+                    def save(self, path):
+                        with open(path, "w") as file:
+                            file.write(repr(self.total))
+
+                    def load(self, path):
+                        with open(path) as file:
+                            self.total = float(file.read())
+
+                class Unwritable(Sum):
+                    def state_dict(self):
+                        return {"total": self.total, "file": open(__file__)}
+
+                @hippo.workload
+                def train(ctx):
+                    state = {"x": 0, "y": [1] * 1000}
+                    for step in ctx.steps(state=state):
+                        state["x"] += ctx.hp.lr(step)
+                        yield lambda: {"total": state["x"]}
+                """))
+        for name in "Slow", "Own", "train":
+            trainer = self.start(name)
+            self.assertTrue(trainer.ask(
+                "describe", process.processProtocolVersion
+            ).description.captures)
+            trainer.setup(scale=10)
+            trainer.ask("init")
+            trainer.train(0, 3, lr=[1, 2, 4])
+            path = os.path.join(self.folder.name, name)
+            trainer.ask("save", path)
+            first = self.captured(trainer, name + "-1")
+            self.assertEqual(trainer.train(3, 4, lr=[1]).which(), "done")
+            later = self.captured(trainer, name + "-2")
+            trainer.train(4, 5, lr=[1])
+            with open(path, "rb") as saved:
+                self.assertEqual(saved.read(), first())
+            self.assertNotEqual(first(), later())
+            self.assertEqual(trainer.metrics()["total"], 9)
+            trainer.ask("load", os.path.join(self.folder.name,
+                                             name + "-2.whole"))
+            self.assertEqual(trainer.metrics()["total"], 8)
+        trainer = self.start("Unwritable")
+        trainer.setup(scale=10)
+        trainer.ask("init")
+        self.assertIn("cannot pickle", self.captured(trainer, "no")())
+        self.assertEqual(trainer.train(0, 1, lr=[1]).which(), "done")
+
+    def test_a_captured_state_that_is_cut_short_is_not_whole(self):
+        with open(self.path, "a") as file:
+            file.write(textwrap.dedent("""
+                import os, signal
+
+                class Killed(Sum):
+                    def _write(self, state, path):
+                        os.kill(os.getpid(), signal.SIGKILL)
+                """))
+        trainer = self.start("Killed")
+        trainer.setup(scale=10)
+        trainer.ask("init")
+        with self.assertRaises(FileNotFoundError):
+            self.captured(trainer, "state")()
+        self.assertEqual(trainer.train(0, 1, lr=[1]).which(), "done")
 
     def test_an_exception_is_told_with_its_traceback(self):
         trainer = self.ready()

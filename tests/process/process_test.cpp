@@ -1,6 +1,8 @@
 #include "hippo/train/process/process_workload.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "hippo/model/lease.hpp"
+#include "hippo/train/process/captured_file.hpp"
+#include "hippo/train/process/exchange_folder.hpp"
 
 namespace hippo {
 namespace {
@@ -218,6 +222,61 @@ TEST_F(ProcessTest, NothingOutlivesATrainerThatIsKilled) {
   EXPECT_TRUE(ends(ids[0]));
   ::close(told[0]);
   ::close(told[1]);
+}
+
+TEST_F(ProcessTest, ALargeStateIsWrittenWhileTrainingGoesOn) {
+  const auto work = make({{"large", 1.0}});
+  work->init();
+  work->train(lr(form::constant(1)), 0, 3);
+  const auto first = work->snapshot()->bytes();
+  const auto captured = work->snapshot();
+  EXPECT_GE(captured->content_size(), 16u << 20); // as the first one was
+  work->train(lr(form::constant(1)), 3, 4);
+  const auto later = work->snapshot();
+  work->train(lr(form::constant(1)), 4, 5);
+  EXPECT_EQ(captured->bytes(), first);
+  EXPECT_EQ(captured->bytes(), first); // as often as is wanted
+  EXPECT_EQ(captured->content()->size(), first.size());
+  work->load(later->bytes());
+  EXPECT_EQ(work->evaluate().at("total"), 4);
+}
+
+TEST_F(ProcessTest, AStateThatCouldNotBeWrittenAsideIsTold) {
+  for (const auto& [trouble, said] : std::map<std::string, std::string>{
+         {"full", "no space is left"},
+         {"dies aside",
+          "the workload's process ended before the state was written"}}) {
+    const auto work = make({{"large", 1.0}, {"trouble", trouble}});
+    work->init();
+    const auto first = work->save();
+    const auto captured = work->snapshot();
+    EXPECT_EQ(failure_of([&] { captured->bytes(); }), said);
+    EXPECT_EQ(failure_of([&] { captured->content(); }), said);
+    // From now on it writes before it goes on.
+    EXPECT_EQ(work->snapshot()->bytes(), first);
+  }
+}
+
+TEST_F(ProcessTest, AStateThatItsEndCutsShortIsTold) {
+  auto work = make({{"large", 1.0}});
+  work->init();
+  work->save();
+  const auto captured = work->snapshot();
+  work.reset();
+  EXPECT_EQ(failure_of([&] { captured->bytes(); }),
+            "the workload's process ended before the state was written");
+}
+
+TEST_F(ProcessTest, ACapturedFileThatNobodyWritesIsNotWaitedFor) {
+  const auto folder = make_exchange_folder();
+  const captured_file file{folder.file("state"), 50ms};
+  const int lock = ::open(file.path().c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(lock, LOCK_EX), 0);
+  EXPECT_NE(failure_of([&] {
+              static_cast<void>(file.wait(100));
+            }).find("has written nothing to a state's file for 0.05 s"),
+            std::string::npos);
+  ::close(lock);
 }
 
 TEST_F(ProcessTest, OfMuchOutputTheEndIsKept) {

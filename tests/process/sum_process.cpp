@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +28,7 @@ int to_trainer = -1; ///< the socket
 double total = 0;
 std::string trouble;
 double scale = 1;
+bool is_large = false; ///< whether states have 16 MiB
 
 [[noreturn]] void stay() {
   for (;;)
@@ -139,8 +141,35 @@ void train(Train::Reader x, ProcessAnswer::Builder answer) {
   answer.setDone();
 }
 
+void save(const std::string& path) {
+  std::ofstream{path} << std::hexfloat << total << '\n'
+                      << std::string(is_large ? 16 << 20 : 0, 'x');
+}
+
+/// Writes the present state while it goes on, a large one after a while.
+void capture(const std::string& path) {
+  const int lock = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (lock < 0 || ::flock(lock, LOCK_EX) != 0)
+    std::_Exit(8);
+  if (::fork() == 0) {
+    ::usleep(is_large ? 100'000 : 0);
+    if (trouble == "dies aside")
+      ::raise(SIGKILL);
+    if (trouble == "full") {
+      std::ofstream{path + ".failed"} << "no space is left";
+    } else {
+      save(path);
+      ::rename(path.c_str(), (path + ".whole").c_str());
+    }
+    std::_Exit(0);
+  }
+  ::close(lock);
+}
+
 void set_up(Setup::Reader x) {
   for (auto arg : x.getArgs()) {
+    if (arg.getName() == "large")
+      is_large = true;
     if (arg.getName() == "scale")
       scale = arg.getValue().getNumber();
     if (arg.getName() == "trouble")
@@ -167,9 +196,9 @@ int main(int argc, char** argv) {
     return 3;
   for (;;) {
     kj::Own<capnp::StreamFdMessageReader> in;
-    if (kj::runCatchingExceptions([&] {
-          in = kj::heap<capnp::StreamFdMessageReader>(socket);
-        }) != nullptr)
+    if (kj::runCatchingExceptions(
+          [&] { in = kj::heap<capnp::StreamFdMessageReader>(socket); })
+        != nullptr)
       return 0;
     const auto request = in->getRoot<ProcessRequest>();
     capnp::MallocMessageBuilder out;
@@ -181,6 +210,7 @@ int main(int argc, char** argv) {
         x.setProtocol(request.getDescribe());
         x.setName("sum");
         x.initMetrics(1).set(0, "total");
+        x.setCaptures(true);
         auto version = x.initVersions(1)[0];
         version.setName("summing");
         version.setVersion("1.0");
@@ -209,7 +239,11 @@ int main(int argc, char** argv) {
         break;
       }
       case ProcessRequest::SAVE:
-        std::ofstream{request.getSave().cStr()} << std::hexfloat << total;
+        save(request.getSave().cStr());
+        answer.setDone();
+        break;
+      case ProcessRequest::CAPTURE:
+        capture(request.getCapture().cStr());
         answer.setDone();
         break;
       case ProcessRequest::LOAD: {

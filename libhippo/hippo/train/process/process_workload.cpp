@@ -2,7 +2,11 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <future>
 #include <memory>
 #include <mutex>
@@ -11,6 +15,7 @@
 #include <utility>
 
 #include "hippo/base/content_source.hpp"
+#include "hippo/train/process/captured_file.hpp"
 #include "hippo/train/process/exchange_folder.hpp"
 #include "hippo/train/process/workload_process.hpp"
 #include "hippo/train/setup_time.hpp"
@@ -24,28 +29,28 @@ namespace fs = std::filesystem;
 /// A state in a file that nobody else has.
 class file_state final : public workload_state {
 public:
-  explicit file_state(const std::string& path)
-    : file_(
-      std::make_shared<file_source>(open_exchanged(path, state_bytes_max))) {}
+  using file = std::shared_ptr<const file_source>;
+
+  /// @param size its bytes, at least about
+  /// @param open opens the file; called once, by whoever needs it first
+  file_state(std::uint64_t size, std::function<file()> open)
+    : size_(size), open_(std::move(open)) {}
 
   [[nodiscard]] std::string bytes() const override {
-    return read_whole(*file_);
+    return read_whole(*opened());
   }
 
   [[nodiscard]] std::unique_ptr<content_source> content() const override {
-    return std::make_unique<shared_source>(file_);
+    return std::make_unique<shared_source>(opened());
   }
 
-  [[nodiscard]] std::uint64_t content_size() const override {
-    return file_->size();
-  }
+  [[nodiscard]] std::uint64_t content_size() const override { return size_; }
 
 private:
   /// The file, which stays open as long as it is used.
   class shared_source final : public content_source {
   public:
-    explicit shared_source(std::shared_ptr<const file_source> file)
-      : file_(std::move(file)) {}
+    explicit shared_source(file opened) : file_(std::move(opened)) {}
 
     [[nodiscard]] std::uint64_t size() const override { return file_->size(); }
     [[nodiscard]] std::optional<error> read(std::uint64_t offset, void* to,
@@ -54,10 +59,31 @@ private:
     }
 
   private:
-    const std::shared_ptr<const file_source> file_;
+    const file file_;
   };
 
-  const std::shared_ptr<const file_source> file_;
+  [[nodiscard]] const file& opened() const {
+    std::call_once(once_, [this] { file_ = open_(); });
+    return file_;
+  }
+
+  const std::uint64_t size_;
+  const std::function<file()> open_;
+  mutable std::once_flag once_;
+  mutable file file_;
+};
+
+/// A process is asked to capture states from this size on: below it, to write
+/// one takes about as long as to copy the process.
+constexpr std::uint64_t captured_bytes_min = 16ull << 20;
+
+/// How long the file of a captured state may stay as it is.
+constexpr std::chrono::minutes capture_silence_max{5};
+
+/// The states that a process has saved. Any thread may use it.
+struct saved_states {
+  std::atomic<std::uint64_t> bytes = 0; ///< of the last one; 0: none yet
+  std::atomic<bool> has_failed = false; ///< whether a captured one was lost
 };
 
 class process_workload final : public workload,
@@ -111,16 +137,16 @@ public:
     return process_->size();
   }
 
-  std::string save() override { return snapshot()->bytes(); }
+  std::string save() override { return written_state()->bytes(); }
 
-  /// The process writes a file of its own for each.
+  /// The process writes a file of its own for each, a large one while it goes
+  /// on.
   std::shared_ptr<const workload_state> snapshot() override {
-    const auto path = folder_.file("saved");
-    fs::remove(path);
-    process_->save(path);
-    auto result = std::make_shared<file_state>(path);
-    fs::remove(path); // it stays open
-    return result;
+    const auto bytes = saved_->bytes.load();
+    return process_->captures() && !saved_->has_failed
+               && (bytes == 0 || bytes >= captured_bytes_min)
+             ? captured_state()
+             : written_state();
   }
 
   void load(const std::string& bytes) override {
@@ -164,6 +190,34 @@ public:
   }
 
 private:
+  std::shared_ptr<const workload_state> written_state() {
+    const auto path = folder_.file("saved");
+    fs::remove(path);
+    process_->save(path);
+    auto file =
+      std::make_shared<file_source>(open_exchanged(path, state_bytes_max));
+    fs::remove(path); // it stays open
+    saved_->bytes = file->size();
+    return std::make_shared<file_state>(file->size(), [file] { return file; });
+  }
+
+  std::shared_ptr<const workload_state> captured_state() {
+    auto file = std::make_shared<captured_file>(
+      folder_.file("captured-" + std::to_string(++captured_)),
+      capture_silence_max);
+    process_->capture(file->path());
+    return std::make_shared<file_state>(saved_->bytes, [file, saved = saved_] {
+      try {
+        auto whole = std::make_shared<file_source>(file->wait(state_bytes_max));
+        saved->bytes = whole->size();
+        return whole;
+      } catch (...) {
+        saved->has_failed = true;
+        throw;
+      }
+    });
+  }
+
   /// Starts the process, which goes on starting while others do their part.
   void start() {
     auto fresh = std::make_unique<workload_process>(options_);
@@ -194,6 +248,8 @@ private:
   scratch_folder folder_ = make_exchange_folder();
   std::mutex mutex_; ///< guards which one `process_` is from `stop`
   std::unique_ptr<workload_process> process_; ///< set but while constructed
+  std::uint64_t captured_ = 0;                ///< states, in all
+  std::shared_ptr<saved_states> saved_ = std::make_shared<saved_states>();
   std::future<void> started_; ///< valid until somebody has waited for it
 };
 

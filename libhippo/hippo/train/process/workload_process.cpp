@@ -237,6 +237,7 @@ workload_process::description workload_process::describe() {
     result.metrics.emplace_back(name.cStr());
   for (auto y : said.getVersions())
     result.versions.emplace(y.getName().cStr(), y.getVersion().cStr());
+  captures_ = said.getCaptures();
   return result;
 }
 
@@ -293,6 +294,12 @@ metrics workload_process::evaluate() {
 void workload_process::save(const std::string& path) {
   exchange x{*this};
   x.request().setSave(path);
+  x.answer(schema::ProcessAnswer::DONE);
+}
+
+void workload_process::capture(const std::string& path) {
+  exchange x{*this};
+  x.request().setCapture(path);
   x.answer(schema::ProcessAnswer::DONE);
 }
 

@@ -48,12 +48,19 @@ public:
   void train(const configuration& config, step_t from, step_t to);
   metrics evaluate();
   void save(const std::string& path);
+  /// Keeps the present state and lets it be written to the empty file `path`
+  /// while further calls are made; see `captured_file`.
+  /// REQUIRES: `captures()`.
+  void capture(const std::string& path);
   void load(const std::string& path);
 
   /// Says in which parts two saved states differ, and by how much; empty if
   /// they do not, nothing if the process cannot tell.
   std::optional<std::vector<std::string>> compare(const std::string& path,
                                                   const std::string& other);
+
+  /// Whether it can capture states, as its description says.
+  [[nodiscard]] bool captures() const noexcept { return captures_; }
 
   /// How much there is to compute, as far as it has told.
   [[nodiscard]] workload_size size() const noexcept { return size_; }
@@ -88,6 +95,7 @@ private:
   std::uint64_t number_ = 0; ///< of the last request
   workload_size size_;
   std::uint64_t setup_ns_ = 0;
+  bool captures_ = false;
 };
 
 } // namespace hippo
