@@ -77,6 +77,17 @@ struct Setup {
   initial @4 :Text;
   # The path of the file or folder that the study names as its initial state
   # (`from`); it is there as long as the process; empty = none.
+  average @5 :Averaging;
+  # The mean that `evaluate` measures, asked only of processes whose description
+  # says that they can; unset = the weights as they are.
+}
+
+struct Averaging {
+  # The weights at the last `of` steps that are multiples of `every`, by the
+  # present step; before the first of these, the weights as they are. States have
+  # what that takes.
+  of    @0 :UInt32;  # 0 or 1 = malformed
+  every @1 :UInt64;  # 0 = malformed
 }
 
 struct Train {
@@ -131,6 +142,7 @@ struct Description {
   metrics  @2 :List(Text);    # that evaluate gives; empty = not known before
   versions @3 :List(Version); # of what decides results, sorted by name
   captures @4 :Bool;          # whether it can be asked to capture a state
+  averages @5 :Bool;          # whether it can measure the mean of weights
 }
 
 struct Version {

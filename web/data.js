@@ -25,6 +25,20 @@ export async function ask(path, signal) {
   return value;
 }
 
+/** The trial whose state a study's training begins from, `{study, trial}` by
+ * numbers; null: it begins from none, or that study is not known.
+ * @param ask see `update` of a view */
+export async function rootOf(study, ask) {
+  const named = /^trial (\d+) of study (.*) at step \d+$/.exec(
+    study.initial_state ?? "");
+  if (!named) return null;
+  // As at its submission: later studies may have the same name.
+  const found = (await ask("api/studies")).filter(x => x.id < study.id
+    && (x.name === named[2] || String(x.id) === named[2]));
+  return found.length
+    ? {study: found[found.length - 1].id, trial: Number(named[1])} : null;
+}
+
 /** Has the service do something. @throws Refused */
 export async function order(path, what) {
   return read(await fetch(path, {method: "POST", body: JSON.stringify(what),

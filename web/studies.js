@@ -2,6 +2,14 @@
 import {ago, element, moment, renew, shown, span} from "./base.js";
 import {table} from "./table.js";
 
+/** The words for the state that training begins from, with a link to the path of
+ * the trial that it is of.
+ * @param root see `rootOf` */
+export const rootWords = (study, root) => root
+  ? element("span", {}, "begins from ", element("a", {
+    href: `#/study/${root.study}/trial/${root.trial}`}, study.initial_state))
+  : element("span", {}, `begins from ${study.initial_state}`);
+
 const ENDED = ["COMPLETE", "FAILED", "CANCELLED"];
 
 export const isEnded = x => ENDED.includes(x.state);

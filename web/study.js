@@ -1,14 +1,14 @@
 // A study: its results, hyper-parameters, tree and trials.
 import {ago, element, ranks, renew, shown, span} from "./base.js";
 import {choice} from "./charts.js";
-import {History} from "./data.js";
+import {History, rootOf} from "./data.js";
 import {alonePanel, commonPanel, pairPanel, parallelPanel, trialColumns} from
   "./hyper.js";
 import {paced, whileSeen} from "./panel.js";
 import {curvesPanel, frontPanel, historyPanel, spreadPanel, wishes} from
   "./results.js";
 import {Schedules, schedulesPanel} from "./schedules.js";
-import {costs, figures, isOfSeveral, mergeRate, percent, progressOf,
+import {costs, figures, isOfSeveral, mergeRate, percent, progressOf, rootWords,
   state, wanted, workFor} from "./studies.js";
 import {table} from "./table.js";
 import {treePanel} from "./tree.js";
@@ -346,6 +346,7 @@ export function studyView(id, act) {
     async update(ask) {
       const [study, there, changed] = await Promise.all([
         ask(`api/studies/${id}`), ask("api/trainers"), history.refresh(ask)]);
+      const root = await rootOf(study, ask);
       this.title = study.name;
       trainers = there;
       const done = study.delivered_steps, rate = mergeRate(study);
@@ -353,8 +354,8 @@ export function studyView(id, act) {
       renew(head,
         element("h1", {}, study.name, " ", state(study.state)),
         element("p", {class: "sub"}, `study ${study.id}, ${study.algorithm}, ${
-          wanted(study)}, weight ${shown(study.weight)}${
-          study.initial_state ? `, begins from ${study.initial_state}` : ""}`),
+          wanted(study)}, weight ${shown(study.weight)}`,
+        ...study.initial_state ? [", ", rootWords(study, root)] : []),
         study.reason ? element("p", {class: "note bad"}, study.reason)
           : study.waiting ? element("p", {class: "note"},
             `waits: ${study.waiting}`) : null,

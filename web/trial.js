@@ -1,10 +1,10 @@
 // A trial: its values, its way through the stage tree, what happened to it.
 import {colour, element, moment, renew, shown, span} from "./base.js";
 import {choice, lines} from "./charts.js";
-import {History} from "./data.js";
+import {History, rootOf} from "./data.js";
 import {panel} from "./panel.js";
 import {Schedules, schedulesOfTrial} from "./schedules.js";
-import {figures, state} from "./studies.js";
+import {figures, rootWords, state} from "./studies.js";
 import {table} from "./table.js";
 import {wayTree, workOf} from "./tree.js";
 
@@ -108,7 +108,7 @@ export function trialView(id, no) {
     {...number("device", "device time"), cell: x => x.device
       ? span(x.device) : ""},
   ], {label: "Stages of the trial", id: "id"});
-  const tree = wayTree();
+  const tree = wayTree(), before = element("p", {class: "quiet"});
 
   const failure = element("div");
   const schedules = schedulesOfTrial(), courses = new Schedules();
@@ -126,7 +126,7 @@ export function trialView(id, no) {
     values.node, element("section", {class: "card"}, element("h2", {},
       "Hyper-parameters"), params), schedules.node,
     element("section", {class: "card wide"}, element("h2", {},
-      "Path through the stage tree"), tree.node, path.node),
+      "Path through the stage tree"), before, tree.node, path.node),
     happened, output));
 
   return {
@@ -141,6 +141,8 @@ export function trialView(id, no) {
           ask(`api/studies/${id}/work`), printedBy(ask, id, no), hear(ask),
           history.refresh(ask)]);
       study = of;
+      const root = await rootOf(of, ask);
+      renew(before, of.initial_state ? rootWords(of, root) : null);
       events = heard;
       const trial = exact[0];
       if (trial?.trial !== no)

@@ -29,6 +29,11 @@ class Living(abc.ABC):
         """Returns a copy of everything that a later step reads."""
 
     @abc.abstractmethod
+    def modules(self) -> dict[str, Any]:
+        """Returns the PyTorch modules that it trains, by their names in
+        `state()`."""
+
+    @abc.abstractmethod
     def run(self, begin: int, end: int, hp: HyperParameters,
             first: int) -> int:
         """Trains from step `begin` to `end`, from the sample `first` on.
@@ -184,6 +189,16 @@ class Workload(_torch.Workload):
             _torch.seed_step(self.seed, -2)
             self._metrics = self._living.measure()
         return dict(self._metrics)
+
+    def _modules(self) -> dict[str, Any]:
+        if self.step_is == "epoch":
+            raise NotImplementedError
+        if not self._is_current:
+            if self._state["trained"] is None:
+                return {}
+            self._enter(self._state["fixed"], self._state["names"],
+                        self._state["constants"].__getitem__)
+        return self._living.modules()
 
     def state_dict(self) -> Any:
         if self.step_is == "epoch":

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ._averaging import is_of_averages, put_mean
 from ._program import hippo_program
 from .errors import Error, InvalidArgument
 
@@ -43,9 +44,15 @@ def load_state(study: Study, trial: int, step: int | None, device: str,
             raise (InvalidArgument if done.returncode == 2 else Error)(why)
         with _module_of(study):
             state = _read(path, study)
+    average: list[Any] = []
+    if is_of_averages(state):
+        state, average = state["state"], state["average"]
     if not isinstance(state, dict) or state.keys() != _OF_FUNCTIONS:
+        put_mean(average, state.get("trained", state))
         return state
-    if state["parts"] is None:
+    if state["parts"] is not None:
+        put_mean(average, state["parts"])
+    else:
         raise InvalidArgument(
             f"trial {trial} of study {study.id} keeps no state: its function "
             "names none in ctx.steps(), such as ctx.steps(model=model)")

@@ -25,6 +25,7 @@ import random
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from .workload import HyperParameters, Value, Workload
@@ -356,6 +357,19 @@ class FunctionWorkload(Workload):
             return
         with open(path, "wb") as file:
             torch.save(state, file)
+
+    def _modules(self) -> dict[str, Any]:
+        torch = sys.modules.get("torch")
+        if torch is None or self._ctx is None or self._ctx._parts is None:
+            return {}
+        return {name: part for name, part in self._ctx._parts.items()
+                if isinstance(part, torch.nn.Module)}
+
+    def _settle(self, around: Callable[[], AbstractContextManager[None]]
+                ) -> None:
+        if self._loaded is None:
+            with around():
+                self.evaluate()
 
     def _capture(self) -> Callable[[str], None] | None:
         torch = sys.modules.get("torch")

@@ -131,6 +131,9 @@ class _LivingModule(Living):
         self._module.on_load_checkpoint(copy.deepcopy(trained["more"]))
         self._waiting = trained
 
+    def modules(self) -> dict[str, Any]:
+        return {"module": self._module}
+
     def state(self) -> Any:
         more: dict[str, Any] = {}
         self._module.on_save_checkpoint(more)

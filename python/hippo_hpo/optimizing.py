@@ -94,6 +94,9 @@ class Options(TypedDict, total=False):
         max_concurrent: the largest number of trials in flight; None: the
             algorithm decides.
         eval_every: steps between two measurements; default 1.
+        average: ``{"of": 5, "every": 200}`` measures, in place of the weights
+            of PyTorch modules, their mean over the last 5 steps that are
+            multiples of 200. None: the weights as they are.
         seconds: the longest time of the study; None: no limit.
         device_hours: the longest working time of trainers for the study, added
             up; None: no limit.
@@ -130,6 +133,7 @@ class Options(TypedDict, total=False):
     algorithm: str | Mapping[str, Any]
     max_concurrent: int | None
     eval_every: int
+    average: Mapping[str, int] | None
     seconds: float | None
     device_hours: float | None
     cost: float | None
@@ -480,6 +484,8 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
     objective: list[dict[str, Any]] = [
         {"metric": metric, "direction": direction}
         for metric, direction in goals.items()]
+    if (average := options.get("average")) is not None:
+        objective[0]["average"] = dict(average)
     study = StudyFile(
         study=options.get("name") or code.name, workload=workload,
         objective=objective[0] if len(objective) == 1 else objective,

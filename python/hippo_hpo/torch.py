@@ -374,6 +374,10 @@ class Workload(_Workload):
         `seed_step` has seeded all generators just before.
         """
 
+    def _modules(self) -> dict[str, Any]:
+        return {name: part for name, part in self.parts().items()
+                if isinstance(part, torch.nn.Module)}
+
     def parts(self) -> dict[str, Any]:
         """Returns the parts of the state, by name."""
         found: dict[str, Any] = {}

@@ -177,6 +177,9 @@ class _LivingTrainer(Living):
             "state": self._waiting, "param_groups": groups})
         self._waiting = None
 
+    def modules(self) -> dict[str, Any]:
+        return {"model": self._trainer.model}
+
     def state(self) -> Any:
         trainer = self._trainer
         optimizer = self._waiting

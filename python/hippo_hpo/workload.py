@@ -26,6 +26,7 @@ import copy
 import functools
 import pickle
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 # A value as it stands in the study file: int, float, bool, str, None, or a list
@@ -187,6 +188,23 @@ class Workload(abc.ABC):
         if type(self).save is not Workload.save:
             return None
         return functools.partial(self._write, self.state_dict())
+
+    def _modules(self) -> dict[str, Any]:
+        """Returns the PyTorch modules of the present state, by their names in
+        it.
+
+        Raises:
+            NotImplementedError: it cannot tell.
+        """
+        raise NotImplementedError
+
+    def _settle(self, around: Callable[[], AbstractContextManager[None]]
+                ) -> None:
+        """Measures what the present state has of measurements.
+
+        Args:
+            around: makes what surrounds measuring.
+        """
 
     def read(self, path: str) -> Any:
         """Returns the state that `save` wrote, as `state_dict` returned it."""

@@ -16,6 +16,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any, BinaryIO
 
+from hippo_hpo._averaging import Averaging
 from hippo_hpo._compare import differences
 from hippo_hpo._schema import process
 from hippo_hpo._trying import NotExact, try_out
@@ -78,6 +79,8 @@ class Server:
     def __init__(self, workload: Workload, stream: BinaryIO,
                  packages: list[str], tries: bool = False) -> None:
         self._workload = workload
+        self._function = workload if isinstance(workload, FunctionWorkload) \
+            else None
         self._tries = tries
         self._stream = stream
         self._packages = packages
@@ -109,8 +112,8 @@ class Server:
         """The step in which training has failed, as the code counts."""
         if request.which() not in ("train", "evaluate"):
             return ""
-        if isinstance(self._workload, FunctionWorkload):
-            return self._workload.where() + ": "
+        if self._function is not None:
+            return self._function.where() + ": "
         if request.which() == "evaluate":
             return ""
         start, stop = getattr(request.train, "from"), request.train.to
@@ -128,6 +131,7 @@ class Server:
         described.protocol = process.processProtocolVersion
         described.name = self._workload.name
         described.captures = hasattr(os, "fork")
+        described.averages = True
         for to, (name, version) in zip(
                 described.init("versions", len(known)), known.items()):
             to.name, to.version = name, version
@@ -137,6 +141,9 @@ class Server:
         if x.threads:
             _limit_threads(x.threads)
         args = {option.name: _argument(option) for option in x.args}
+        if x.average.of:
+            self._workload = Averaging(self._workload, x.average.of,
+                                       x.average.every)
         if x.initial:
             self._workload.initial = x.initial
         self._workload.setup(x.seed, x.device, args)
@@ -154,14 +161,14 @@ class Server:
         begin = time.monotonic()
         self._workload.train(start, stop,
                              HyperParameters(start, stop, values))
-        if isinstance(self._workload, FunctionWorkload):
-            setup_seconds = self._workload.take_setup_seconds()
+        if self._function is not None:
+            setup_seconds = self._function.take_setup_seconds()
             if self._tries and start == 0:
                 trained = time.monotonic()
                 # Until it has passed: whoever trains again is told the same.
-                try_out(self._workload, values, trained - begin)
+                try_out(self._function, values, trained - begin)
                 self._tries = False
-                self._workload.take_setup_seconds()
+                self._function.take_setup_seconds()
                 setup_seconds += time.monotonic() - trained
             answer.setupNanos = round(setup_seconds * 1e9)
         answer.done = None

@@ -8,6 +8,9 @@ import unittest
 from unittest import mock
 
 import hippo_hpo as hippo
+from hippo_hpo._averaging import (
+    Averaging, is_of_averages, mean_of, put_mean)
+from hippo_hpo._compare import differences
 
 try:
     import torch
@@ -480,6 +483,143 @@ class Functions(unittest.TestCase):
             with self.assertRaisesRegex(TypeError, "write the schedule in the "
                                                    "space"):
                 self.train(self.made(wrapped), 0, 1)
+
+
+def small_class():
+    class Small(hippo.torch.Workload):
+        def build(self):
+            self.model = net()
+            self.model.register_buffer("fixed", torch.full((3,), 0.1))
+            self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1)
+
+        def train_step(self, step, hp):
+            hippo.torch.apply(self.optimizer, hp, step)
+            self.model.train()
+            learn(self.model, self.optimizer)
+
+        def evaluate(self):
+            self.model.eval()
+            with torch.no_grad():
+                return {"loss": float(self.model(torch.ones(1, 4)).sum())}
+    return Small()
+
+
+@needs_torch
+class Averages(unittest.TestCase):
+    """`objective.average`, of a class and of a function."""
+
+    OF, EVERY, LAST = 3, 2, 9
+
+    def setUp(self):
+        self.addCleanup(torch.use_deterministic_algorithms, False)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = os.path.join(folder.name, "state")
+
+    def inner(self, kind):
+        result = small_class() if kind == "class" \
+            else hippo.workload(regress, seed=3).make_workload()
+        result.setup(3, "cpu", {})
+        result.init()
+        return result
+
+    def averaging(self, kind, of=OF, every=EVERY):
+        return Averaging(self.inner(kind), of, every)
+
+    def train(self, x, start, stop):
+        x.train(start, stop, hippo.HyperParameters(
+            start, stop, {"lr": [0.1 / (1 + i) for i in range(start, stop)]}))
+
+    def model(self, x):
+        """The state of the model, as it would be exported."""
+        state = x.state_dict()
+        state = state.get("parts", state)
+        return {key: value.clone() for key, value in state["model"].items()}
+
+    def test_measures_the_mean_of_the_last_states(self):
+        for kind in "class", "function":
+            x, alone, seen = self.averaging(kind), self.inner(kind), []
+            for step in range(self.LAST):
+                self.train(x, step, step + 1)
+                self.train(alone, step, step + 1)
+                if (step + 1) % self.EVERY == 0:
+                    seen = [*seen, self.model(alone)][-self.OF:]
+                expected = dict(self.model(alone))
+                for key, value in expected.items():
+                    if seen and value.is_floating_point():
+                        expected[key] = (sum(y[key].double() for y in seen)
+                                         / len(seen)).float()
+                reference = self.inner(kind)
+                self.train(reference, 0, step + 1)
+                part = reference.model if kind == "class" \
+                    else reference._ctx._parts["model"]
+                part.load_state_dict(expected)
+                self.assertEqual(reference.evaluate(), x.evaluate(), step)
+                # Training goes on from the weights as they are.
+                self.assertEqual([], differences(
+                    self.model(alone), self.model(x._workload)))
+
+    def test_cut_anywhere_it_is_the_same_to_the_bit(self):
+        for kind in "class", "function":
+            whole = self.averaging(kind)
+            self.train(whole, 0, self.LAST)
+            for cut in range(1, self.LAST):
+                one = self.averaging(kind)
+                self.train(one, 0, cut)
+                one.save(self.path)
+                other = self.averaging(kind)
+                self.train(other, 0, 4)
+                other.evaluate()
+                drawn()
+                other.load(self.path)
+                if kind == "function":  # measured when it was saved
+                    self.assertEqual(one.evaluate(), other.evaluate())
+                self.train(other, cut, self.LAST)
+                self.assertEqual(whole.evaluate(), other.evaluate())
+                self.assertEqual([], differences(whole.state_dict(),
+                                                 other.state_dict()), cut)
+
+    def test_the_mean_of_equal_weights_is_these_weights(self):
+        x = self.averaging("class", 7, 1)
+        self.train(x, 0, 7)
+        kept = mean_of(x._kept)["model"]
+        self.assertTrue(torch.equal(torch.full((3,), 0.1), kept["fixed"]))
+        half = {"a": {"w": torch.tensor([1.0, 1 / 128], dtype=torch.bfloat16)}}
+        self.assertEqual(torch.bfloat16, mean_of([half])["a"]["w"].dtype)
+        self.assertTrue(torch.equal(half["a"]["w"],
+                                    mean_of([half] * 100)["a"]["w"]))
+
+    def test_the_mean_is_put_into_a_state_that_is_read(self):
+        for kind in "class", "function":
+            x = self.averaging(kind)
+            self.train(x, 0, self.LAST)
+            state = x.state_dict()
+            self.assertTrue(is_of_averages(state))
+            inner = state["state"].get("parts", state["state"])
+            put_mean(state["average"], inner)
+            model = net() if kind == "function" else x._workload.model
+            model.load_state_dict(inner["model"])
+            for key, value in mean_of(x._kept)["model"].items():
+                self.assertTrue(torch.equal(value, model.state_dict()[key]))
+
+    def test_what_has_no_modules_is_refused(self):
+        def numbers(ctx):
+            state = {"x": 0.0}
+            for _ in ctx.steps(state=state):
+                state["x"] += ctx.hp.lr(_)
+                yield lambda: {"x": state["x"]}
+        x = hippo.workload(numbers).make_workload()
+        x.setup(3, "cpu", {})
+        x = Averaging(x, 2, 1)
+        x.init()
+        with self.assertRaisesRegex(TypeError, "and the state has none: name"):
+            self.train(x, 0, 1)
+
+        class Own(hippo.Workload):
+            init = train = evaluate = None
+            state_dict = load_state_dict = None
+        with self.assertRaisesRegex(TypeError, "Own cannot measure the mean"):
+            Averaging(Own(), 2, 1)
 
 
 if __name__ == "__main__":

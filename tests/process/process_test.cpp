@@ -303,6 +303,15 @@ TEST_F(ProcessTest, OtherVersionsAreRefused) {
   }
 }
 
+TEST_F(ProcessTest, WhoCannotMeasureAMeanIsNotAskedTo) {
+  const auto work = make_process_workload(
+    options(), {.args = {}, .versions = {}, .average = {5, 200}});
+  EXPECT_NE(failure_of([&] {
+              work->prepare();
+            }).find("cannot measure the mean of weights (objective.average)"),
+            std::string::npos);
+}
+
 TEST_F(ProcessTest, WhoCannotCompareHasItsBytesCompared) {
   const auto work = make();
   work->init();

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/model/averaging.hpp"
 #include "hippo/space/study.hpp"
 #include "space/fixtures.hpp"
 
@@ -115,6 +116,51 @@ TEST(OwnWorkload, ACommandAndAProgramOfFiles) {
                      {"file.mine", digest_of({"#!/bin/sh\n", true})},
                      {"program", "./mine"},
                      {"seed", 1.0}}));
+}
+
+TEST(OwnWorkload, AMeanOfWeightsIsAnOptionOfIt) {
+  const auto objective = [](const std::string& average) {
+    return "{metric: any, direction: minimize, average: " + average + "}";
+  };
+  const auto file =
+    read("{python: train.py}", objective("{of: 5, every: 200}"));
+  ASSERT_EQ(test::texts(file.errors), lines{});
+  EXPECT_EQ(averaging_of(file.study->workload), (averaging{5, 200}));
+  EXPECT_NE(key_of(file.study->workload),
+            key_of(spec_of("{python: train.py}")));
+  EXPECT_EQ(averaging_of(spec_of("{python: train.py}")), averaging{});
+  const auto errors_of = [&](const std::string& workload,
+                             const std::string& average) {
+    return test::texts(read(workload, objective(average)).errors);
+  };
+  const std::string at = "s.yaml:3:";
+  EXPECT_EQ(errors_of("{python: train.py}", "{of: 1, every: 0, from: 3}"),
+            (lines{at
+                     + "66: objective.average.from: unknown key 'from'."
+                       " Allowed: of, every",
+                   at
+                     + "53: objective.average.of: must be an integer from 2 to "
+                       "100, found '1'",
+                   at
+                     + "63: objective.average.every: must be an integer from 1 "
+                       "to 1000000000, found '0'"}));
+  EXPECT_EQ(errors_of("{python: train.py}", "5"),
+            (lines{at
+                   + "48: objective.average: must be a map with of, every, "
+                     "found '5'"}));
+  EXPECT_EQ(errors_of("{files: [mine]}", "{of: 2, every: 1}"),
+            (lines{at
+                   + "48: objective.average: workload files cannot measure "
+                     "the mean of weights: built-in workloads and Python "
+                     "code with PyTorch can"}));
+  const auto several = read(
+    "{python: train.py}",
+    "[{metric: any, direction: minimize, average: {of: 2, every: 1}}, {metric: "
+    "b, direction: minimize}]");
+  EXPECT_EQ(test::texts(several.errors),
+            (lines{at
+                   + "40: objective[0].average: unknown key 'average'."
+                     " Allowed: metric, direction"}));
 }
 
 TEST(OwnWorkload, WhatIsInstalledNamesItsVersions) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -86,11 +87,22 @@ public:
         row_ = row->study;
       if (auto* saved = std::get_if<front_saved>(&y))
         front_ = saved->front;
+      if (auto* trial = std::get_if<trial_saved>(&y))
+        rows_.insert_or_assign(trial->trial.trial, trial->trial);
+      if (auto* removed = std::get_if<trial_removed>(&y))
+        rows_.erase(removed->trial);
     }
     if (x.end)
       end_ = x.end;
     for (auto& y : x.answers)
       answers_.push_back(std::move(y));
+    for (const auto& y : x.news) {
+      if (const auto* measured = std::get_if<trial_measured>(&y))
+        begun_.insert(measured->trial);
+      if (const auto* failed = std::get_if<trial_failed>(&y))
+        if (rows_.contains(failed->trial)) // else the study has ended
+          begun_.insert(failed->trial);
+    }
     if (!x.news.empty())
       tell(study_core_event::received{std::move(x.news)});
     return true;
@@ -189,6 +201,8 @@ public:
 
   /// Whether a study that is restored from what is stored is this one.
   void expect_replayed() {
+    if (journal_.empty())
+      expect_counted();
     study_core again{stored_options(), now_};
     int asked = 0; // it pauses now and then
     while (!again.catch_up([&] { return ++asked % 3 == 0; }))
@@ -203,6 +217,36 @@ public:
     }
     EXPECT_EQ(again.status(now_).view.finished,
               core_->status(now_).view.finished);
+  }
+
+  /// Whether all that the study says of its trials is what is stored of them,
+  /// counted by hand, and whether those of one that has ended are those that
+  /// were begun. REQUIRES: all is committed.
+  void expect_counted() {
+    const auto view = core_->status(now_).view;
+    const auto record = core_->record();
+    std::uint64_t finished = 0, asked = 0, delivered = 0;
+    std::set<trial_no> stored, shown;
+    for (const auto& [no, x] : rows_) {
+      stored.insert(no);
+      finished += hippo::has_ended(x.state);
+      asked += x.asked_to;
+      delivered += x.steps;
+    }
+    for (const auto& x : record.trials)
+      shown.insert(x.id);
+    EXPECT_EQ(shown, stored);
+    EXPECT_EQ(view.finished, finished);
+    EXPECT_EQ(view.asked_steps, asked);
+    EXPECT_EQ(record.asked_steps, asked);
+    EXPECT_EQ(record.delivered_steps, delivered);
+    if (!hippo::has_ended(core_->stored().state))
+      return;
+    EXPECT_EQ(view.trials, stored.size());
+    EXPECT_EQ(finished, stored.size());
+    if (options_.spec.algorithm.name != "client") {
+      EXPECT_EQ(stored, begun_);
+    }
   }
 
   std::deque<study_effect::commit> journal_;
@@ -235,6 +279,8 @@ private:
   std::vector<study_effect::answer> answers_;
   std::map<trial_no, way> wanted_;
   std::optional<stored_study> row_;
+  std::map<trial_no, stored_trial> rows_;
+  std::set<trial_no> begun_; ///< that something was heard of
   std::uint64_t tokens_ = 0;
 };
 

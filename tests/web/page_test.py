@@ -150,6 +150,28 @@ algorithm: random
 budget: {trials: 40}
 """
 
+# One whose trials begin from the state of a trial of another one.
+ROOT_CODE = """
+import hippo_hpo as hippo
+
+@hippo.workload
+def train(ctx):
+    state = {"x": 1.0 if ctx.initial else 0.0}
+    for step in ctx.steps(state=state):
+        state["x"] += ctx.hp.lr(step)
+        yield lambda: {"loss": state["x"]}
+"""
+ROOT = """
+study: root
+workload: {python: 'root.py:train', python_executable: PYTHON}
+objective: {metric: loss, direction: minimize}
+max_steps: 3
+space: {lr: {choice: [0.1, 0.2]}}
+algorithm: grid
+"""
+ROOTED = ROOT.replace("study: root", "study: rooted").replace(
+    "PYTHON}", "PYTHON, from: {study: root, trial: 1, step: 2}}")
+
 # One of which every trial fails.
 FAILS_CODE = """
 import hippo_hpo as hippo
@@ -427,7 +449,10 @@ class Browser(Pages):
 
     TRAINED = (("state", "study.yaml", STUDY, "train.py", CODE, 0),
                ("several", "several.yaml", SEVERAL, "train.py", CODE, 0),
-               ("named", "named.yaml", NAMED, "named.py", NAMED_CODE, 0))
+               ("named", "named.yaml", NAMED, "named.py", NAMED_CODE, 0),
+               ("rooted", "root.yaml", ROOT, "root.py", ROOT_CODE, 0),
+               ("rooted", "rooted.yaml", ROOTED, "root.py", ROOT_CODE, 0),
+               ("rooted", "root.yaml", ROOT, "root.py", ROOT_CODE, 0))
 
     def test_nothing_yet(self):
         service = self.serve()
@@ -712,6 +737,23 @@ class Browser(Pages):
             "__proto__")
         self.assertIn(trials.get_by_role("row").nth(1).get_by_role("cell").nth(
             at).inner_text(), ("1", "2", "3"))
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_tree_goes_on_in_the_study_that_it_begins_from(self):
+        self.run_study("rooted")
+        service = self.serve()
+        root = "trial 1 of study root at step 2"
+        page = self.open(service, "#/study/1")
+        expect(page.get_by_text("begins from")).to_have_count(0)
+        for view in "#/study/2", "#/study/2/trial/0":
+            page.goto(service.url + view)
+            expect(page.get_by_text("begins from")).to_be_visible()
+            page.get_by_role("link", name=root).click()
+            # Not that of the later study of the same name.
+            expect(page).to_have_url(service.url + "#/study/1/trial/1")
+            expect(self.card(page, "Path through the stage tree").get_by_role(
+                "region", name="Stages of the trial")).to_be_visible()
         self.assertEqual([], page.troubles)
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")

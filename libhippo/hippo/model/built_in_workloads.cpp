@@ -251,6 +251,7 @@ workload_descriptor image_workload(std::string name, std::string meaning,
   };
   x.hyper_parameters = training_hyper_parameters(defaults, images);
   x.options = image_options(images);
+  x.averages = true;
   return x;
 }
 
@@ -325,6 +326,7 @@ workload_descriptor span(std::string name, std::string meaning,
   };
   x.hyper_parameters = span_hyper_parameters(defaults.lr);
   x.options = span_options(defaults);
+  x.averages = true;
   return x;
 }
 
@@ -338,6 +340,7 @@ workload_descriptor open_workload(std::string name, std::string meaning) {
   x.meaning = std::move(meaning);
   x.unit = "step";
   x.open = true;
+  x.averages = x.name != files_workload;
   return x;
 }
 

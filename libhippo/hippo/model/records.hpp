@@ -270,6 +270,13 @@ struct trial_saved {
   stored_trial trial;
 };
 
+/// Takes back what was saved of a trial: its study has ended before the trial
+/// was begun. It may be saved again.
+struct trial_removed {
+  study_id study{};
+  trial_no trial = 0;
+};
+
 /// Saves the front of a study that wants more than one best value, in JSON
 /// (`model/front_text.hpp`), in place of what was saved before. It follows from
 /// the study and what it has received.
@@ -333,12 +340,11 @@ struct lease_epoch_begun {
   std::uint64_t number = 0;
 };
 
-using journal_record
-  = std::variant<node_added, result_added, checkpoint_added,
-                 checkpoint_removed, output_added, study_saved, trial_saved,
-                 front_saved, event_added, steps_trained, timing_learned,
-                 study_served,
-                 lease_epoch_begun>;
+using journal_record =
+  std::variant<node_added, result_added, checkpoint_added, checkpoint_removed,
+               output_added, study_saved, trial_saved, trial_removed,
+               front_saved, event_added, steps_trained, timing_learned,
+               study_served, lease_epoch_begun>;
 
 /// All that is stored of one workload key.
 struct stored_plan {

@@ -109,6 +109,7 @@ json to_json(const workload_descriptor& x) {
     {"unit", x.unit},
     {"version", x.version},
     {"open", x.open},
+    {"averages", x.averages},
     {"metrics", std::move(measured)},
     {"hyper_parameters", to_json(x.hyper_parameters)},
     {"options", to_json(x.options)},
@@ -122,6 +123,7 @@ workload_descriptor workload_of(const json& j) {
   x.unit = j.at("unit");
   x.version = j.at("version");
   x.open = j.value("open", false);
+  x.averages = j.value("averages", false);
   for (const auto& m : j.at("metrics"))
     x.metrics.push_back(
       {m.at("name"),

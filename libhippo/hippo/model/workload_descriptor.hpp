@@ -49,6 +49,7 @@ struct workload_descriptor {
   /// Whether studies bring the code: nothing is known of its hyper-parameters,
   /// metrics and options before it runs, and the lists below are empty.
   bool open = false;
+  bool averages = false; ///< whether it can measure means; see `averaging`
   std::vector<metric_descriptor> metrics;
   std::vector<parameter_descriptor> hyper_parameters;
   std::vector<parameter_descriptor> options; ///< nested ones with dots

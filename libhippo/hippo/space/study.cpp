@@ -14,6 +14,7 @@
 #include "hippo/base/number.hpp"
 #include "hippo/base/span_text.hpp"
 #include "hippo/base/utf8.hpp"
+#include "hippo/model/averaging.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/first_trials.hpp"
 #include "hippo/space/old_spellings.hpp"
@@ -299,7 +300,9 @@ private:
     std::vector<metric_goal> found;
     if (x->type != kind::list) {
       if (is_map(*x, "metric, direction"))
-        read_goal(*x, found);
+        read_goal(*x, found, {"metric", "direction", "average"});
+      if (const auto* average = x->find("average"))
+        read_average(*average);
     } else if (x->items.empty() || x->items.size() > goals_max) {
       notes_->error(*x, "must hold 1 to " + std::to_string(goals_max)
                           + " metrics, found "
@@ -307,7 +310,7 @@ private:
     } else {
       for (const auto& item : x->items)
         if (is_map(item, "metric, direction"))
-          read_goal(item, found);
+          read_goal(item, found, {"metric", "direction"});
     }
     if (found.empty())
       return;
@@ -316,8 +319,30 @@ private:
     study_.objective.further.assign(found.begin() + 1, found.end());
   }
 
-  void read_goal(const document& x, std::vector<metric_goal>& found) {
-    known_keys(x, "key", {"metric", "direction"});
+  /// Reads the mean of weights that is measured: an option of the workload.
+  void read_average(const document& x) {
+    if (!is_map(x, "of, every"))
+      return;
+    known_keys(x, "key", {"of", "every"});
+    if (workload_ != nullptr && !workload_->averages) {
+      notes_->error(x, "workload " + workload_->name
+                         + " cannot measure the mean of weights: built-in "
+                           "workloads and Python code with PyTorch can");
+      return;
+    }
+    auto& options = study_.workload.options;
+    if (const auto* of = required(x, "of"))
+      if (const auto n = whole(*of, 2, averaged_max))
+        options[averaged_option] = static_cast<double>(*n);
+    if (const auto* every = required(x, "every"))
+      if (const auto n = whole(*every, 1, step_limit))
+        options[averaged_every_option] = static_cast<double>(*n);
+  }
+
+  /// @param known the keys that it may have
+  void read_goal(const document& x, std::vector<metric_goal>& found,
+                 const std::vector<std::string>& known) {
+    known_keys(x, "key", known);
     auto& goal = found.emplace_back();
     if (const auto* metric = required(x, "metric"))
       read_metric(*metric, goal);

@@ -187,6 +187,8 @@ expected<std::monostate> state_writer::prepare_writers() {
      " failure = excluded.failure, shared = excluded.shared,"
      " chosen = excluded.chosen, predicted = excluded.predicted,"
      " untrained = excluded.untrained"},
+    {&writers_.remove_trial,
+     "DELETE FROM trials WHERE study = ?1 AND trial = ?2"},
     {&writers_.save_front,
      "INSERT INTO fronts VALUES (?, ?)"
      " ON CONFLICT (study) DO UPDATE SET front = excluded.front"},
@@ -207,11 +209,12 @@ expected<std::monostate> state_writer::prepare_writers() {
 
 expected<std::monostate>
 state_writer::commit(const std::vector<journal_record>& records) {
-  const bool follows
-    = std::all_of(records.begin(), records.end(), [](const auto& x) {
-        return std::holds_alternative<trial_saved>(x)
-               || std::holds_alternative<front_saved>(x);
-      });
+  const bool follows =
+    std::all_of(records.begin(), records.end(), [](const auto& x) {
+      return std::holds_alternative<trial_saved>(x)
+             || std::holds_alternative<trial_removed>(x)
+             || std::holds_alternative<front_saved>(x);
+    });
   if (!follows)
     return write_all(records);
   // A study that receives all again saves its trials again: no need to wait
@@ -461,6 +464,12 @@ expected<std::monostate> state_writer::write(const trial_saved& record) {
   else
     to.bind_null(13);
   return to.run();
+}
+
+expected<std::monostate> state_writer::write(const trial_removed& record) {
+  return writers_.remove_trial.bind(1, record.study)
+    .bind(2, record.trial)
+    .run();
 }
 
 expected<std::monostate> state_writer::write(const event_added& record) {

@@ -47,8 +47,8 @@ private:
     sql_statement add_workload, find_workload, add_root, add_node, add_result,
       add_metric, remove_metrics, add_checkpoint, remove_checkpoint,
       add_evicted, forget_evicted, add_output, forget_outputs, save_study,
-      save_trial, save_front, add_event, add_trained, save_timing, add_served,
-      set_generation;
+      save_trial, remove_trial, save_front, add_event, add_trained, save_timing,
+      add_served, set_generation;
   };
 
   state_writer(const std::string& path, sql_database database,
@@ -77,6 +77,7 @@ private:
   expected<std::monostate> write(const study_saved& record);
   expected<std::monostate> write(const study_served& record);
   expected<std::monostate> write(const trial_saved& record);
+  expected<std::monostate> write(const trial_removed& record);
   expected<std::monostate> write(const front_saved& record);
   expected<std::monostate> write(const event_added& record);
   expected<std::monostate> write(const lease_epoch_begun& record);

@@ -281,6 +281,10 @@ void study_core::follow(const trial_measured& report) {
   const auto is_first = !std::exchange(has_measured_, true);
   failures_.end();
   const auto before = trials_[no].acked;
+  if (trials_[no].withdrawn) { // it was begun when the study ended
+    trials_.admit(no);
+    outbox_.bring_back_trial(no);
+  }
   trials_.ack(no, report.at, report.shared);
   gains_.add_steps(trials_[no].acked - before);
   outbox_.change_trial(no);
@@ -553,14 +557,26 @@ void study_core::drop_trial(trial_no no, trial_state how,
   end_trial(no, how, why);
 }
 
-/// Ends the study: what has not ended by then is `rest`.
+void study_core::withdraw_trial(trial_no no) {
+  if (trials_.is_on_its_way(no))
+    orders_.drop(no);
+  trials_.withdraw(no);
+  outbox_.remove_trial(no);
+}
+
+/// Ends the study: the trials that have not ended by then are `rest`.
 void study_core::end_study(study_phase how, trial_state rest,
                            const std::string& why) {
   ended_with_it_.clear();
   for (trial_no no = 0; no < trials_.size(); ++no) {
-    if (const auto before = trials_[no].state; !hippo::has_ended(before))
-      ended_with_it_.emplace_back(no, before);
-    drop_trial(no, rest, why);
+    const auto before = trials_[no].state;
+    if (hippo::has_ended(before))
+      continue;
+    ended_with_it_.emplace_back(no, before);
+    if (trials_.is_begun(no) || is_client_driven())
+      drop_trial(no, rest, why);
+    else
+      withdraw_trial(no);
   }
   may_go_on_ = false;
   orders_.forget_asked(); // what this event has asked for
@@ -595,8 +611,12 @@ void study_core::reopen() {
   outbox_.reopen();
   may_go_on_ = false;
   for (const auto& [no, state] : std::exchange(ended_with_it_, {})) {
+    const bool was_withdrawn = trials_[no].withdrawn;
     trials_.revive(no, state);
-    outbox_.change_trial(no);
+    if (!was_withdrawn)
+      outbox_.change_trial(no);
+    else if (trials_[no].added)
+      outbox_.bring_back_trial(no);
     if (const auto to = trials_[no].asked_to; to > 0)
       orders_.retry(no, to);
   }
@@ -713,7 +733,8 @@ std::uint64_t study_core::memory_bytes() const {
 study_status study_core::status(moment now) const {
   auto result = status_of(options_.stored, options_.spec);
   auto& view = result.view;
-  view.trials = tuner_->trials();
+  view.trials =
+    has_ended() ? trials_.size() - trials_.withdrawn() : tuner_->trials();
   view.finished = trials_.finished();
   view.asked_steps = trials_.asked_steps();
   view.active_seconds = clock_.active_seconds(now);
@@ -735,7 +756,9 @@ study_record study_core::record() const {
 
 void study_core::check_invariants() const {
 #ifndef NDEBUG
-  assert(!has_ended() || trials_.finished() == trials_.size());
+  assert(!has_ended()
+         || trials_.finished() + trials_.withdrawn() == trials_.size());
+  assert(has_ended() || trials_.withdrawn() == 0);
   assert(has_ended() || !options_.spec.budget.failed
          || trials_.failed() < *options_.spec.budget.failed);
   for (const auto& [no, x] : requests_.waiters()) {

@@ -51,7 +51,9 @@ namespace hippo {
 /// @invariant those of its parts
 /// @invariant fewer trials have failed than may (`budget.failed`), or the study
 ///            has ended
-/// @invariant a study that has ended has no trial that has not
+/// @invariant a study that has ended has no trial that has not, and none that
+/// was
+///            not begun, unless clients decide its trials
 /// @invariant whoever waits for a trial waits for a state that it was asked for
 ///            and has not reached
 class study_core {
@@ -160,6 +162,8 @@ private:
   void end_trial(trial_no no, trial_state how, std::string failure = {},
                  std::optional<errc> cause = {});
   void drop_trial(trial_no no, trial_state how, const std::string& why = {});
+  /// Ends a trial that was never begun: it is no trial of the study.
+  void withdraw_trial(trial_no no);
   void end_study(study_phase how, trial_state rest,
                  const std::string& why = {});
   void enter(study_phase to, std::string why = {});

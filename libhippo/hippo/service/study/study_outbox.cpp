@@ -29,6 +29,18 @@ void study_outbox::add_trial(trial_no trial,
     chosen_.insert(trial);
 }
 
+void study_outbox::remove_trial(trial_no trial) {
+  trials_.erase(trial);
+  added_.erase(trial);
+  removed_.insert(trial);
+}
+
+void study_outbox::bring_back_trial(trial_no trial) {
+  removed_.erase(trial);
+  trials_.insert(trial);
+  added_.insert(trial);
+}
+
 void study_outbox::begin(bool is_saved, double active_seconds) {
   answers_.clear();
   study_is_saved_ = is_saved;
@@ -43,6 +55,8 @@ study_outbox::next_commit(const study_books& books, double active_seconds) {
   for (const auto no : std::exchange(chosen_, {}))
     result.records.emplace_back(
       event_added{id, {}, trial_chosen{no, *books.decisions.choice_of(no)}});
+  for (const auto no : std::exchange(removed_, {}))
+    result.records.emplace_back(trial_removed{id, no});
   for (const auto no : std::exchange(trials_, {}))
     result.records.emplace_back(
       trial_saved{id, stored_of(books, no, added_.erase(no) > 0)});

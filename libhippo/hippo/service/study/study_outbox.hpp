@@ -18,6 +18,7 @@ namespace hippo {
 /// @invariant an answer and the end go out only with the commit that holds all
 ///            that they depend on
 /// @invariant what a study has chosen is stored before what follows from it
+/// @invariant a trial is either to be stored or to be taken back
 class study_outbox {
 public:
   /// A choice was stored in earlier runs: it need not be stored again if the
@@ -27,6 +28,10 @@ public:
   void add_trial(trial_no trial, const std::optional<trial_choice>& choice);
   /// Has stored how far a trial is.
   void change_trial(trial_no trial) { trials_.insert(trial); }
+  /// Has taken back what is stored of a trial.
+  void remove_trial(trial_no trial);
+  /// Has a trial stored that was taken back.
+  void bring_back_trial(trial_no trial);
   /// Has stored where the study stands.
   void change_study() { study_is_saved_ = false; }
   /// Answers with the next commit.
@@ -60,6 +65,7 @@ private:
 
   std::set<trial_no> trials_; ///< that have changed
   std::set<trial_no> added_;  ///< of these, those that are new
+  std::set<trial_no> removed_;
   std::set<trial_no> chosen_; ///< likewise, those with values that were learned
   /// Stored choices that the study is yet to make again.
   std::map<trial_no, trial_choice> stored_choices_;

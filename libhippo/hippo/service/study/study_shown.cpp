@@ -167,6 +167,8 @@ study_record record_of(const study_books& books) {
   result.wanted = books.trials.wanted();
   result.front = shown_front(books);
   for (trial_no no = 0; no < books.trials.size(); ++no) {
+    if (books.trials[no].withdrawn)
+      continue;
     const auto& x = result.trials.emplace_back(record_of(books, no));
     result.delivered_steps += x.steps;
     result.shared_steps += x.shared_steps;

@@ -161,8 +161,36 @@ void study_trials::retry(trial_no no) {
   check(no);
 }
 
+bool study_trials::is_begun(trial_no no) const {
+  const auto& x = (*this)[no];
+  return !x.withdrawn
+         && (x.acked > 0 || !x.results.empty() || has_ended(x.state));
+}
+
+void study_trials::withdraw(trial_no no) {
+  assert(!is_begun(no) && !at(no).withdrawn);
+  auto& x = at(no);
+  waiting_steps_ -= waiting(x);
+  x.state = trial_state::cancelled;
+  x.withdrawn = true;
+  ++withdrawn_;
+  asked_steps_ -= x.asked_to;
+  check(no);
+}
+
+void study_trials::admit(trial_no no) {
+  auto& x = at(no);
+  assert(x.withdrawn);
+  x.withdrawn = false;
+  --withdrawn_;
+  ++finished_;
+  asked_steps_ += x.asked_to;
+}
+
 void study_trials::revive(trial_no no, trial_state state) {
   auto& x = at(no);
+  if (x.withdrawn)
+    admit(no);
   assert(has_ended(x.state) && has_result(x.state) && !has_ended(state));
   take_back(x, state);
   check(no);
@@ -276,16 +304,21 @@ void study_trials::check([[maybe_unused]] trial_no no) const {
 
 void study_trials::check_invariants() const {
 #ifndef NDEBUG
-  std::uint64_t finished = 0, failed = 0, asked = 0, waits = 0;
+  std::uint64_t finished = 0, withdrawn = 0, failed = 0, asked = 0, waits = 0;
   for (trial_no no = 0; no < entries_.size(); ++no) {
     check(no);
-    finished += has_ended(entries_[no].state);
-    failed += entries_[no].state == trial_state::failed;
-    asked += entries_[no].asked_to;
-    waits += waiting(entries_[no]);
+    const auto& x = entries_[no];
+    waits += waiting(x);
+    withdrawn += x.withdrawn;
+    if (x.withdrawn)
+      continue;
+    finished += has_ended(x.state);
+    failed += x.state == trial_state::failed;
+    asked += x.asked_to;
   }
   assert(waits == waiting_steps_);
   assert(finished == finished_);
+  assert(withdrawn == withdrawn_);
   assert(failed == failed_);
   assert(asked == asked_steps_);
   assert(!best_ || best_->trial < entries_.size());

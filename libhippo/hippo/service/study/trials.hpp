@@ -21,8 +21,11 @@ namespace hippo {
 /// The books of a study's trials: how far each was asked to go and has come,
 /// what it has measured and how it ended. Pure: the same calls give the same
 /// books.
-/// @invariant `finished()` is the number of trials that have ended
-/// @invariant `asked_steps()` is the sum of the trials' `asked_to`
+/// @invariant `finished()` is the number of trials that have ended, withdrawn
+///            ones left out
+/// @invariant `withdrawn()` is the number of trials that are withdrawn
+/// @invariant `asked_steps()` is the sum of the trials' `asked_to`, withdrawn
+///            ones left out
 /// @invariant `waiting_steps()` is the sum of what the trials that have not
 ///            ended were asked for and have not got
 /// @invariant of the trials that have not failed, none's best is better than
@@ -32,6 +35,7 @@ public:
   struct entry {
     trial_state state = trial_state::pending;
     bool added = false; ///< whether the merger knows it
+    bool withdrawn = false; ///< whether it has ended before it was begun
     step_t asked_to = 0;
     step_t acked = 0; ///< the last state that the merger has delivered
     step_t shared = 0; ///< of its steps, those that a trial had got before
@@ -94,6 +98,16 @@ public:
   /// REQUIRES: it has a cause.
   void retry(trial_no no);
 
+  /// Whether a trial was begun: it has got a state, or has ended.
+  [[nodiscard]] bool is_begun(trial_no no) const;
+
+  /// Ends a trial that was not begun, as if it had never been: it is no trial
+  /// of the study any more, unless it is revived. REQUIRES: it was not begun.
+  void withdraw(trial_no no);
+  /// A trial that is withdrawn has been begun after all: it has ended as a
+  /// trial of the study.
+  void admit(trial_no no);
+
   /// A trial that its study's end has ended is in its former state again.
   /// REQUIRES: that is none of an end, and the trial has ended without failure.
   void revive(trial_no no, trial_state state);
@@ -136,6 +150,7 @@ public:
 
   [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
   [[nodiscard]] std::uint64_t failed() const noexcept { return failed_; }
+  [[nodiscard]] std::uint64_t withdrawn() const noexcept { return withdrawn_; }
   /// About how much memory these books take, in bytes. O(1).
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
     return entries_.size() * sizeof(entry) + held_bytes_;
@@ -176,6 +191,7 @@ private:
   metric_names names_;        ///< of all results
   std::uint64_t finished_ = 0;
   std::uint64_t failed_ = 0;
+  std::uint64_t withdrawn_ = 0;
   std::uint64_t asked_steps_ = 0;
   std::uint64_t waiting_steps_ = 0;
   std::uint64_t held_bytes_ = 0; ///< of what entries have

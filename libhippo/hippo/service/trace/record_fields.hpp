@@ -162,6 +162,11 @@ void fields(F& inspector, trial_saved& record) {
   inspector("trial", record.trial);
 }
 template <class F>
+void fields(F& inspector, trial_removed& record) {
+  inspector("study", record.study);
+  inspector("trial", record.trial);
+}
+template <class F>
 void fields(F& inspector, front_saved& record) {
   inspector("study", record.study);
   inspector("front", record.front);

@@ -226,7 +226,13 @@ private:
       process_.swap(fresh);
     }
     started_ = std::async(std::launch::async, [this] {
-      check_versions(process_->describe());
+      const auto said = process_->describe();
+      check_versions(said);
+      if (setup_.average.of > 0 && !said.averages)
+        throw std::runtime_error(
+          "the code of this study cannot measure the mean of weights "
+          "(objective.average): leave it out, or use a function or class of "
+          "hippo_hpo that trains with PyTorch");
       process_->setup(setup_);
     });
   }

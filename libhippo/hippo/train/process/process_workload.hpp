@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "hippo/model/averaging.hpp"
 #include "hippo/train/process/child.hpp"
 #include "hippo/train/workload.hpp"
 
@@ -19,6 +20,7 @@ struct process_setup {
   /// The JSON text of those of which `args` does not tell all
   /// (`workload_spec::exact`).
   std::map<std::string, std::string> exact_args{};
+  averaging average{}; ///< that it measures
 };
 
 /// Starts a process and makes a workload of it: calls go to the process, states

@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "hippo/model/averaging.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/train/process/process_workload.hpp"
 
@@ -28,6 +29,7 @@ void add_arg(const std::string& option, const scalar& value,
 
 process_setup setup_of(const workload_spec& spec) {
   process_setup result;
+  result.average = averaging_of(spec);
   for (const auto& [name, value] : spec.options) {
     if (name == "seed" && std::holds_alternative<double>(value))
       result.seed = static_cast<std::uint64_t>(std::get<double>(value));

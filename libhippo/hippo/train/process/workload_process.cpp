@@ -238,6 +238,7 @@ workload_process::description workload_process::describe() {
   for (auto y : said.getVersions())
     result.versions.emplace(y.getName().cStr(), y.getVersion().cStr());
   captures_ = said.getCaptures();
+  result.averages = said.getAverages();
   return result;
 }
 
@@ -249,6 +250,11 @@ void workload_process::setup(const process_setup& setup) {
   to.setThreads(options_.threads);
   to.setInitial(options_.initial);
   put_arguments(setup, to);
+  if (setup.average.of > 0) {
+    auto average = to.initAverage();
+    average.setOf(static_cast<std::uint32_t>(setup.average.of));
+    average.setEvery(setup.average.every);
+  }
   x.answer(schema::ProcessAnswer::DONE);
 }
 

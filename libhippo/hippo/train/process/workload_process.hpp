@@ -40,6 +40,7 @@ public:
     std::string name;
     std::vector<std::string> metrics;            ///< empty: not known before
     std::map<std::string, std::string> versions; ///< of what decides results
+    bool averages = false; ///< whether it can measure the mean of weights
   };
   description describe();
 

@@ -102,7 +102,8 @@ public:
       validation_(images_->validation, device),
       model_(make_network(network_of(spec.name), images_->data.form,
                           {device, layout_for(precision_, device)})),
-      state_(spec.name, model_->parameters(), model_->buffers()),
+      state_(spec.name, model_->parameters(), model_->buffers(), all_decay,
+             averaging_of(spec)),
       values_(device), plain_(device),
       sums_(at::zeros({2}, at::TensorOptions(device).dtype(at::kDouble))),
       read_sums_(at::zeros({2}, at::TensorOptions()
@@ -124,13 +125,8 @@ public:
     stream_.run([this] { reset(); });
   }
 
-  /// A step is one epoch; a last batch that is not full counts as any other.
-  void train(const configuration& config, step_t from, step_t to) override {
-    for (auto step = from; step < to; ++step)
-      train_epoch(config, step);
-  }
-
-  metrics evaluate() override {
+private:
+  metrics measure() override {
     const auto size = validation_.size();
     each_batch(size, evaluation_batch, [this](std::int64_t first,
                                               std::int64_t n) {
@@ -145,7 +141,6 @@ public:
             {"train_loss", state_.train_loss}};
   }
 
-private:
   /// In the place of a step's values where a batch is measured.
   static constexpr std::int64_t measuring = -1;
 
@@ -156,7 +151,8 @@ private:
     state_.restart(std::log(static_cast<double>(images_->data.form.classes)));
   }
 
-  void train_epoch(const configuration& config, step_t step) {
+  /// A step is one epoch; a last batch that is not full counts as any other.
+  void train_step(const configuration& config, step_t step) override {
     check_batch_size(config, step, static_cast<std::size_t>(training_.size()));
     const auto rule = rule_at(config, step);
     const auto batch_size

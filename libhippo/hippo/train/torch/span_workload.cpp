@@ -122,7 +122,8 @@ public:
       weights_path_(std::get<std::string>(spec.options.at("weights"))),
       device_(device), precision_(precision_of(spec, device)),
       data_(std::move(data)), network_(sizes_of(spec), device),
-      state_(spec.name, network_.parameters(), {}, decays), values_(device),
+      state_(spec.name, network_.parameters(), {}, decays, averaging_of(spec)),
+      values_(device),
       loss_(at::zeros({}, at::TensorOptions(device).dtype(at::kDouble))),
       steps_(device), pretrained_(std::move(pretrained)) {
     reset();
@@ -140,13 +141,8 @@ public:
     stream_.run([this] { reset(); });
   }
 
-  /// A step is one epoch; a last batch that is not full counts as any other.
-  void train(const configuration& config, step_t from, step_t to) override {
-    for (auto step = from; step < to; ++step)
-      train_epoch(config, step);
-  }
-
-  metrics evaluate() override {
+private:
+  metrics measure() override {
     const auto& set = data_->validation;
     std::vector<predicted_span> answers(set.questions.size());
     std::vector<std::uint32_t> windows(set.windows.size());
@@ -180,7 +176,6 @@ public:
                     {"train_loss", state_.train_loss}}};
   }
 
-private:
   training_state& state() override { return state_; }
 
   void reset() {
@@ -190,7 +185,8 @@ private:
     state_.restart(std::log(static_cast<double>(length_)));
   }
 
-  void train_epoch(const configuration& config, step_t step) {
+  /// A step is one epoch; a last batch that is not full counts as any other.
+  void train_step(const configuration& config, step_t step) override {
     const auto& set = data_->training;
     check_batch_size(config, step, set.windows.size());
     const auto values = values_at(config, step);

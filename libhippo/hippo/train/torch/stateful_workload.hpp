@@ -15,6 +15,23 @@ namespace hippo {
 /// that stream.
 class stateful_workload : public workload {
 public:
+  void train(const configuration& config, step_t from, step_t to) final {
+    for (auto step = from; step < to; ++step) {
+      train_step(config, step);
+      if (state().average().takes(step + 1))
+        stream_.run([this] { state().keep_weights(); });
+    }
+  }
+
+  metrics evaluate() final {
+    if (state().average().of == 0)
+      return measure();
+    stream_.run([this] { state().enter_mean(); });
+    auto result = measure();
+    stream_.run([this] { state().leave_mean(); });
+    return result;
+  }
+
   std::string save() final {
     return stream_.run([this] { return state().save(); });
   }
@@ -39,6 +56,10 @@ protected:
   explicit stateful_workload(device_stream& stream) : stream_(stream) {}
 
   virtual training_state& state() = 0;
+  /// Trains from state `step` to the next one.
+  virtual void train_step(const configuration& config, step_t step) = 0;
+  /// Measures the present weights.
+  virtual metrics measure() = 0;
 
   device_stream& stream_;
 };

@@ -50,6 +50,9 @@ std::string to_bytes(const state_header& x, const state_layout& layout,
   result["optimizer.count"] =
     at::scalar_tensor(static_cast<std::int64_t>(x.updates.count), at::kLong);
   result["workload"] = bytes_as_tensor(x.workload);
+  if (x.kept > 0)
+    result["average.count"] =
+      at::scalar_tensor(static_cast<std::int64_t>(x.kept), at::kLong);
   return hippo::to_bytes(result);
 }
 
@@ -72,6 +75,9 @@ state_header take_header(tensor_map& tensors) {
   result.updates = {static_cast<optimizer_kind>(kind),
                     static_cast<std::uint64_t>(count)};
   result.train_loss = take("train_loss").item<double>();
+  if (tensors.contains("average.count"))
+    result.kept =
+      static_cast<std::uint64_t>(take("average.count").item<std::int64_t>());
   return result;
 }
 
@@ -146,20 +152,52 @@ private:
 } // namespace
 
 training_state::training_state(std::string workload, named_tensors weights,
-                               named_tensors buffers, decay_predicate decays)
+                               named_tensors buffers, decay_predicate decays,
+                               averaging average)
   : workload_(std::move(workload)), weights_(std::move(weights)),
-    buffers_(std::move(buffers)),
-    values_([this] {
+    buffers_(std::move(buffers)), values_([this] {
       auto all = tensors_of(weights_);
       for (auto& x : tensors_of(buffers_))
         all.push_back(std::move(x));
       return tensor_piece{all};
     }()),
-    optimizer_(tensors_of(weights_), decays) {}
+    optimizer_(tensors_of(weights_), decays), average_(average) {}
 
 void training_state::restart(double loss) {
   optimizer_.restart(optimizer_kind::none);
   train_loss = loss;
+  kept_.clear();
+}
+
+void training_state::keep_weights() {
+  const at::NoGradGuard no_grad;
+  if (kept_.size() == average_.of)
+    kept_.pop_front();
+  kept_.push_back(values_.all().clone());
+}
+
+at::Tensor training_state::mean() const {
+  // In twice the digits: the mean of equal weights is these weights.
+  auto result = kept_.front().to(at::kDouble);
+  for (std::size_t i = 1; i < kept_.size(); ++i)
+    result.add_(kept_[i]);
+  return result.div_(static_cast<double>(kept_.size())).to(at::kFloat);
+}
+
+void training_state::enter_mean() {
+  if (kept_.empty())
+    return;
+  const at::NoGradGuard no_grad;
+  measured_as_mean_ = values_.all().clone();
+  values_.all().copy_(mean());
+}
+
+void training_state::leave_mean() {
+  if (!measured_as_mean_.defined())
+    return;
+  const at::NoGradGuard no_grad;
+  values_.all().copy_(measured_as_mean_);
+  measured_as_mean_.reset();
 }
 
 void training_state::go_back(const at::Tensor& loss, double scale) const {
@@ -200,29 +238,38 @@ std::vector<at::Tensor> training_state::pieces() const {
     result.push_back(optimizer_.first().all());
   if (kind == optimizer_kind::adamw)
     result.push_back(optimizer_.second().all());
+  result.insert(result.end(), kept_.begin(), kept_.end());
   return result;
 }
 
 const std::shared_ptr<const state_layout>& training_state::layout() const {
   const auto kind = optimizer_.present().kind;
-  auto& result = layouts_[kind];
+  auto& result = layouts_[{kind, kept_.size()}];
   if (result)
     return result;
   state_layout fresh;
   const auto& values = values_.places();
-  for (std::size_t i = 0; i < weights_.size(); ++i) {
-    const auto& name = weights_[i].first;
-    fresh.push_back({"model." + name, 0, values[i]});
-    if (kind != optimizer_kind::none)
+  const auto add_values = [&](const std::string& prefix, std::size_t piece) {
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      fresh.push_back({prefix + weights_[i].first, piece, values[i]});
+    for (std::size_t i = 0; i < buffers_.size(); ++i)
       fresh.push_back(
-        {"optimizer.first." + name, 1, optimizer_.first().places()[i]});
-    if (kind == optimizer_kind::adamw)
-      fresh.push_back(
-        {"optimizer.second." + name, 2, optimizer_.second().places()[i]});
-  }
-  for (std::size_t i = 0; i < buffers_.size(); ++i)
-    fresh.push_back(
-      {"model." + buffers_[i].first, 0, values[weights_.size() + i]});
+        {prefix + buffers_[i].first, piece, values[weights_.size() + i]});
+  };
+  std::size_t piece = 0;
+  add_values("model.", piece++);
+  const auto add_moments = [&](const std::string& prefix,
+                               const tensor_piece& moments) {
+    for (std::size_t i = 0; i < weights_.size(); ++i)
+      fresh.push_back({prefix + weights_[i].first, piece, moments.places()[i]});
+    ++piece;
+  };
+  if (kind != optimizer_kind::none)
+    add_moments("optimizer.first.", optimizer_.first());
+  if (kind == optimizer_kind::adamw)
+    add_moments("optimizer.second.", optimizer_.second());
+  for (std::size_t i = 0; i < kept_.size(); ++i)
+    add_values("average." + std::to_string(i) + '.', piece++);
   result = std::make_shared<const state_layout>(std::move(fresh));
   return result;
 }
@@ -235,6 +282,13 @@ void training_state::expect(const state_header& header) {
   if (optimizer_.present().kind != header.updates.kind)
     optimizer_.restart(header.updates.kind);
   optimizer_.set_count(header.updates.count);
+  if (header.kept > average_.of)
+    throw std::runtime_error("a state with more weights to average than "
+                             + std::to_string(average_.of));
+  while (kept_.size() > header.kept)
+    kept_.pop_back();
+  while (kept_.size() < header.kept)
+    kept_.push_back(at::empty_like(values_.all()));
   train_loss = header.train_loss;
 }
 
@@ -278,11 +332,14 @@ void training_state::restore(const workload_state& saved) {
 }
 
 void training_state::export_weights(const std::string& path) const {
+  const auto values = kept_.empty() ? values_.all() : mean();
   named_tensors result;
   // Copies: a file would hold the whole piece with what is only a part of it.
+  std::size_t i = 0;
   for (const auto* xs : {&weights_, &buffers_})
     for (const auto& [name, x] : *xs)
-      result.emplace_back(name, x.detach().clone());
+      result.emplace_back(name,
+                          values_.places()[i++].of(values).detach().clone());
   write_weights(path, result);
 }
 

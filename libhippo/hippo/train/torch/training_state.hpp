@@ -2,11 +2,16 @@
 
 #include <torch/types.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "hippo/model/averaging.hpp"
 #include "hippo/train/torch/optimizer.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 #include "hippo/train/workload.hpp"
@@ -18,6 +23,7 @@ struct state_header {
   std::string workload; ///< whose it is
   optimizer::progress updates;
   double train_loss = 0;
+  std::uint64_t kept = 0; ///< earlier weights that it has for their mean
 };
 
 /// Where tensors of a state lie: in which of its pieces (`tensor_piece`), by name.
@@ -35,9 +41,10 @@ public:
   /// @param workload whose states these are: those of others are refused
   /// @param weights what is trained
   /// @param buffers what is saved with them and changed by others
+  /// @param average the mean of them that is measured
   training_state(std::string workload, named_tensors weights,
-                 named_tensors buffers,
-                 decay_predicate decays = all_decay);
+                 named_tensors buffers, decay_predicate decays = all_decay,
+                 averaging average = {});
 
   /// Begins afresh, but for weights and buffers.
   void restart(double loss);
@@ -65,6 +72,17 @@ public:
     return optimizer_.second().empty() ? 1 : 2;
   }
 
+  [[nodiscard]] const averaging& average() const { return average_; }
+
+  /// Keeps weights and buffers for means to come, in place of the oldest ones.
+  /// REQUIRES: `average()` takes the present step.
+  void keep_weights();
+
+  /// Puts the mean in the place of weights and buffers until `leave_mean`.
+  /// Nothing else may be done with the state meanwhile.
+  void enter_mean();
+  void leave_mean();
+
   [[nodiscard]] std::string save() const;
 
   /// Restores what `save` of the same workload wrote.
@@ -80,18 +98,23 @@ public:
   /// or what `load` takes. Throws as that does.
   void restore(const workload_state& saved);
 
-  /// Writes weights and buffers (`write_weights`).
+  /// Writes weights and buffers, as they are measured (`write_weights`).
   void export_weights(const std::string& path) const;
 
   double train_loss = 0; ///< mean over the last epoch
 
 private:
   [[nodiscard]] state_header header() const {
-    return {workload_, optimizer_.present(), train_loss};
+    return {workload_, optimizer_.present(), train_loss, kept_.size()};
   }
-  /// Weights with buffers, and the moments of the present kind of update.
+  /// Returns the mean of what is kept, summed up from the oldest on.
+  /// REQUIRES: something is kept
+  [[nodiscard]] at::Tensor mean() const;
+  /// Weights with buffers, the moments of the present kind of update, and what
+  /// is kept.
   [[nodiscard]] std::vector<at::Tensor> pieces() const;
-  /// Of those. It is made once for each kind: there are hundreds of tensors.
+  /// Of those. It is made once for each kind and number of what is kept: there
+  /// are hundreds of tensors.
   [[nodiscard]] const std::shared_ptr<const state_layout>& layout() const;
   /// Gets ready to be given such a state. Throws if it is of another workload.
   void expect(const state_header& header);
@@ -101,7 +124,11 @@ private:
   named_tensors buffers_;
   tensor_piece values_; ///< of weights, then of buffers
   optimizer optimizer_;
-  mutable std::map<optimizer_kind, std::shared_ptr<const state_layout>>
+  averaging average_;
+  std::deque<at::Tensor> kept_; ///< copies of `values_.all()`, the oldest first
+  at::Tensor measured_as_mean_; ///< these values, while the mean is in place
+  mutable std::map<std::pair<optimizer_kind, std::size_t>,
+                   std::shared_ptr<const state_layout>>
     layouts_;
 };
 
