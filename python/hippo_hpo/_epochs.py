@@ -198,7 +198,8 @@ class Workload(_torch.Workload):
                 return {}
             self._enter(self._state["fixed"], self._state["names"],
                         self._state["constants"].__getitem__)
-        return self._living.modules()
+        found: dict[str, Any] = self._living.modules()
+        return found
 
     def state_dict(self) -> Any:
         if self.step_is == "epoch":

@@ -6,12 +6,12 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._document import read_document
 from ._versions import versions
-from .errors import InvalidStudy
+from .errors import Error, InvalidStudy
 
 # Stands between a study file and its code.
 DIVIDER = "\n--- # code\n"
@@ -29,6 +29,17 @@ def study_of(text: str) -> str:
     return study + "\n" if divider else text
 
 
+# Writes the state of a trial to a file, and returns its path.
+Fetch = Callable[[Mapping[str, Any]], str]
+
+# Of what is not fetched here, who fetches it.
+_FETCHERS = {
+    "trial": "the state of a trial is fetched by `hippo submit`, `hippo run` and "
+             "Client.submit; `hippo export STUDY TRIAL --step STEP --weights "
+             "FILE` writes it to a file",
+    "s3": "objects are fetched by `hippo submit` and `hippo run`"}
+
+
 def code_of(text: str) -> str:
     """Returns the code that came with a study's text; empty if none did."""
     return text.partition(DIVIDER)[2]
@@ -38,7 +49,8 @@ def with_code(text: str, code: str) -> str:
     return text.rstrip("\n") + DIVIDER + code if code else text
 
 
-def pack(text: str, name: str, folder: str) -> str:
+def pack(text: str, name: str, folder: str,
+         fetch: Fetch | None = None) -> str:
     """Adds the files that a study's `workload` names, and the versions of what
     its interpreter has. Text that needs none stays as it is; so does what is no
     study, for the service to tell.
@@ -46,6 +58,8 @@ def pack(text: str, name: str, folder: str) -> str:
     Args:
         name: what messages call the study.
         folder: in which the files are.
+        fetch: writes the state of a trial that the study begins from to a file,
+            and returns its path; None: nothing is fetched.
 
     Raises:
         InvalidStudy: the interpreter is of no use, there is too much, or
@@ -70,7 +84,7 @@ def pack(text: str, name: str, folder: str) -> str:
         if (found := _read(os.path.join(folder, path))) is not None:
             code["files"][path] = found
     if (source := workload.get("from")) is not None:
-        code["initial"] = _initial(source, name, folder)
+        code["initial"] = _initial(source, name, folder, fetch)
     if "python" in workload:
         _add_interpreter(code, workload, name, folder)
     packed = with_code(text, json.dumps(
@@ -83,17 +97,22 @@ def pack(text: str, name: str, folder: str) -> str:
     return packed
 
 
-def _initial(source: Any, name: str, folder: str) -> dict[str, Any]:
+def _initial(source: Any, name: str, folder: str,
+             fetch: Fetch | None) -> dict[str, Any]:
     """The initial state that a workload names."""
     from ._initial import read_initial
-    if isinstance(source, Mapping):
+    is_trained = isinstance(source, Mapping)
+    if str(source).startswith("s3://") or is_trained and fetch is None:
         raise InvalidStudy(
-            f"{name}: workload.from: the state of a trial is sent by `hippo "
-            "submit`; `hippo export STUDY TRIAL --step STEP --weights FILE` "
-            "writes it to a file, whose path may stand here")
+            f"{name}: workload.from: {_FETCHERS['trial' if is_trained else 's3']}"
+            ": copy it to a file or folder, and name that")
+    if is_trained and set(source) != {"study", "trial", "step"}:
+        raise InvalidStudy(f"{name}: workload.from: must have study, trial and "
+                           f"step, found {', '.join(map(str, source)) or '{}'}")
     try:
-        return read_initial(os.path.join(folder, str(source)))
-    except InvalidStudy as why:
+        return read_initial(fetch(source) if is_trained and fetch is not None
+                            else os.path.join(folder, str(source)))
+    except Error as why:
         raise InvalidStudy(f"{name}: workload.from: {why.message}") from None
 
 

@@ -17,31 +17,41 @@ from ._program import hippo_program
 from .errors import Error, InvalidArgument
 
 if TYPE_CHECKING:
+    from .client import Client
     from .study import Study
 
 # What a state of a training function has.
 _OF_FUNCTIONS = {"step", "parts", "metrics"}
 
 
+def write_state(client: Client, study: str, trial: int, step: int | None,
+                path: str, device: str = "cpu", threads: int = 1) -> None:
+    """Writes the state that a trial had to a file, as `hippo export` does.
+
+    Raises:
+        Error: it cannot be had; the text says why.
+    """
+    command = [hippo_program(), "export", study, str(trial), "--server",
+               client.address, "--device", device, "--threads", str(threads),
+               "--weights", path]
+    if step is not None:
+        command += ["--step", str(step)]
+    if client._line._credentials is not None:
+        command += ["--keys", client._line._credentials]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        why = done.stderr.strip().removeprefix("error: ")
+        raise (InvalidArgument if done.returncode == 2 else Error)(why)
+
+
 def load_state(study: Study, trial: int, step: int | None, device: str,
                threads: int) -> Any:
     """What `Study.load` returns, see there."""
-    line = study._client._line
-    command = [hippo_program(), "export", str(study.id), str(trial),
-               "--server", study._client.address, "--device", device,
-               "--threads", str(threads)]
-    if step is not None:
-        command += ["--step", str(step)]
-    if line._credentials is not None:
-        command += ["--keys", line._credentials]
     with tempfile.TemporaryDirectory(prefix="hippo-state-") as folder:
         path = os.path.join(folder, "state")
-        done = subprocess.run([*command, "--weights", path],
-                              stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True)
-        if done.returncode != 0:
-            why = done.stderr.strip().removeprefix("error: ")
-            raise (InvalidArgument if done.returncode == 2 else Error)(why)
+        write_state(study._client, str(study.id), trial, step, path, device,
+                    threads)
         with _module_of(study):
             state = _read(path, study)
     average: list[Any] = []

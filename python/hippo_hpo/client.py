@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 import warnings
 import weakref
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
 from ._initial import initial_in, send_initial
 from ._line import DEFAULT_ADDRESS, Line, Session
+from ._states import write_state
 from .records import (ServiceInfo, StudyInfo, TrainerInfo, plain, preview_of,
                       study_info_of, timeline_of, trainer_info_of)
 from .study import Study
@@ -87,9 +90,15 @@ class Client:
     def _submit(self, study: StudySource, name: str | None
                 ) -> tuple[Study, list[str], list[str]]:
         """The study, what the service warns of, and what it decided."""
-        text, name = text_of(study, name)
-        if (state := initial_in(text)) is not None:
-            self._send_initial(name, state)
+        with tempfile.TemporaryDirectory(prefix="hippo-from-") as folder:
+            def fetch(source: Mapping[str, Any]) -> str:
+                path = os.path.join(folder, "trained.pt")
+                write_state(self, str(source["study"]), source["trial"],
+                            source["step"], path)
+                return path
+            text, name = text_of(study, name, fetch)
+            if (state := initial_in(text)) is not None:
+                self._send_initial(name, state)
 
         async def submit(session: Session) -> tuple[int, list[str], list[str]]:
             answer = await session.service.submit(text, name)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ._packing import pack, with_code
+from ._packing import Fetch, pack, with_code
 from .errors import InvalidArgument
 from .space import plain
 from .study_file import StudyFile
@@ -31,10 +31,11 @@ def json_of(what: str, x: Mapping[str, Any], indent: int | None = None) -> str:
             from None
 
 
-def text_of(study: StudySource, name: str | None) -> tuple[str, str]:
+def text_of(study: StudySource, name: str | None, fetch: Fetch | None = None
+            ) -> tuple[str, str]:
     """Returns the text of a study file, with the code that it brings, and what
     messages call it. The files of a map or a text are looked for in the working
-    directory."""
+    directory. `fetch` is that of `pack`."""
     folder = code = ""
     if isinstance(study, StudyFile):
         code = study.code
@@ -51,4 +52,4 @@ def text_of(study: StudySource, name: str | None) -> tuple[str, str]:
         name = name or os.fspath(study)
         with open(study, encoding="utf-8") as file:
             text = file.read()
-    return pack(text, name, folder), name
+    return pack(text, name, folder, fetch), name

@@ -10,7 +10,7 @@ import unittest
 
 import hippo_hpo as hippo
 from hippo_hpo._packing import BYTES_MAX, DIVIDER, pack, study_of
-from hippo_hpo.errors import InvalidStudy
+from hippo_hpo.errors import Error, InvalidStudy
 
 HIPPO = os.environ.get("HIPPO", "")
 
@@ -91,6 +91,29 @@ class Packing(unittest.TestCase):
         _, code = self.pack("{python: train.py}")
         self.assertNotIn("initial", code)
 
+    def test_the_state_of_a_trial(self):
+        self.write("train.py")
+        self.write("fetched.pt", "weights")
+        asked = []
+
+        def fetch(source):
+            asked.append(source)
+            return os.path.join(self.folder, "fetched.pt")
+        text = "study: s\nworkload: {python: train.py, from: %s}\n"
+        source = "{study: s, trial: 1, step: 2}"
+        packed = pack(text % source, "s.yaml", self.folder, fetch)
+        self.assertEqual(asked, [{"study": "s", "trial": 1, "step": 2}])
+        self.assertIn(hashlib.sha256(b"weights").hexdigest(), packed)
+        with self.assertRaisesRegex(InvalidStudy, "must have study, trial and "
+                                                  "step, found study, stp"):
+            pack(text % "{study: s, stp: 1}", "s.yaml", self.folder, fetch)
+
+        def refuse(source):
+            raise Error("study s has no trial 1")
+        with self.assertRaisesRegex(InvalidStudy, "s.yaml: workload.from: study "
+                                                  "s has no trial 1"):
+            pack(text % source, "s.yaml", self.folder, refuse)
+
     def test_what_cannot_be_an_initial_state(self):
         self.write("train.py")
         os.mkdir(os.path.join(self.folder, "empty"))
@@ -103,7 +126,8 @@ class Packing(unittest.TestCase):
                 ("linked", "is a link that leads to /etc/hostname: copy the "
                            "folder with cp -rL"),
                 ("piped", "is no file but a pipe"),
-                ("{study: s, trial: 1, step: 2}", "hippo submit")):
+                ("{study: s, trial: 1, step: 2}", "hippo submit"),
+                ("s3://bucket/base", "hippo submit")):
             with self.assertRaisesRegex(InvalidStudy,
                                         "s.yaml: workload.from: .*" + why):
                 self.pack(f"{{python: train.py, from: {source}}}")
