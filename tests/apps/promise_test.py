@@ -256,5 +256,31 @@ class RandomStudies(Case):
         self.check(6)
 
 
+class Averaged(Case):
+    """The mean of weights is measured (`objective.average`)."""
+
+    def results_of(self, state, *args, **average):
+        x = study("mean", "grid", every=2, lr={
+            "choice": [0.1, {"multistep": {"initial": 0.1, "milestones": [5],
+                                           "gamma": 0.5}}]})
+        if average:
+            x["objective"]["average"] = average
+        report = self.run_studies(self.studies(x), state, *args)
+        return results(report), report
+
+    def test_a_mean_does_not_depend_on_what_is_shared(self):
+        merged, report = self.results_of("merged", "--trainers", 2, of=3,
+                                         every=2)
+        self.assertLess(report["unique_steps"], report["asked_steps"])
+        alone, _ = self.results_of("alone", "--merge", "off", of=3, every=2)
+        self.assertEqual(merged, alone)
+        other, _ = self.results_of("other", of=2, every=2)
+        plain, _ = self.results_of("plain")
+        self.assertNotEqual(merged, other)
+        self.assertNotEqual(merged, plain)
+        self.assertIn("average.every=2;average.of=3",
+                      report["studies"][0]["workload"])
+
+
 if __name__ == "__main__":
     programs.main()

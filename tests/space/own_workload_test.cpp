@@ -134,23 +134,25 @@ TEST(OwnWorkload, AMeanOfWeightsIsAnOptionOfIt) {
     return test::texts(read(workload, objective(average)).errors);
   };
   const std::string at = "s.yaml:3:";
-  EXPECT_EQ(errors_of("{python: train.py}", "{of: 1, every: 0, from: 3}"),
-            (lines{at
-                     + "66: objective.average.from: unknown key 'from'."
-                       " Allowed: of, every",
-                   at
-                     + "53: objective.average.of: must be an integer from 2 to "
-                       "100, found '1'",
-                   at
-                     + "63: objective.average.every: must be an integer from 1 "
-                       "to 1000000000, found '0'"}));
-  EXPECT_EQ(errors_of("{python: train.py}", "5"),
-            (lines{at
-                   + "48: objective.average: must be a map with of, every, "
-                     "found '5'"}));
+  EXPECT_EQ(
+    errors_of("{python: train.py}", "{of: 1, every: 0, from: 3}"),
+    (lines{at
+             + "74: objective.average.from: unknown key 'from'."
+               " Allowed: of, every",
+           at
+             + "61: objective.average.of: must be a whole number from 2 to "
+               "100, found '1'",
+           at
+             + "71: objective.average.every: must be a whole number from 1 "
+               "to 1000000000, found '0'"}));
+  EXPECT_EQ(
+    errors_of("{python: train.py}", "5"),
+    (lines{at
+           + "56: objective.average: must be a map of 'of' and 'every', "
+             "found '5'"}));
   EXPECT_EQ(errors_of("{files: [mine]}", "{of: 2, every: 1}"),
             (lines{at
-                   + "48: objective.average: workload files cannot measure "
+                   + "56: objective.average: workload files cannot measure "
                      "the mean of weights: built-in workloads and Python "
                      "code with PyTorch can"}));
   const auto several = read(
@@ -159,7 +161,7 @@ TEST(OwnWorkload, AMeanOfWeightsIsAnOptionOfIt) {
     "b, direction: minimize}]");
   EXPECT_EQ(test::texts(several.errors),
             (lines{at
-                   + "40: objective[0].average: unknown key 'average'."
+                   + "48: objective[0].average: unknown key 'average'."
                      " Allowed: metric, direction"}));
 }
 

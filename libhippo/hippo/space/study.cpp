@@ -321,7 +321,7 @@ private:
 
   /// Reads the mean of weights that is measured: an option of the workload.
   void read_average(const document& x) {
-    if (!is_map(x, "of, every"))
+    if (!is_map(x, "'of' and 'every'"))
       return;
     known_keys(x, "key", {"of", "every"});
     if (workload_ != nullptr && !workload_->averages) {

@@ -292,8 +292,8 @@ bool study_trials::is_new_best(trial_no no, step_t at_step,
 void study_trials::check([[maybe_unused]] trial_no no) const {
   [[maybe_unused]] const auto& x = (*this)[no];
   assert(finished_ <= entries_.size());
-  assert(x.asked_to <= asked_steps_);
-  assert(!has_ended(x.state) || finished_ > 0);
+  assert(x.withdrawn || x.asked_to <= asked_steps_);
+  assert(x.withdrawn || !has_ended(x.state) || finished_ > 0);
   assert(!x.cause || x.state == trial_state::failed);
   assert(!x.best || !x.results.empty());
   assert(!x.best || !std::isnan(x.best->value));
