@@ -37,7 +37,8 @@ const way_to_end ways[]{
      x.pass(61s);
      x.tell(study_core_event::time_passed{});
    }},
-  {"device_time", four, study_phase::complete,
+  {"device_time", "algorithm: random\nbudget: {trials: 4, device_hours: 1}\n",
+   study_phase::complete,
    [](world& x) { x.tell(study_core_event::spent{study_limit::device_time}); }},
   {"cancel", four, study_phase::cancelled,
    [](world& x) { x.command(verb::cancel, 0, 0, "enough"); }},

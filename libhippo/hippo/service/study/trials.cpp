@@ -153,6 +153,7 @@ void study_trials::retry(trial_no no) {
   auto& x = at(no);
   assert(x.state == trial_state::failed && x.cause);
   take_back(x, trial_state::running);
+  x.retried = true;
   --failed_;
   if (x.best && !has_front())
     find_best();
@@ -164,7 +165,8 @@ void study_trials::retry(trial_no no) {
 bool study_trials::is_begun(trial_no no) const {
   const auto& x = (*this)[no];
   return !x.withdrawn
-         && (x.acked > 0 || !x.results.empty() || has_ended(x.state));
+         && (x.acked > 0 || !x.results.empty() || x.retried
+             || has_ended(x.state));
 }
 
 void study_trials::withdraw(trial_no no) {

@@ -35,6 +35,7 @@ public:
   struct entry {
     trial_state state = trial_state::pending;
     bool added = false; ///< whether the merger knows it
+    bool retried = false;   ///< whether it has failed, and was tried again
     bool withdrawn = false; ///< whether it has ended before it was begun
     step_t asked_to = 0;
     step_t acked = 0; ///< the last state that the merger has delivered
@@ -98,7 +99,7 @@ public:
   /// REQUIRES: it has a cause.
   void retry(trial_no no);
 
-  /// Whether a trial was begun: it has got a state, or has ended.
+  /// Whether a trial was begun: it has got a state, has failed or has ended.
   [[nodiscard]] bool is_begun(trial_no no) const;
 
   /// Ends a trial that was not begun, as if it had never been: it is no trial
