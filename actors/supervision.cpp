@@ -44,15 +44,10 @@ std::vector<journal_record> records_of(state_reader* known, stored_study study,
     heard.text = end.why;
     result.emplace_back(event_added{id, {}, std::move(heard)});
   }
-  // Trials that cannot be read stay as they are; those that were not begun are
-  // no trials of a study that has ended.
+  // Trials that cannot be read stay as they are.
   if (known != nullptr)
     if (auto trials = known->load_open_trials(id))
       for (auto& x : *trials) {
-        if (x.steps == 0) {
-          result.emplace_back(trial_removed{id, x.trial});
-          continue;
-        }
         x.state = trial_state::cancelled;
         x.failure = end.why;
         x.params.clear(); // stays as it is

@@ -288,6 +288,8 @@ void study_core::follow(const trial_measured& report) {
   trials_.ack(no, report.at, report.shared);
   gains_.add_steps(trials_[no].acked - before);
   outbox_.change_trial(no);
+  if (has_ended())
+    outbox_.change_study(); // so that it is synced: nothing replays it
   if (hippo::has_ended(trials_[no].state))
     return;
   if (const auto* missing = trials_.missing_in(report.values)) {
