@@ -262,14 +262,30 @@ expected<std::monostate> study_history::read_trials(state_reader& store) {
       else if (trials_[row].trial == x) {
         ++row;
         continue;
+      } else if (trials_[row].trial.trial != x.trial) {
+        forget_trials(); // one was taken back, or has come back
+        return read_trials(store);
       }
       put(row, x);
       trials_[row].changed = version_ = version;
       ++row;
     }
     if (part->size() < rows_per_read)
-      return std::monostate{};
+      break;
   }
+  if (row == trials_.size())
+    return std::monostate{};
+  forget_trials();
+  return read_trials(store);
+}
+
+/// Begins as another history would, so that who has a part of it asks for all.
+void study_history::forget_trials() {
+  for (const auto& x : trials_)
+    text_bytes_ -= x.trial.params.size() + x.trial.failure.size();
+  trials_.clear();
+  params_.clear();
+  first_ = ++version_;
 }
 
 void study_history::put(std::size_t row, const stored_trial& trial) {

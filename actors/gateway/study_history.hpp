@@ -106,14 +106,15 @@ private:
   expected<std::monostate> read_values(state_reader& store);
   expected<std::monostate> read_work(state_reader& store);
   expected<std::monostate> read_trials(state_reader& store);
+  void forget_trials();
   expected<std::monostate> read_stages(state_reader& store);
   void put(std::size_t row, const stored_trial& trial);
 
   const stored_study study_; ///< the text left out
   const std::string workload_key_;
   const std::set<std::string> varied_;
-  const std::uint64_t first_; ///< above the versions of histories before
-  std::uint64_t version_;     ///< grows with every change
+  std::uint64_t first_;   ///< above the versions of histories before
+  std::uint64_t version_; ///< grows with every change
   // Versions of the store as of which they were read.
   std::optional<std::uint64_t> trials_as_of_, values_as_of_;
   std::vector<trial_row> trials_; ///< by number

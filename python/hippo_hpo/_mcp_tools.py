@@ -147,11 +147,14 @@ class Tools:
         the cursor of the next page, null on the last one."""
         found = _find(self._connect(), study)
         most = min(max(most, 1), ROWS_MAX)
-        count = found.info().trials
-        # The service may answer with fewer than it was asked for.
+        # The service may answer with fewer than it was asked for, and numbers
+        # may be missing: trials that were never begun.
         rows = [_trial(x) for x in found._trials_from(cursor, most)]
-        return page(rows, cursor, most,
-                    not rows or cursor + len(rows) >= count)
+        result = page(rows, cursor, most, not rows or not found._trials_from(
+            rows[-1]["trial"] + 1, 1))
+        if result["next"] is not None:
+            result["next"] = result["rows"][-1]["trial"] + 1
+        return result
 
     def curves(self, study: StudyName, trials: list[int], metric: str = "",
                points: int = 50) -> dict[str, Any]:

@@ -170,7 +170,12 @@ class _Journal:
                 continue
             times.setdefault(event.trial, []).append(event.time)
         self._retry(states)
-        new = self._study._trials_from(self.trials)
+        known = self._open.keys() | self._ended.keys()
+        # Of a study that goes on, trials before the last one may come back.
+        first = min([max(known, default=-1) + 1,
+                     *(x for x in states if x not in known)])
+        new = [x for x in self._study._trials_from(first)
+               if x.number not in known]
         for x, flat in zip(new, self._flat.add(y.params for y in new)):
             state = states.get(x.number, "PENDING")
             self._add(x, flat, state, values.pop(x.number, {}),
@@ -185,7 +190,22 @@ class _Journal:
                     self._optuna.trial.TrialState.RUNNING)
             if number in self._open and _is_over(state):
                 self._end(number, state, failures.get(number, ""))
+        if ended and self._open:
+            self._end_missing()
         return ended
+
+    def _end_missing(self) -> None:
+        """Ends trials that were never begun: they are none of a study that has
+        ended, and Optuna cannot take one back."""
+        there = {x.number for x in self._study.trials}
+        to = self._optuna.trial.TrialState
+        for number in [x for x in self._open if x not in there]:
+            trial = self._open[number]
+            if number in self._waiting:
+                self._waiting.remove(number)
+                self._storage.set_trial_state_values(trial._trial_id,
+                                                     to.RUNNING)
+            self._keep(number, self._to.tell(trial, None, to.FAIL))
 
     def _states(self) -> dict[int, str]:
         """The states of trials that have changed since the last time."""

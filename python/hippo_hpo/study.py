@@ -139,7 +139,7 @@ class Study:
         """The trials by number, from `first` on; `most` 0: all of them."""
         result: list[TrialInfo] = []
         while True:
-            begin = first + len(result)
+            begin = result[-1].number + 1 if result else first
             page = self._call(
                 "list the trials of",
                 lambda x: x.trials(first=begin, most=most or PAGE_MAX),

@@ -132,6 +132,18 @@ TEST(Counts, AStateThatComesAfterTheEndIsOfATrial) {
   x.expect_replayed();
 }
 
+TEST(Counts, ATrialThatFailsAfterTheEndWasBegun) {
+  world x{options_of("algorithm: grid\non_error: end\n")};
+  x.commit_all();
+  for (const auto no : x.waiting())
+    x.fail_one(no);
+  x.commit_all();
+  ASSERT_EQ(x.core().stored().state, study_phase::failed);
+  EXPECT_EQ(x.core().record().trials.size(), 6u);
+  EXPECT_EQ(x.core().trials().failed(), 3u);
+  x.expect_replayed();
+}
+
 TEST(Counts, AClientsTrialsAreItsOwn) {
   world x{options_of("algorithm: client\n")};
   x.commit_all();

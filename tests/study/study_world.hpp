@@ -100,8 +100,7 @@ public:
       if (const auto* measured = std::get_if<trial_measured>(&y))
         begun_.insert(measured->trial);
       if (const auto* failed = std::get_if<trial_failed>(&y))
-        if (rows_.contains(failed->trial)) // else the study has ended
-          begun_.insert(failed->trial);
+        begun_.insert(failed->trial);
     }
     if (!x.news.empty())
       tell(study_core_event::received{std::move(x.news)});

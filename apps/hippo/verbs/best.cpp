@@ -105,16 +105,18 @@ int print_front(const best_arguments& x, study_handle& study,
   if (!trials)
     return refuse(trials.failure());
   const auto params = [&](const front_point_view& point) {
-    return point.trial < trials->size()
-             ? read_json((*trials)[point.trial].params)
+    const auto i =
+      std::ranges::lower_bound(*trials, point.trial, {}, &trial_view::trial);
+    return i != trials->end() && i->trial == point.trial
+             ? read_json(i->params)
              : nlohmann::ordered_json();
   };
   if (x.format == "json") {
     nlohmann::ordered_json shown{{"study", known.name}};
     shown.update(to_json(front));
     for (std::size_t i = 0; i < points.size(); ++i)
-      if (points[i].trial < trials->size())
-        shown["points"][i]["params"] = params(points[i]);
+      if (auto found = params(points[i]); !found.is_null())
+        shown["points"][i]["params"] = std::move(found);
     std::cout << shown.dump(2) << '\n';
     return exit_done;
   }

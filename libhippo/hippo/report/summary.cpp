@@ -123,7 +123,8 @@ void add_front(page& out, const study_record& study, std::size_t rows) {
     for (std::size_t k = 0; k < goals.size(); ++k)
       line.add("  " + pad_right(to_text(x.values.at(goals[k].metric)),
                                 widths[k]));
-    const auto& trial = study.trials.at(x.trial);
+    const auto& trial = *std::ranges::lower_bound(
+      study.trials, x.trial, {}, &trial_record::id); // it is there
     line.add(pad_left(std::to_string(x.step), 6));
     line.add(pad_left(std::to_string(trial.shared_steps), 8) + "  ");
     line.add(brief(distinct_params(trial, study)));

@@ -281,10 +281,7 @@ void study_core::follow(const trial_measured& report) {
   const auto is_first = !std::exchange(has_measured_, true);
   failures_.end();
   const auto before = trials_[no].acked;
-  if (trials_[no].withdrawn) { // it was begun when the study ended
-    trials_.admit(no);
-    outbox_.bring_back_trial(no);
-  }
+  admit_trial(no);
   trials_.ack(no, report.at, report.shared);
   gains_.add_steps(trials_[no].acked - before);
   outbox_.change_trial(no);
@@ -312,6 +309,7 @@ void study_core::follow(const trial_measured& report) {
 }
 
 void study_core::take_news(const trial_failed& news) {
+  admit_trial(news.trial);
   if (hippo::has_ended(trials_[news.trial].state))
     return;
   end_trial(news.trial, trial_state::failed, failure_of(news),
@@ -564,6 +562,16 @@ void study_core::withdraw_trial(trial_no no) {
     orders_.drop(no);
   trials_.withdraw(no);
   outbox_.remove_trial(no);
+}
+
+/// A trial of which something is heard was begun, also if the study has ended
+/// by then.
+void study_core::admit_trial(trial_no no) {
+  if (!trials_[no].withdrawn)
+    return;
+  trials_.admit(no);
+  outbox_.bring_back_trial(no);
+  outbox_.change_study(); // so that it is synced
 }
 
 /// Ends the study: the trials that have not ended by then are `rest`.

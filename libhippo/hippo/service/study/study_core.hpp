@@ -164,6 +164,7 @@ private:
   void drop_trial(trial_no no, trial_state how, const std::string& why = {});
   /// Ends a trial that was never begun: it is no trial of the study.
   void withdraw_trial(trial_no no);
+  void admit_trial(trial_no no);
   void end_study(study_phase how, trial_state rest,
                  const std::string& why = {});
   void enter(study_phase to, std::string why = {});
