@@ -164,11 +164,11 @@ def failed_study(study: Study, info: StudyInfo, why: str,
                            study, None, why)
     trial = failed[0]
     failure = failure_of(trial.failure, source)
-    if len(failed) == info.trials:
+    if "failed alike" in why:  # others were not begun
+        others = f"the first {len(failed)} trials failed alike"
+    elif len(failed) == info.trials:
         others = f"all {info.trials} trials failed" if info.trials > 1 \
             else "its only trial failed"
-    elif "failed alike" in why:
-        others = f"the first {len(failed)} trials failed alike"
     else:
         others = ""
     head = f"trial {trial.number} failed {failure.line}" if not others \
