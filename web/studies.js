@@ -2,8 +2,8 @@
 import {ago, element, moment, renew, shown, span} from "./base.js";
 import {table} from "./table.js";
 
-/** The words for the state that training begins from, with a link to the path of
- * the trial that it is of.
+/** The words for the state that training begins from, with a link to the path
+ * of the trial that it is of.
  * @param root see `rootOf` */
 export const rootWords = (study, root) => root
   ? element("span", {}, "begins from ", element("a", {

@@ -110,8 +110,8 @@ class Packing(unittest.TestCase):
 
         def refuse(source):
             raise Error("study s has no trial 1")
-        with self.assertRaisesRegex(InvalidStudy, "s.yaml: workload.from: study "
-                                                  "s has no trial 1"):
+        with self.assertRaisesRegex(
+                InvalidStudy, "s.yaml: workload.from: study s has no trial 1"):
             pack(text % source, "s.yaml", self.folder, refuse)
 
     def test_what_cannot_be_an_initial_state(self):

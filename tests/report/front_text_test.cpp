@@ -70,6 +70,8 @@ TEST(FrontText, InTheSummary) {
   study.wanted = {wanted.metrics, {wanted.constraints[0]}};
   study.front = some_front();
   study.trials.resize(5);
+  for (std::size_t no = 0; no < 5; ++no)
+    study.trials[no].id = no;
   const auto text = summary_text(run);
   EXPECT_NE(text.find("asha, maximize acc, minimize ms, ms <= 5"),
             std::string::npos)

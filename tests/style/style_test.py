@@ -77,6 +77,7 @@ MAY_WRITE = (
     "libhippo/hippo/train/process/exchange_folder.cpp",
     "python/hippo_hpo/optimizing.py", "python/hippo_hpo/torch.py",
     "python/hippo_hpo/function.py", "python/hippo_hpo/workload.py",
+    "python/hippo_hpo/workload_process.py",
     # A journal of Optuna's, which grows.
     "python/hippo_hpo/optuna_journal.py")
 
