@@ -54,15 +54,14 @@ def load_state(study: Study, trial: int, step: int | None, device: str,
                     threads)
         with _module_of(study):
             state = _read(path, study)
-    average: list[Any] = []
     if is_of_averages(state):
-        state, average = state["state"], state["average"]
+        average, state = state["average"], state["state"]
+        parts = state["parts"] if state.keys() == _OF_FUNCTIONS \
+            else state.get("trained", state)
+        put_mean(average, parts)
     if not isinstance(state, dict) or state.keys() != _OF_FUNCTIONS:
-        put_mean(average, state.get("trained", state))
         return state
-    if state["parts"] is not None:
-        put_mean(average, state["parts"])
-    else:
+    if state["parts"] is None:
         raise InvalidArgument(
             f"trial {trial} of study {study.id} keeps no state: its function "
             "names none in ctx.steps(), such as ctx.steps(model=model)")

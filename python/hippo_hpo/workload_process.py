@@ -187,8 +187,7 @@ class Server:
         path = request.capture
         write = self._workload._capture()
         if write is None:
-            self._workload.save(path)
-            os.rename(path, path + ".whole")
+            _write_whole(self._workload.save, path)
         else:
             self._write_aside(write, path)
         answer.done = None
@@ -205,8 +204,7 @@ class Server:
                     warnings.simplefilter("ignore", DeprecationWarning)
                     child = os.fork()
             except OSError:  # no memory for one
-                write(path)
-                os.rename(path, path + ".whole")
+                _write_whole(write, path)
                 return
             if child == 0:
                 self._write_and_end(write, path)
@@ -218,8 +216,7 @@ class Server:
             os.close(self._stream.fileno())  # it answers nobody
             if (torch := sys.modules.get("torch")) is not None:
                 torch.set_num_threads(1)
-            write(path)
-            os.rename(path, path + ".whole")
+            _write_whole(write, path)
             status = 0
         except BaseException as why:
             with open(path + ".failed", "w", encoding="utf-8") as told:
@@ -267,6 +264,12 @@ def _values(x: Any) -> list[Value]:
         return [int(y) for y in x.numbers]
     return [bool(y) for y in x.numbers] if kind == "truth" \
         else list(x.numbers)
+
+
+def _write_whole(write: Callable[[str], None], path: str) -> None:
+    """Writes the file of a captured state, and says that it is whole."""
+    write(path)
+    os.rename(path, path + ".whole")
 
 
 def _is_running(child: int) -> bool:

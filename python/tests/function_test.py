@@ -4,6 +4,7 @@ import copy
 import itertools
 import json
 import os
+import pickle
 import random
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from unittest import mock
 import hippo_hpo as hippo
 from hippo_hpo._compare import differences
 from hippo_hpo._source import source_of
+from hippo_hpo._states import load_state
 from hippo_hpo._trying import NotExact, try_out
 from hippo_hpo.workload import HyperParameters
 
@@ -58,6 +60,21 @@ def made(function, **args):
     result = function.make_workload()
     result.setup(function.seed, "cpu", {**function.args, **args})
     return result
+
+
+class Loading(unittest.TestCase):
+    def test_a_state_of_any_form_is_loaded(self):
+        """A class saves a state of its own form, a function its parts."""
+        study = mock.Mock(**{"file.return_value.workload": "fashion-mlp"})
+        for saved, loaded in (([1, 2], [1, 2]), ("text", "text"),
+                              ({"w": 3}, {"w": 3}),
+                              ({"step": 1, "parts": {"net": 4}, "metrics": {}},
+                               {"net": 4})):
+            def write(client, study, trial, step, path, *more):
+                with open(path, "wb") as file:
+                    pickle.dump(saved, file)
+            with mock.patch("hippo_hpo._states.write_state", write):
+                self.assertEqual(loaded, load_state(study, 0, 1, "cpu", 1))
 
 
 class Training(unittest.TestCase):

@@ -32,7 +32,7 @@ public:
   using file = std::shared_ptr<const file_source>;
 
   /// @param size its bytes, at least about
-  /// @param open opens the file; called once, by whoever needs it first
+  /// @param open opens the file; the first use of the state calls it, once
   file_state(std::uint64_t size, std::function<file()> open)
     : size_(size), open_(std::move(open)) {}
 
