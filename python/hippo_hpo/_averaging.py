@@ -20,7 +20,7 @@ from .workload import HyperParameters, Value, Workload
 # The tensors of each PyTorch module of a state, by the names of both.
 Weights = dict[str, dict[str, Any]]
 
-# What a state has.
+# The keys of a state.
 _OF_AVERAGES = {"state", "average"}
 
 

@@ -170,6 +170,11 @@ class Workload(_torch.Workload):
             (fixed, names, self._state["constants"]))
         self._is_current = True
 
+    def _enter_saved(self) -> None:
+        """Makes the loaded state that of the living Trainer."""
+        self._enter(self._state["fixed"], self._state["names"],
+                    self._state["constants"].__getitem__)
+
     def evaluate(self) -> dict[str, float]:
         if self.step_is == "epoch":
             if self._state["metrics"] is None:
@@ -184,8 +189,7 @@ class Workload(_torch.Workload):
                 if self._state["trained"] is None:
                     raise RuntimeError(
                         "nothing is measured before the first step")
-                self._enter(self._state["fixed"], self._state["names"],
-                            self._state["constants"].__getitem__)
+                self._enter_saved()
             _torch.seed_step(self.seed, -2)
             self._metrics = self._living.measure()
         return dict(self._metrics)
@@ -196,8 +200,7 @@ class Workload(_torch.Workload):
         if not self._is_current:
             if self._state["trained"] is None:
                 return {}
-            self._enter(self._state["fixed"], self._state["names"],
-                        self._state["constants"].__getitem__)
+            self._enter_saved()
         found: dict[str, Any] = self._living.modules()
         return found
 

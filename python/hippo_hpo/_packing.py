@@ -32,7 +32,7 @@ def study_of(text: str) -> str:
 # Writes the state of a trial to a file, and returns its path.
 Fetch = Callable[[Mapping[str, Any]], str]
 
-# Of what is not fetched here, who fetches it.
+# The programs that fetch states which this one does not.
 _FETCHERS = {
     "trial": "the state of a trial is fetched by `hippo submit`, `hippo run` and "
              "Client.submit; `hippo export STUDY TRIAL --step STEP --weights "

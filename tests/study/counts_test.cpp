@@ -71,7 +71,7 @@ TEST_P(Counts, ATrialThatWasNeverBegunIsNone) {
   const auto begun = way.name == "failures" ? 2u : 1u;
   EXPECT_EQ(x.core().status(x.now_).view.trials, begun);
   EXPECT_EQ(x.core().record().trials.size(), begun);
-  // What is restored says so once more, and changes nothing.
+  // A restored study has the same trials.
   world again{x.stored_options()};
   again.commit_all();
   EXPECT_EQ(again.core().status(x.now_).view.trials, begun);

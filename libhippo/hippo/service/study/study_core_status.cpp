@@ -1,4 +1,4 @@
-// What a study says of itself.
+// The status and the record of a study, and its invariants.
 
 #include <cassert>
 
