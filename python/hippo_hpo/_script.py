@@ -207,7 +207,9 @@ def _files_of(script: str) -> dict[str, str]:
     found = {os.path.basename(script): script}
     for module in list(sys.modules.values()):
         path = os.path.abspath(getattr(module, "__file__", None) or os.sep)
-        if path.endswith(".py") and path.startswith(folder + os.sep) \
+        # torch.ops says that it comes from "_ops.py", wherever that may be.
+        if path.endswith(".py") and os.path.isfile(path) \
+                and path.startswith(folder + os.sep) \
                 and not path.startswith(sys.prefix + os.sep) \
                 and "site-packages" not in path:
             found[os.path.relpath(path, folder).replace(os.sep, "/")] = path

@@ -53,6 +53,9 @@ _BATCH_SIZE = "per_device_train_batch_size"
 _OF_A_STEP = ["adam_beta1", "adam_beta2", "adam_epsilon", "learning_rate",
               "max_grad_norm", _BATCH_SIZE, "weight_decay"]
 
+# Attributes that Accelerate sets in a model when training begins.
+_OF_ACCELERATE = "forward", "_original_forward", "_is_accelerate_prepared"
+
 # A learning rate and a weight decay that nobody writes.
 _MARKS = 0.0009765625 + 2.0**-40, 0.0078125 + 2.0**-40
 
@@ -158,10 +161,14 @@ class _LivingTrainer(Living):
             _living_kind(workload.trainer_class), model,
             workload._arguments(fixed, folder), [stepping])
         self._trainer.living = self
+        self._own = {name: value
+                     for name, value in vars(self._trainer.model).items()
+                     if name in _OF_ACCELERATE}
         self._order = SampleOrder(len(self._trainer.train_dataset),
                                   workload.seed)
         self._waiting: Any = None  # state for an optimiser that is not made yet
         self._decayed: list[bool] = []
+        self._prepared = False  # as mixed precision needs it
 
     def load(self, trained: Any) -> None:
         _load_model(self._trainer, trained["model"])
@@ -192,6 +199,11 @@ class _LivingTrainer(Living):
         return state
 
     def measure(self) -> dict[str, float]:
+        if not self._prepared:
+            # An evaluation prepares the model only if no other one was, such
+            # as a reference model.
+            self._trainer.accelerator.free_memory()
+            self._prepared = True
         return self._workload._measure(self._trainer)
 
     def run(self, begin: int, end: int, hp: HyperParameters,
@@ -208,10 +220,12 @@ class _LivingTrainer(Living):
              for step in range(begin, end)],
             args.gradient_accumulation_steps, first)
         args.max_steps = end - begin
-        # Otherwise each call would wrap the model once more.
-        trainer.model = trainer.model_wrapped \
-            = trainer.accelerator.unwrap_model(trainer.model,
-                                               keep_fp32_wrapper=False)
+        # Otherwise some versions wrap the model once more at each call.
+        for name in _OF_ACCELERATE:
+            vars(trainer.model).pop(name, None)
+        vars(trainer.model).update(self._own)
+        trainer.model_wrapped = trainer.model
+        self._prepared = True
         trainer.train()
         for name in ("_stored_metrics", "_metrics"):  # TRL collects them
             for x in getattr(trainer, name, {}).values():

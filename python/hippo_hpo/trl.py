@@ -3,11 +3,11 @@
     import hippo_hpo.trl
 
     class Chat(hippo_hpo.trl.SFT):
-        def arguments(self): return SFTConfig("output", max_seq_length=512)
+        def arguments(self): return SFTConfig("output")
         def model_init(self, constant):
             return AutoModelForCausalLM.from_pretrained(NAME)
         def datasets(self): return train, validation
-        def trainer_options(self): return {"tokenizer": tokenizer}
+        def trainer_options(self): return {"processing_class": tokenizer}
 
 `DPO` does the same with DPOConfig and pairs of answers. A step is a step of the
 optimiser. All else is as in `hippo_hpo.transformers`.
@@ -15,6 +15,7 @@ optimiser. All else is as in `hippo_hpo.transformers`.
 
 from __future__ import annotations
 
+import copy
 import importlib
 import statistics
 from typing import Any
@@ -42,8 +43,9 @@ class SFT(_transformers.Workload):
             collected["eval"].clear()
         found = super()._measure(trainer)
         for name, values in sorted(collected.get("eval", {}).items()):
-            if values:
-                name = name.removeprefix("eval_")
+            name = name.removeprefix("eval_")
+            # Of tokens it counts those that this process has trained.
+            if values and name != "num_tokens":
                 found[f"eval_{name}"] = statistics.fmean(map(float, values))
         return found
 
@@ -57,6 +59,15 @@ class DPO(SFT):
     """
 
     trainer_class = trl.DPOTrainer
+
+    def _made(self, kind: Any, model: Any, args: Any, callbacks: list[Any],
+              **more: Any) -> Any:
+        # Later versions load it by the name of the model, which may have none.
+        # Adapters have theirs under them.
+        if not {"ref_model", "peft_config"} & set(self.trainer_options()) \
+                and not hasattr(model, "peft_config"):
+            more["ref_model"] = copy.deepcopy(model)
+        return super()._made(kind, model, args, callbacks, **more)
 
     def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
         super().setup(seed, device, args)

@@ -79,9 +79,16 @@ if transformers is not None:
         given = {"gradient_accumulation_steps": 4,
                  "per_device_train_batch_size": 3}
 
+    class Averaging(transformers.BertForSequenceClassification):
+        """Its loss is a mean: as it takes no `num_items_in_batch`, Trainer
+        divides by the number of parts."""
+
+        def forward(self, input_ids, attention_mask, labels):
+            return super().forward(input_ids, attention_mask, labels=labels)
+
     class Dry(Iterations):
         def model_init(self, constant):
-            model = super().model_init(constant)
+            model = Averaging(super().model_init(constant).config)
             hippo_hpo.torch.set_dropout(model, 0.0)
             return model
 
@@ -409,6 +416,9 @@ class Iterating(Cut, unittest.TestCase):
             x.evaluate()
         self.assertEqual(first, depth(x))
         self.assertGreater(first, 0)
+        whole = self.made(Brain)
+        whole.train(0, 4, hp(0, 4))
+        self.assertEqual([], differences(whole.state_dict(), x.state_dict()))
 
     def test_callbacks_count_the_steps_of_the_trial(self):
         Counting.seen.clear()

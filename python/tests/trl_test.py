@@ -1,8 +1,12 @@
 """Fine-tuning by TRL as workloads, cut anywhere."""
 
+import dataclasses
+import inspect
+import os
 import random
 import tempfile
 import unittest
+import unittest.mock
 import warnings
 
 import old_torch  # noqa: F401
@@ -11,6 +15,7 @@ from hippo_hpo.workload import HyperParameters
 from pages_test import block_with
 
 try:
+    import accelerate
     import datasets
     import tokenizers
     import transformers
@@ -26,6 +31,14 @@ WORDS = "a b c d e f g h".split()
 if trl is not None:
     transformers.logging.set_verbosity_error()
     datasets.disable_progress_bars()
+    # Later versions name them as Transformers does.
+    TOKENIZER = "processing_class" if "processing_class" in inspect.signature(
+        trl.SFTTrainer).parameters else "tokenizer"
+
+    def of_config(kind, names):
+        """The length of samples, by the first name that a config has."""
+        has = {x.name for x in dataclasses.fields(kind)}
+        return {next(x for x in names if x in has): 16}
 
     def tokenizer():
         names = ["[PAD]", "[END]", "[NEW]", *WORDS]
@@ -56,11 +69,12 @@ if trl is not None:
             return made_model(constant("width"))
 
         def trainer_options(self):
-            return {"tokenizer": tokenizer()}
+            return {TOKENIZER: tokenizer()}
 
     class Chat(Tuning, hippo_hpo.trl.SFT):
         config = trl.SFTConfig
-        given = {"max_seq_length": 16, "dataset_text_field": "text",
+        given = {**of_config(config, ["max_length", "max_seq_length"]),
+                 "dataset_text_field": "text",
                  "gradient_accumulation_steps": 4}
 
         def datasets(self):
@@ -71,7 +85,7 @@ if trl is not None:
 
     class Preferring(Tuning, hippo_hpo.trl.DPO):
         config = trl.DPOConfig
-        given = {"max_length": 16, "max_prompt_length": 8}
+        given = {"max_length": 16}
 
         def datasets(self):
             draw = random.Random(2)
@@ -82,6 +96,15 @@ if trl is not None:
 
     class Synced(Preferring):
         given = {**Preferring.given, "precompute_ref_log_probs": True}
+
+    SFT_METRICS = {"eval_loss"}
+    if TOKENIZER == "processing_class":
+        SFT_METRICS |= {"eval_entropy", "eval_mean_token_accuracy"}
+
+    class Halved(Preferring):
+        given = {**Preferring.given, "bf16": True}
+else:
+    SFT_METRICS = set()
 
 LR = [0.01, 0.01, 0.005, 0.005, 0.001]
 SIZE = [2, 3, 3, 5, 5]
@@ -102,7 +125,7 @@ class Tuned(ExactResume):
 
 @unittest.skipIf(trl is None, "TRL is not installed")
 class SFT(Tuned, unittest.TestCase):
-    metrics = {"eval_loss"}
+    metrics = SFT_METRICS
 
     @property
     def Example(self):
@@ -112,10 +135,11 @@ class SFT(Tuned, unittest.TestCase):
         train, validation = Chat().datasets()
         names = {"load_model": lambda: made_model(8), "tokenizer": tokenizer(),
                  "load": {"train": train, "validation": validation}.get}
-        exec(block_with("docs/python-workloads.md", "hippo_hpo.trl"), names)
+        text = block_with("docs/python-workloads.md", "hippo_hpo.trl")
+        exec(text.replace("processing_class", TOKENIZER), names)
         x = self.made(names["Chat"])
         x.train(0, 1, HyperParameters(0, 1, {"learning_rate": [0.01]}))
-        self.assertEqual({"eval_loss"}, set(x.evaluate()))
+        self.assertEqual(self.metrics, set(x.evaluate()))
         self.assertEqual(8, x.state_dict()["samples"])
 
     def test_a_step_has_all_parts(self):
@@ -126,10 +150,10 @@ class SFT(Tuned, unittest.TestCase):
 
 @unittest.skipIf(trl is None, "TRL is not installed")
 class DPO(Tuned, unittest.TestCase):
-    metrics = {"eval_loss", "eval_logits/chosen", "eval_logits/rejected",
-               "eval_logps/chosen", "eval_logps/rejected",
-               "eval_rewards/accuracies", "eval_rewards/chosen",
-               "eval_rewards/margins", "eval_rewards/rejected"}
+    metrics = SFT_METRICS | {
+        "eval_logits/chosen", "eval_logits/rejected", "eval_logps/chosen",
+        "eval_logps/rejected", "eval_rewards/accuracies",
+        "eval_rewards/chosen", "eval_rewards/margins", "eval_rewards/rejected"}
     others = {**Tuned.others, "beta": [0.1] * 4 + [0.5]}
 
     @property
@@ -145,6 +169,22 @@ class DPO(Tuned, unittest.TestCase):
         hippo_hpo.torch.seed_step(1, -1)
         for name, value in made_model(8).state_dict().items():
             self.assertTrue((value == reference[name]).all(), name)
+
+    def test_a_loaded_model_is_measured_in_mixed_precision(self):
+        patch = unittest.mock.patch.dict(os.environ)
+        patch.start()
+        forget = accelerate.state.AcceleratorState._reset_state
+        for put_back in patch.stop, forget:
+            self.addCleanup(put_back)
+        forget()
+        x = self.made(Halved)
+        x.train(0, 2, hp(0, 2))
+        expected = x.evaluate()
+        with tempfile.TemporaryDirectory() as folder:
+            x.save(os.path.join(folder, "state"))
+            loaded = self.made(Halved)
+            loaded.load(os.path.join(folder, "state"))
+        self.assertEqual(expected, loaded.evaluate())
 
     def test_state_outside_of_the_state_is_refused(self):
         with self.assertRaisesRegex(ValueError, "precompute_ref_log_probs"):
