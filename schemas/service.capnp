@@ -91,8 +91,11 @@ struct Steering {
       deadlineSeconds @2 :Float64;  # by which the deadline comes later
     }
     enqueue @3 :Text;
-    # Trials with these values, which come next: {trials: [{lr: 0.1}, ...]} in
-    # JSON or YAML, at most 1000, each with a value for every hyper-parameter.
+    # Trials with these values, which come next, in JSON or YAML, at most 1000:
+    # {trials: [{lr: 0.1}, ...]}, each with a value for every hyper-parameter;
+    # {outside: [...]}, the same of values that need not be of the space; or
+    # {forks: [{trial: 3, at: 40, params: {lr: 0.01}}, ...]}, trials that have
+    # the values of another one up to a step, and these from there on.
     tellPast @4 :Text;
     # Results of training elsewhere, for samplers to learn from; never answered
     # as results: {results: [{params: {lr: 0.1}, step: 10, metrics: {loss:

@@ -102,14 +102,15 @@ json result_of(const json& row, const std::set<std::string>& metric_names) {
 
 } // namespace
 
-expected<std::string> read_trial_table(const std::string& path) {
+expected<std::string> read_trial_table(const std::string& path,
+                                       const std::string& list) {
   auto text = read_file(path);
   if (!text || !is_csv(path))
     return text;
   auto rows = rows_of(path, *text);
   if (!rows)
     return rows.failure();
-  return json{{"trials", std::move(*rows)}}.dump();
+  return json{{list, std::move(*rows)}}.dump();
 }
 
 expected<past_table>

@@ -14,9 +14,11 @@ namespace hippo {
 
 /// Reads trials with given values. A column is a hyper-parameter; an empty cell
 /// gives none.
+/// @param list that a table is: `trials` or `outside`
 /// @returns what `study_handle::enqueue` takes, or `errc::io_failed` or
 ///          `errc::invalid_argument` with the place
-expected<std::string> read_trial_table(const std::string& path);
+expected<std::string> read_trial_table(const std::string& path,
+                                       const std::string& list);
 
 /// Results of training elsewhere.
 struct past_table {

@@ -552,7 +552,8 @@ class Study:
                                       "for")
         return self._steer("extend", {"extend": amounts})
 
-    def enqueue(self, *trials: Mapping[str, Any]) -> int:
+    def enqueue(self, *trials: Mapping[str, Any],
+                outside: bool = False) -> int:
         """Adds trials with given values, which come next, whatever the sampler
         would choose (Optuna's ``enqueue_trial``). Samplers learn from them. A
         study that has ended continues, as after `extend`.
@@ -560,6 +561,8 @@ class Study:
         Args:
             trials: for each trial a map with a value for every hyper-parameter
                 that the study chooses; at most 1000.
+            outside: whether values need not be of the space. Samplers learn
+                nothing of these trials then.
 
         Returns:
             The number of its trials by then.
@@ -572,8 +575,32 @@ class Study:
         if not trials:
             raise InvalidArgument("enqueue: the values of at least one trial "
                                   "are asked for")
-        text = json_of("trials", {"trials": [dict(x) for x in trials]})
+        name = "outside" if outside else "trials"
+        text = json_of("trials", {name: [dict(x) for x in trials]})
         return self._steer("enqueue", {"enqueue": text})
+
+    def fork(self, trial: int, at: int, params: Mapping[str, Any]) -> int:
+        """Adds a trial that continues from a step of another one with other
+        values. Both share the steps before it, which are not trained again. A
+        study that has ended continues, as after `extend`.
+
+        Args:
+            trial: number of the other trial, in whatever state it is.
+            at: the last step that both have, from 1 on.
+            params: the hyper-parameters that change, with a value or a schedule
+                each, which counts the steps of the trial. Others stay.
+
+        Returns:
+            The number of the study's trials by then.
+
+        Raises:
+            InvalidArgument: there is no such trial or step, a value is wrong,
+                or the study takes no more trials; the text gives the reason.
+            Disconnected: the connection was lost; the trial may exist.
+        """
+        text = json_of("params", {"forks": [{
+            "trial": trial, "at": at, "params": dict(params)}]})
+        return self._steer("fork", {"enqueue": text})
 
     def tell_past(self, results: Iterable[Mapping[str, Any]]) -> None:
         """Lets the sampler learn from results of training elsewhere (Optuna's

@@ -596,6 +596,13 @@ class Steering(Case):
         with self.fails(hippo.InvalidArgument) as failed:
             found.enqueue({"refuse": 1})
         self.assertIn("trials[0].refuse", str(failed.exception))
+        fake.next("steer")
+        found.enqueue({"lr": 7}, outside=True)
+        self.assertEqual('steer enqueue {"outside": [{"lr": 7}]}',
+                         fake.next("steer"))
+        self.assertEqual(7, found.fork(3, 40, {"lr": 0.01}))
+        self.assertEqual('steer enqueue {"forks": [{"trial": 3, "at": 40, '
+                         '"params": {"lr": 0.01}}]}', fake.next("steer"))
         for wrong in (lambda: found.extend(trials=-1), found.enqueue):
             with self.fails(hippo.InvalidArgument):
                 wrong()

@@ -307,6 +307,21 @@ class Fake(Asking):
                       self.ask("enqueue", "mnist", code=2).err)
         self.assertIn("none.csv", self.ask("enqueue", "mnist", "--file",
                                            self.path("none.csv"), code=2).err)
+        for given in (["--params", "{refuse: 1}"],
+                      ["--file", self.write("more.csv", "refuse\n1\n")]):
+            self.assertRegex(
+                self.ask("enqueue", "mnist", "--outside", *given, code=2).err,
+                '"?outside"?: ?\\[')
+
+    def test_fork(self):
+        done = self.ask("fork", "mnist", 3, "--at", 40, "--params", "{lr: 1}")
+        self.assertRegex(done.err, "^study mnist has [0-9]+ trials now; the "
+                         "fork comes next, and shares 40 steps with trial 3\n$")
+        self.assertIn("forks: [{trial: 3, at: 40, params: {refuse: 1}\n}]",
+                      self.ask("fork", "mnist", 3, "--at", 40, "--params",
+                               "{refuse: 1}", code=2).err)
+        for missing in (["--at", 40], ["--params", "{lr: 1}"]):
+            self.ask("fork", "mnist", 3, *missing, code=2)
 
     def test_tell_past(self):
         metric = self.json("show", "mnist")["metric"]

@@ -2,6 +2,10 @@
 
 #include <algorithm>
 
+#include <nlohmann/json.hpp>
+
+#include "hippo/base/length_name.hpp"
+
 #include "merger.hpp"
 #include "simulation/study_texts.hpp"
 #include "simulation/world.hpp"
@@ -262,6 +266,23 @@ std::string world::some_values(const std::string& study) {
   return space.sample(faults_(), 0).shown.dump();
 }
 
+/// Returns trials for a study: of its space, outside of it, or forks, also of
+/// trials that are not there.
+std::string world::some_trials(const std::string& study) {
+  const auto values = some_values(study);
+  switch (faults_() % 3) {
+    case 0: return R"({"trials": [)" + values + "]}";
+    case 1: return R"({"outside": [)" + values + "]}";
+    default: break;
+  }
+  auto changes = nlohmann::ordered_json::parse(values);
+  changes.erase(length_name);
+  return nlohmann::ordered_json{
+    {"forks",
+     {{{"trial", faults_() % 6}, {"at", 1 + faults_() % 8},
+       {"params", std::move(changes)}}}}}.dump();
+}
+
 /// A client wants something of a study, sensible or not.
 void world::command_study() {
   if (accepted_.empty())
@@ -284,7 +305,7 @@ void world::command_study() {
       break;
     case 8:
       x.what = verb::enqueue;
-      x.text = R"({"trials": [)" + some_values(i->second) + "]}";
+      x.text = some_trials(i->second);
       break;
     case 9:
       x.what = verb::tell_past;

@@ -141,6 +141,7 @@ private:
   void command(study_id study, study_command what);
   void reopen(study_id id, const study_command& what);
   std::string some_values(const std::string& study);
+  std::string some_trials(const std::string& study);
   void drive_clients();
   void heal();
 

@@ -315,6 +315,59 @@ TEST(Steering, TrialsOfAnOrderComeAfterThoseThatWereEnqueued) {
   x.expect_replayed();
 }
 
+TEST(Steering, TrialsOutsideOfTheSpaceAndForksAreNoneOfTheSampler) {
+  for (const std::string sampler :
+       {"random", "grid", "{tpe: {startup: 2}}", "{gp: {startup: 2}}",
+        "{asha: {min_steps: 4}}", "{median: {warmup: 1}}"}) {
+    SCOPED_TRACE(sampler);
+    const auto text = "algorithm: " + sampler + "\nbudget: {trials: 2}\n";
+    world plain{options_of("algorithm: " + sampler
+                           + "\nbudget: {trials: 4}\n")};
+    world x{options_of(text)};
+    x.commit_all();
+    EXPECT_EQ(
+      refused(x, verb::enqueue, "{outside: [{lr: 7, momentum: 0.5}]}"), "");
+    EXPECT_EQ(refused(x, verb::enqueue,
+                      "{forks: [{trial: 0, at: 5, params: {momentum: 0.6}}]}"),
+              "");
+    EXPECT_EQ(refused(x, verb::extend, R"({"trials": 1})"), "");
+    x.expect_replayed();
+    finish(x);
+    x.expect_replayed();
+    // Next are those that nobody has begun.
+    const trial_no next = sampler.find("startup") == std::string::npos ? 2 : 1;
+    const auto record = x.core().record();
+    ASSERT_EQ(record.trials.size(), 5u);
+    EXPECT_EQ(values_of(x, next), R"({"lr":7,"momentum":0.5})");
+    EXPECT_EQ(record.trials[next].why.how, "outside the space");
+    auto expected = record.trials[0].params;
+    const auto before = expected["momentum"];
+    expected["momentum"] = {{"join", {{0, before}, {5, 0.6}}}};
+    EXPECT_EQ(values_of(x, next + 1), expected.dump());
+    EXPECT_EQ(record.trials[next + 1].why.how, "fork of trial 0 at step 5");
+    EXPECT_FALSE(record.trials[next + 1].results.empty());
+    if (sampler == "random" || sampler == "grid") {
+      plain.commit_all();
+      EXPECT_EQ(values_of(x, 4), values_of(plain, 2));
+    }
+    // A fork of a fork, and of a trial that is done.
+    EXPECT_EQ(refused(x, verb::enqueue,
+                      "{forks: [{trial: " + std::to_string(next + 1)
+                        + ", at: 7, params: {momentum: 0.85}}]}"),
+              "");
+    expect_refused(x, verb::enqueue,
+                   "{forks: [{trial: 9, at: 7, params: {momentum: 0.8}}]}",
+                   "has no trial 9");
+    finish(x);
+    x.expect_replayed();
+  }
+  world fixed{options_of("algorithm: {hyperband: {eta: 3}}\n")};
+  fixed.commit_all();
+  expect_refused(fixed, verb::enqueue,
+                 "{forks: [{trial: 0, at: 7, params: {momentum: 0.8}}]}",
+                 "follows from its options");
+}
+
 TEST(Steering, ValuesThatTheSpaceDoesNotHaveAreRefusedWithTheirPlace) {
   world x{options_of("algorithm: random\nbudget: {trials: 2}\n")};
   x.commit_all();
@@ -328,7 +381,7 @@ TEST(Steering, ValuesThatTheSpaceDoesNotHaveAreRefusedWithTheirPlace) {
   wrong("{trials: []}", "must be a list of 1 to 1000 maps");
   wrong("{trials: 3}", "must be a list of 1 to 1000 maps");
   wrong("{trials: [3]}", "trials[0]: must be a map");
-  wrong("{trails: [{lr: 0.1, momentum: 0.8}]}", "a map with 'trials' alone");
+  wrong("{trails: [{lr: 0.1, momentum: 0.8}]}", "a map with 'trials', 'outside'");
   wrong("[", "");
   wrong("", "");
   EXPECT_EQ(x.waiting().size(), 2u);
@@ -507,6 +560,16 @@ TEST_P(SteeringSeeds, EverythingThatIsAddedIsTrained) {
                           + std::to_string(100'001 + 2 * i) + '}';
       asked[x.command(verb::enqueue, 0, 0, R"({"trials": [)" + values + "]}")] =
         {1, values};
+    }
+    if (chance(5)) {
+      const auto text =
+        chance(50) ? R"({"outside": [{"lr": 7, "momentum": 0.1, )"
+                     R"("weight_decay": 2}]})"
+                   : R"({"forks": [{"trial": )" + std::to_string(random() % 9)
+                       + R"(, "at": )" + std::to_string(1 + random() % 11)
+                       + R"(, "params": {"weight_decay": )"
+                       + std::to_string(i) + "}}]}";
+      asked[x.command(verb::enqueue, 0, 0, text)] = {1, ""};
     }
     if (chance(4))
       x.command(verb::tell_past, 0, 0,

@@ -15,15 +15,17 @@ struct enqueue_arguments {
   study_argument of;
   std::string params;
   std::string file;
+  bool outside = false;
 };
 
 int enqueue(const enqueue_arguments& x) {
   if (x.params.empty() == x.file.empty())
     return fail({errc::invalid_argument, "give either --params or --file"},
                 exit_bad_input);
+  const std::string list = x.outside ? "outside" : "trials";
   auto trials = x.file.empty()
-                  ? expected<std::string>{"trials: [" + x.params + "\n]"}
-                  : read_trial_table(x.file);
+                  ? expected<std::string>{list + ": [" + x.params + "\n]"}
+                  : read_trial_table(x.file, list);
   if (!trials)
     return fail(trials.failure(), exit_bad_input);
   return with_study(x.of, [&](client&, study_handle& study) {
@@ -49,6 +51,9 @@ void add_enqueue(verb_table& verbs) {
   verb->add_option("--file", x->file,
                    "A table of trials (.csv), a column for each "
                    "hyper-parameter, or `trials: [...]` in JSON or YAML");
+  verb->add_flag("--outside", x->outside,
+                 "The values need not be of the space: samplers learn nothing "
+                 "of them");
 }
 
 } // namespace hippo

@@ -46,6 +46,7 @@ void add_cancel(verb_table& verbs);
 void add_set_weight(verb_table& verbs);
 void add_extend(verb_table& verbs);
 void add_enqueue(verb_table& verbs);
+void add_fork(verb_table& verbs);
 void add_tell_past(verb_table& verbs);
 void add_export(verb_table& verbs);
 void add_ask(verb_table& verbs);

@@ -300,6 +300,25 @@ turn tuner::enqueue(const std::vector<leaf_decisions>& values) {
   return extend(values.size());
 }
 
+turn tuner::enqueue(std::vector<own_trial> trials) {
+  next_given_ = std::max<trial_no>(next_given_, added_.size());
+  const auto count = trials.size();
+  for (auto& x : trials) {
+    assert(!x.values.responsive);
+    sampler_->give(next_given_, {});
+    own_.emplace(next_given_++, std::move(x));
+  }
+  given_ += count;
+  return extend(count);
+}
+
+choice_reason tuner::why(trial_no trial) const {
+  if (const auto i = own_.find(trial); i != own_.end())
+    return {.how = i->second.how, .predicted = {}, .untrained = {}};
+  auto choice = choice_of(trial);
+  return choice ? std::move(choice->why) : choice_reason{};
+}
+
 std::optional<error> tuner::refusal_of_past() const {
   if (sampler_->learns())
     return std::nullopt;
@@ -433,6 +452,10 @@ void tuner::carry_out(const std::vector<action>& actions, turn& out) {
 }
 
 void tuner::add(trial_no trial, const fork* origin, turn& out) {
+  if (const auto own = own_.find(trial); own != own_.end()) {
+    add(trial, std::move(own->second.values), out);
+    return;
+  }
   auto values = origin != nullptr ? sampler_->branch(*origin)
                                   : sampler_->draw(trial);
   if (origin != nullptr) {
@@ -453,7 +476,7 @@ void tuner::add(trial_no trial, trial_parameters values, turn& out) {
   }
   if (values.responsive)
     responsive_[trial].observed.better = better_;
-  if (forks_.contains(trial) || values.responsive
+  if (forks_.contains(trial) || values.responsive || own_.contains(trial)
       || (!sampler_->is_static() && !sampler_->recall(trial))) {
     held_bytes_ += bytes_of(values);
     decided_.emplace(trial, std::move(values));

@@ -35,6 +35,12 @@ struct turn {
   friend bool operator==(const turn&, const turn&) = default;
 };
 
+/// A trial whose values are none of the sampler's.
+struct own_trial {
+  trial_parameters values;
+  std::string how; ///< as of `choice_reason`
+};
+
 /// A study's decisions: its algorithm, its sampler and its schedules that
 /// follow measurements, as one pure state machine. The same results in the same
 /// order give the same turns.
@@ -95,6 +101,11 @@ public:
   /// Adds trials that have these values, and come next.
   /// REQUIRES: it is not refused.
   turn enqueue(const std::vector<leaf_decisions>& values);
+
+  /// Adds trials that have these values, of the space or not, and come next.
+  /// The sampler learns nothing of them.
+  /// REQUIRES: it is not refused; no schedule follows measurements.
+  turn enqueue(std::vector<own_trial> trials);
 
   /// Says why the study cannot learn from results of others, if it cannot.
   [[nodiscard]] std::optional<error> refusal_of_past() const;
@@ -167,7 +178,10 @@ public:
     return sampler_->choice_of(trial);
   }
 
-  /// Where a trial that is a fork comes from, else null.
+  /// Returns why a trial has its values, if there is something to say.
+  [[nodiscard]] choice_reason why(trial_no trial) const;
+
+  /// Where a trial that is a fork of its algorithm comes from, else null.
   [[nodiscard]] const fork* origin(trial_no trial) const;
 
   /// Whether the values of a trial follow what it measures.
@@ -230,6 +244,9 @@ private:
   std::vector<step_t> lengths_;
   std::unordered_map<trial_no, fork> forks_;
   std::unordered_map<trial_no, responsive_trial> responsive_;
+  /// Trials that have been given values of their own. Once added, the values
+  /// are in `decided_`.
+  std::map<trial_no, own_trial> own_;
   trial_no next_given_ = 0; ///< no trial from this one on was given values
   std::uint64_t given_ = 0; ///< trials that were, by `enqueue`
   struct past_trial {

@@ -206,20 +206,6 @@ private:
   std::set<std::string> names_;
 };
 
-/// Notes an error unless a document is a list that is neither empty nor too
-/// long.
-bool is_list_of(const document& list, std::size_t most,
-                const std::string& items, diagnostics& notes) {
-  const bool is_list = list.type == document::kind::list;
-  if (is_list && !list.items.empty() && list.items.size() <= most)
-    return true;
-  notes.error(list,
-              "must be a list of 1 to " + std::to_string(most) + " " + items
-                + ", found "
-                + (is_list ? std::to_string(list.items.size()) : list.found()));
-  return false;
-}
-
 /// Reads the values of one trial; nothing if there is an error in them.
 std::optional<leaf_decisions>
 read_values(const document& x, const space_node& space, diagnostics& notes) {
@@ -318,6 +304,18 @@ expected<Result> read_list(const std::string& text, const std::string& name,
 
 } // namespace
 
+bool is_list_of(const document& list, std::size_t most,
+                const std::string& items, diagnostics& notes) {
+  const bool is_list = list.type == document::kind::list;
+  if (is_list && !list.items.empty() && list.items.size() <= most)
+    return true;
+  notes.error(list,
+              "must be a list of 1 to " + std::to_string(most) + " " + items
+                + ", found "
+                + (is_list ? std::to_string(list.items.size()) : list.found()));
+  return false;
+}
+
 std::vector<leaf_decisions>
 read_first(const document& list, const space_node& space, diagnostics& notes) {
   std::vector<leaf_decisions> result;
@@ -335,16 +333,6 @@ read_first(const document& list, const space_node& space, diagnostics& notes) {
     result.push_back(std::move(*decisions));
   }
   return result;
-}
-
-expected<std::vector<leaf_decisions>> read_trials(const std::string& text,
-                                                  const search_space& space,
-                                                  name_rules rules) {
-  return read_list<std::vector<leaf_decisions>>(
-    text, "trials", space, rules,
-    [&](const document& list, diagnostics& notes) {
-      return read_first(list, *space.root(), notes);
-    });
 }
 
 std::vector<past_result> read_past(const document& list,

@@ -15,6 +15,12 @@ namespace hippo {
 /// The most trials that a study may begin with.
 inline constexpr std::size_t first_trials_max = 1'000;
 
+/// Notes an error unless a document is a list that is neither empty nor too
+/// long.
+/// @param items its items, for messages
+bool is_list_of(const document& list, std::size_t most,
+                const std::string& items, diagnostics& notes);
+
 /// Reads the `first` of a study file: a list of maps, each of which has the
 /// value of every hyper-parameter with something to choose. Numbers are
 /// compared by their 12 significant digits, as they are trained with.
@@ -22,12 +28,6 @@ inline constexpr std::size_t first_trials_max = 1'000;
 ///          trial that is there twice
 std::vector<leaf_decisions>
 read_first(const document& list, const space_node& space, diagnostics& notes);
-
-/// Reads `{trials: [...]}`, a list as of `read_first`.
-/// @returns `errc::invalid_argument` with what is wrong, and where
-expected<std::vector<leaf_decisions>>
-read_trials(const std::string& text, const search_space& space,
-            name_rules rules);
 
 /// The most past results in one text.
 inline constexpr std::size_t past_results_max = 10'000;
@@ -42,7 +42,7 @@ read_past(const document& list, const space_node& space, step_t max_steps,
           const goals& wanted, diagnostics& notes);
 
 /// Reads `{results: [...]}`, a list as of `read_past`.
-/// @returns as `read_trials`
+/// @returns `errc::invalid_argument` with what is wrong, and where
 expected<std::vector<past_result>>
 read_past_results(const std::string& text, const study_spec& study,
                   name_rules rules);

@@ -215,7 +215,8 @@ public:
   expected<std::uint64_t> extend(const study_extension& more);
 
   /// Adds trials with given values, which come next.
-  /// @param trials `{trials: [{lr: 0.1}, ...]}` in JSON or YAML, at most 1000
+  /// @param trials `{trials: [{lr: 0.1}, ...]}` in JSON or YAML, at most 1000,
+  ///               or a list of `outside` or `forks`: see docs/commands.md
   /// @returns as `extend`
   expected<std::uint64_t> enqueue(const std::string& trials);
 

@@ -31,6 +31,7 @@ public:
 
   /// Gives a trial its values; those that it would have had are of the next
   /// trial that is given none, and so on.
+  /// @param values empty: somebody else has them, and it is never drawn
   /// REQUIRES: neither `trial` nor one above it was drawn or given.
   virtual void give(trial_no trial, leaf_decisions values) = 0;
 

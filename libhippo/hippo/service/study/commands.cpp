@@ -115,8 +115,9 @@ expected<parsed_command> parse_extend(const study_command& x) {
 
 expected<parsed_command> parse_enqueue(const study_command& x,
                                        const study_spec& spec,
+                                       const workload_descriptor& workload,
                                        name_rules rules) {
-  auto trials = read_trials(x.text, spec.space, rules);
+  auto trials = read_given_trials(x.text, spec, workload, rules);
   if (!trials)
     return trials.failure();
   return parsed_command{command::enqueue{std::move(*trials)}};
@@ -165,7 +166,7 @@ expected<parsed_command> parse_command(const study_command& wanted,
     case verb::extend:
       return parse_extend(wanted);
     case verb::enqueue:
-      return parse_enqueue(wanted, spec, rules);
+      return parse_enqueue(wanted, spec, workload, rules);
     case verb::tell_past:
       return parse_past(wanted, spec, rules);
   }

@@ -11,6 +11,7 @@
 #include "hippo/base/ids.hpp"
 #include "hippo/base/types.hpp"
 #include "hippo/model/records.hpp"
+#include "hippo/service/study/given_trials.hpp"
 #include "hippo/space/first_trials.hpp"
 #include "hippo/space/study.hpp"
 
@@ -74,7 +75,7 @@ struct extend {
 /// Adds trials that come next.
 /// @invariant there are some
 struct enqueue {
-  std::vector<leaf_decisions> trials; ///< the values of each
+  given_trials trials;
 };
 /// Gives results of other studies to the sampler.
 struct tell_past {

@@ -160,8 +160,12 @@ std::optional<error> refusal_of(const study_command& wanted,
       return refusal_of_more(books, facts, std::get<command::extend>(*parsed),
                              false);
     case verb::enqueue: {
-      const auto& trials = std::get<command::enqueue>(*parsed).trials;
-      return refusal_of_more(books, facts, {trials.size(), 0, 0}, true);
+      const auto& x = std::get<command::enqueue>(*parsed);
+      if (auto why =
+            refusal_of_more(books, facts, {x.trials.size(), 0, 0}, true))
+        return why;
+      const auto forked = forked_by(x, books, name_rules::today);
+      return forked ? std::nullopt : std::optional{forked.failure()};
     }
     case verb::tell_past:
       return decisions.refusal_of_past();
@@ -237,6 +241,27 @@ expected<std::vector<trial_no>> retried_by(const command::retry& command,
             + " that have failed did so for reasons that do not pass: they "
               "diverged, or three trainers said the same, or a client did"
             + (command.all ? "" : " (--all tries again what trainers said)")};
+}
+
+// -- forks --------------------------------------------------------------------
+
+expected<std::vector<own_trial>> forked_by(const command::enqueue& command,
+                                           const study_books& books,
+                                           name_rules rules) {
+  std::vector<own_trial> result;
+  for (const auto& x : command.trials.forks) {
+    const auto name = "trial " + std::to_string(x.from);
+    if (x.from >= books.trials.size() || !books.trials[x.from].added)
+      return {errc::invalid_argument,
+              "study " + books.stored().name + " has no " + name};
+    auto values = values_of(x, books.decisions.parameters(x.from),
+                            books.spec(), books.options.workload, rules);
+    if (!values)
+      return values.failure();
+    result.push_back({std::move(*values), "fork of " + name + " at step "
+                                            + std::to_string(x.at)});
+  }
+  return result;
 }
 
 } // namespace hippo

@@ -210,7 +210,8 @@ void study_core::on(study_core_event::spent& event) {
 void study_core::on(study_core_event::commanded& event) {
   // Before it is stored: what is stored says all that it comes to.
   if (event.what.what == verb::ask && !event.what.text.empty())
-    event.what.text = with_constants(event.what.text, options_);
+    event.what.text = with_constants(event.what.text, options_.spec,
+                                     options_.workload, name_rules::today);
   request(std::move(event.what), {event.from});
 }
 
@@ -473,8 +474,15 @@ expected<command_answer> study_core::on(const command::enqueue& command) {
   const command::extend more{command.trials.size(), 0, 0};
   if (auto why = refusal_of_growth(books(), more, true, may_go_on()))
     return *why;
+  auto forked = forked_by(command, books(), name_rules::of_before);
+  if (!forked)
+    return forked.failure();
   reopen();
-  take_turn(tuner_->enqueue(command.trials));
+  std::vector<own_trial> others = std::move(*forked);
+  for (const auto& x : command.trials.outside)
+    others.push_back({x, "outside the space"});
+  take_turn(others.empty() ? tuner_->enqueue(command.trials.of_space)
+                           : tuner_->enqueue(std::move(others)));
   return growth_answer();
 }
 

@@ -22,8 +22,7 @@ trial_record record_of(const study_books& books, trial_no no) {
   result.shared_steps = x.shared;
   result.results = books.trials.results_of(no);
   result.failure = x.failure;
-  if (auto choice = books.decisions.choice_of(no))
-    result.why = std::move(choice->why);
+  result.why = books.decisions.why(no);
   return result;
 }
 
@@ -147,8 +146,7 @@ stored_trial stored_of(const study_books& books, trial_no trial, bool is_new) {
     result.best = x.best;
   result.failure = x.failure;
   result.shared = x.shared;
-  if (auto choice = books.decisions.choice_of(trial))
-    result.why = std::move(choice->why);
+  result.why = books.decisions.why(trial);
   return result;
 }
 
