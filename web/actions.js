@@ -45,6 +45,20 @@ export function actions(done) {
     });
   }
 
+  /** Orders something of a study, and says in `said` how that went. */
+  async function run(said, id, verb, more = {}) {
+    said.textContent = "…";
+    try {
+      await order(`api/studies/${id}/${verb}`, more);
+      said.textContent = "done";
+      done();
+    } catch (why) {
+      if (!(why instanceof Refused) && why.name !== "TypeError") throw why;
+      said.textContent = why instanceof Refused ? sentence(why)
+        : "the service does not answer";
+    }
+  }
+
   // One bar for the study that is shown: it must not be made anew under a
   // hand that writes into it.
   let bar = null, shownStudy = null;
@@ -59,35 +73,24 @@ export function actions(done) {
   ];
   function makeBar() {
     const said = element("span", {role: "status"});
-    const run = async (verb, more = {}) => {
-      said.textContent = "…";
-      try {
-        await order(`api/studies/${shownStudy.id}/${verb}`, more);
-        said.textContent = "done";
-        done();
-      } catch (why) {
-        if (!(why instanceof Refused) && why.name !== "TypeError") throw why;
-        said.textContent = why instanceof Refused ? sentence(why)
-          : "the service does not answer";
-      }
-    };
+    const give = (verb, more) => run(said, shownStudy.id, verb, more);
     const buttons = verbs.map(([verb, name, , warning]) => {
       const button = element("button", {type: "button"}, name);
       button.addEventListener("click", async () => {
         if (!warning || await confirm(`${name} ${shownStudy.name}? ${warning}`,
-          name)) run(verb);
+          name)) give(verb);
       });
       return button;
     });
     const weight = element("input", {type: "number", min: .001, step: "any",
       class: "narrow"});
     const set = element("button", {type: "button"}, "Set");
-    set.addEventListener("click", () => run("weight",
+    set.addEventListener("click", () => give("weight",
       {weight: Number(weight.value)}));
     const more = element("input", {type: "number", min: 1, step: 1,
       value: 10, class: "narrow"});
     const add = element("button", {type: "button"}, "Add");
-    add.addEventListener("click", () => run("extend",
+    add.addEventListener("click", () => give("extend",
       {trials: Number(more.value)}));
     const node = forOperators(element("div", {class: "tools", role: "group",
       "aria-label": "What to do with the study"}, ...buttons,
@@ -114,6 +117,37 @@ export function actions(done) {
       if (bar?.id !== study.id) bar = makeBar();
       bar.show(study);
       return bar.node;
+    },
+
+    /** A place to let a trial go on in another way from one of its steps. */
+    ofTrial(id, no) {
+      const at = element("input", {type: "number", min: 1, step: 1,
+        class: "narrow"});
+      const params = element("input", {type: "text", spellcheck: "false",
+        placeholder: "{\"lr\": 0.01}"});
+      const button = element("button", {type: "button"}, "Fork");
+      const said = element("span", {role: "status"});
+      button.addEventListener("click", () => {
+        let values = null;
+        try {
+          values = JSON.parse(params.value);
+        } catch {
+          said.textContent = "the values are a map in JSON, such as "
+            + params.placeholder;
+          return;
+        }
+        run(said, id, "enqueue",
+          {forks: [{trial: no, at: Number(at.value), params: values}]});
+      });
+      const node = forOperators(element("div", {class: "tools", role: "group",
+        "aria-label": "A new trial that goes on from this one"},
+      element("label", {}, "from step ", at),
+      element("label", {}, "with ", params), button, said));
+      return {node, show(trial) {
+        if (document.activeElement !== at && !at.value
+          && trial.delivered_steps > 1)
+          at.value = Math.floor(trial.delivered_steps / 2);
+      }};
     },
 
     /** A place for a study file: looked at first, then submitted. */

@@ -26,7 +26,7 @@ function viewOf(hash) {
   if (parts[0] === "study" && number(parts[1]) !== null) {
     if (parts.length === 2) return studyView(number(parts[1]), act);
     if (parts[2] === "trial" && number(parts[3]) !== null)
-      return trialView(number(parts[1]), number(parts[3]));
+      return trialView(number(parts[1]), number(parts[3]), act);
   }
   return {node: element("p", {}, "There is no such view. ",
     element("a", {href: "#/"}, "Studies")), title: "Nothing", update() {}};

@@ -58,7 +58,7 @@ const inWords = x => x.measured ? Object.entries(x.measured).map(([name, v]) =>
     : x.chosen ? `its values were chosen: ${x.chosen}`
       : `${x.command}${x.text ? `: ${x.text}` : ""}`;
 
-export function trialView(id, no) {
+export function trialView(id, no, act) {
   const head = element("div");
   const history = new History(id), hear = heardOf(id, no);
   const number = (name, label = name) => ({name, label, number: true});
@@ -110,7 +110,7 @@ export function trialView(id, no) {
   ], {label: "Stages of the trial", id: "id"});
   const tree = wayTree(), before = element("p", {class: "quiet"});
 
-  const failure = element("div");
+  const failure = element("div"), forking = act.ofTrial(id, no);
   const schedules = schedulesOfTrial(), courses = new Schedules();
   const log = table([
     {name: "time", label: "time", cell: x => moment(x.time)}, number("step"),
@@ -121,7 +121,7 @@ export function trialView(id, no) {
   const printed = element("pre", {tabindex: "0"});
   const output = element("section", {class: "card wide", hidden: true},
     element("h2", {}, "Output"), printed);
-  const node = element("div", {class: "stack"}, head, failure, element("div",
+  const node = element("div", {class: "stack"}, head, forking.node, failure, element("div",
     {class: "grid"},
     values.node, element("section", {class: "card"}, element("h2", {},
       "Hyper-parameters"), params), schedules.node,
@@ -169,6 +169,7 @@ export function trialView(id, no) {
         .map(([name, x]) => element("div", {}, element("dt", {}, name),
           element("dd", {}, element("small", {}, typeof x === "number"
             ? shown(x, 12) : String(brief[name] ?? JSON.stringify(x)))))));
+      forking.show(trial);
       drawValues();
       courses.set(went);
       schedules.set(courses, no);

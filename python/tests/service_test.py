@@ -165,6 +165,38 @@ class Clients(Case):
                          [x.id for x in self.client.studies()])
         self.assertEqual(again.id, self.client.study("mnist").id)
 
+    def test_a_fork_is_the_trial_whose_values_it_has(self):
+        study = self.client.submit(study_file(
+            "mnist", "grid", space={"lr": {"choice": [0.1, 0.05]},
+                                    "momentum": 0.9}))
+        self.finish(study)
+        self.assertEqual(3, study.fork(0, 4, {"lr": 0.01}))
+        self.finish(study)
+        fork = study.trials[2]
+        drop = {"join": [[0, 0.1], [4, 0.01]]}
+        self.assertEqual(({"lr": drop, "momentum": 0.9}, 9, 4),
+                         (fork.params, fork.step, fork.shared_steps))
+        self.assertEqual("fork of trial 0 at step 4", fork.chosen)
+        self.assertEqual(4, study.enqueue({"lr": 0.2}, outside=True))
+        self.finish(study)
+        self.assertEqual({"lr": 0.2, "momentum": 0.9}, study.trials[3].params)
+        with self.assertRaises(hippo.InvalidArgument) as failed:
+            study.fork(0, 9, {"lr": 0.01})
+        self.assertIn("from 1 to 8", str(failed.exception))
+        # Alone it is the same, to the bit; here nothing of it is trained again.
+        with tempfile.TemporaryDirectory() as folder:
+            apart = Service(folder)
+            self.addCleanup(apart.end)
+            with hippo.connect(apart.address, timeout=PATIENCE) as client:
+                for place, new in (self.client, 0), (client, 9):
+                    alone = study_file("alone", "grid", space={
+                        "lr": {"piecewise": drop["join"]}, "momentum": 0.9})
+                    self.assertEqual(new, place.preview(alone)["new_steps"])
+                    alone = place.submit(alone)
+                    self.finish(alone)
+                    self.assertEqual(fork.value, alone.trials[0].value)
+            apart.end()
+
     def test_errors_are_word_for_word(self):
         with self.assertRaises(hippo.InvalidStudy) as failed:
             self.client.submit(study_file("bad", SHA, spice=1), "bad.yaml")

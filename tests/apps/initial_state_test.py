@@ -187,6 +187,9 @@ json.dump({"metrics": {"val": float(state)}}, open(sys.argv[2], "w"))
         self.assertEqual(results(first)["tune"],
                          results(self.report("other"))["tune"])
         self.assertEqual(self.digest("state"), self.digest("other"))
+        self.assertEqual(["trial 0 of study pretrain at step 4"], [
+            x["initial_state"] for x in first["studies"]
+            if x["name"] == "tune"])
         self.assertIn("trial 0 of study pretrain at step 4", self.hippo(
             "show", "tune", "--state", "state").out)
         self.write("s.yaml", self.study({**source, "trial": 99}, "x"))

@@ -178,6 +178,20 @@ TEST(ReportJson, HasWhatStandsForAStudyOutsideWhereThatIsKnown) {
   EXPECT_EQ(json::parse(report_json(run))["studies"][0]["uid"], "9f86d081");
 }
 
+TEST(ReportJson, NamesTheStateThatAStudyBeginsFrom) {
+  auto run = sample_run();
+  EXPECT_FALSE(
+    json::parse(report_json(run))["studies"][0].contains("initial_state"));
+  EXPECT_EQ(summary_text(run).find("begins from"), std::string::npos);
+  run.studies[0].initial_state = "trial 12 of study pretrain at step 9000";
+  EXPECT_EQ(json::parse(report_json(run))["studies"][0]["initial_state"],
+            "trial 12 of study pretrain at step 9000");
+  EXPECT_NE(
+    summary_text(run).find("  begins from trial 12 of study pretrain at "
+                           "step 9000\n"),
+    std::string::npos);
+}
+
 TEST(ReportJson, IsNotLostToBytesThatAreNoText) {
   auto run = sample_run();
   run.studies[0].trials[0].state = trial_state::failed;

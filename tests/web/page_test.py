@@ -1136,6 +1136,26 @@ class Looks(Pages):
         expect(progress).to_contain_text("steps  0 of 72")
 
     @unittest.skipUnless(TRAINER, "there is no trainer in this build")
+    def test_a_trial_goes_on_in_another_way(self):
+        self.run_study("choices")
+        page = self.open(self.serve(), "#/study/1/trial/0")
+        fork = page.get_by_role("group", name="A new trial that goes on from "
+                                "this one")
+        expect(fork.get_by_label("from step")).to_have_value("3")
+        for wrong, why in (("decay: 1", "a map in JSON"),
+                           ('{"decays": 1}', "did you mean 'decay'?")):
+            fork.get_by_label("with").fill(wrong)
+            fork.get_by_role("button").click()
+            expect(fork.get_by_role("status")).to_contain_text(why)
+        fork.get_by_label("with").fill('{"decay": 0.5}')
+        fork.get_by_role("button").click()
+        expect(fork.get_by_role("status")).to_have_text("done")
+        page.goto(page.url.replace("/trial/0", "/trial/40"))
+        expect(page.get_by_text("fork of trial 0 at step 3")).to_be_visible()
+        expect(page.get_by_text("join(")).to_be_visible()
+        self.assertEqual([], page.troubles)
+
+    @unittest.skipUnless(TRAINER, "there is no trainer in this build")
     def test_choices_of_ranges_and_schedules(self):
         self.run_study("choices")
         service = self.serve()

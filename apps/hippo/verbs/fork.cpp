@@ -19,9 +19,8 @@ struct fork_arguments {
 };
 
 int fork(const fork_arguments& x) {
-  const auto text = "forks: [{trial: " + std::to_string(x.trial)
-                    + ", at: " + std::to_string(x.at)
-                    + ", params: " + x.params + "\n}]";
+  const auto text = "forks: [{trial: " + std::to_string(x.trial) + ", at: "
+                    + std::to_string(x.at) + ", params: " + x.params + "\n}]";
   return with_study(x.of, [&](client&, study_handle& study) {
     const auto known = study.enqueue(text);
     if (!known)
@@ -37,11 +36,11 @@ int fork(const fork_arguments& x) {
 
 void add_fork(verb_table& verbs) {
   const auto x = std::make_shared<fork_arguments>();
-  auto* verb = x->of.add_to(verbs.add(
-    service_group, "fork",
-    "Give a study a trial that goes on from a step of another one",
-    "hippo fork lr-schedules 3 --at 40 --params '{lr: 0.01}'",
-    [x] { return fork(*x); }));
+  auto* verb = x->of.add_to(
+    verbs.add(service_group, "fork",
+              "Give a study a trial that goes on from a step of another one",
+              "hippo fork lr-schedules 3 --at 40 --params '{lr: 0.01}'",
+              [x] { return fork(*x); }));
   verb->add_option("trial,--trial", x->trial, "The trial that it goes on from")
     ->required();
   verb->add_option("--at", x->at, "The last step that both have")->required();

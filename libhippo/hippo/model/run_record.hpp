@@ -72,6 +72,9 @@ struct study_record {
   std::string name;
   std::string algorithm;
   std::string workload_key{};
+  /// The state that training begins from, for people (`to_text` of it); empty:
+  /// its code makes the first one.
+  std::string initial_state{};
   /// Whether each result is what training that trial alone gives; false if the
   /// study has said that its workload is not like that.
   bool exact = true;

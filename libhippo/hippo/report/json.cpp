@@ -81,6 +81,8 @@ json to_json(const study_record& x) {
                  {"trials", std::move(trials)}};
   if (!x.uid.empty())
     result["uid"] = x.uid;
+  if (!x.initial_state.empty())
+    result["initial_state"] = x.initial_state;
   if (const auto each = best_of_each_length(x); !each.empty()) {
     auto& list = result["best_of_each_length"] = json::array();
     for (const auto& y : each)

@@ -138,6 +138,10 @@ void add_leaderboard(page& out, const study_record& study, std::size_t rows) {
   heading.add("  " + study.algorithm + ", " + wanted_text(study));
   out.add(heading);
   out.add("  " + counts_text(study), style::dim);
+  if (!study.initial_state.empty())
+    out.add("  begins from "
+              + fit(printable(study.initial_state), printed_columns_max - 14),
+            style::dim);
   if (!study.reason.empty())
     for (const auto& line :
          wrap(printable(study.reason), printed_columns_max - 2))

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "hippo/base/trial_result.hpp"
+#include "hippo/model/code/study_code.hpp"
+#include "hippo/model/initial_state.hpp"
 #include "hippo/space/own_workload.hpp"
 
 namespace hippo {
@@ -156,6 +158,9 @@ study_record record_of(const study_books& books) {
   result.name = spec.name;
   result.algorithm = spec.algorithm.name;
   result.workload_key = key_of(spec.workload);
+  if (const auto initial =
+        requested_code(split(books.stored().text).study).initial)
+    result.initial_state = to_text(*initial);
   result.exact = is_exact(spec.workload);
   result.metric = spec.objective.metric;
   result.direction = spec.objective.direction;
