@@ -121,10 +121,10 @@ export function trialView(id, no, act) {
   const printed = element("pre", {tabindex: "0"});
   const output = element("section", {class: "card wide", hidden: true},
     element("h2", {}, "Output"), printed);
-  const node = element("div", {class: "stack"}, head, forking.node, failure, element("div",
-    {class: "grid"},
-    values.node, element("section", {class: "card"}, element("h2", {},
-      "Hyper-parameters"), params), schedules.node,
+  const node = element("div", {class: "stack"}, head, forking.node, failure,
+    element("div", {class: "grid"}, values.node,
+      element("section", {class: "card"}, element("h2", {},
+        "Hyper-parameters"), params), schedules.node,
     element("section", {class: "card wide"}, element("h2", {},
       "Path through the stage tree"), before, tree.node, path.node),
     happened, output));

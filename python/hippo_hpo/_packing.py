@@ -34,9 +34,9 @@ Fetch = Callable[[Mapping[str, Any]], str]
 
 # The programs that fetch states which this one does not.
 _FETCHERS = {
-    "trial": "the state of a trial is fetched by `hippo submit`, `hippo run` and "
-             "Client.submit; `hippo export STUDY TRIAL --step STEP --weights "
-             "FILE` writes it to a file",
+    "trial": "the state of a trial is fetched by `hippo submit`, `hippo run`, "
+             "optimize and Client.submit; `hippo export STUDY TRIAL --step STEP "
+             "--weights FILE` writes it to a file",
     "s3": "objects are fetched by `hippo submit` and `hippo run`"}
 
 

@@ -91,12 +91,8 @@ class Client:
                 ) -> tuple[Study, list[str], list[str]]:
         """The study, what the service warns of, and what it decided."""
         with tempfile.TemporaryDirectory(prefix="hippo-from-") as folder:
-            def fetch(source: Mapping[str, Any]) -> str:
-                path = os.path.join(folder, "trained.pt")
-                write_state(self, str(source["study"]), source["trial"],
-                            source["step"], path)
-                return path
-            text, name = text_of(study, name, fetch)
+            text, name = text_of(study, name,
+                                 lambda x: self._fetch_state(x, folder))
             if (state := initial_in(text)) is not None:
                 self._send_initial(name, state)
 
@@ -107,6 +103,14 @@ class Client:
         number, said, notes = self._line.call(
             f"submit {name}", submit, repeatable=False, patient=True)
         return Study(self, number), said, notes
+
+    def _fetch_state(self, source: Mapping[str, Any], folder: str) -> str:
+        """Writes the state that a `from` names into a folder. @returns its
+        path"""
+        path = os.path.join(folder, "trained.pt")
+        write_state(self, str(source["study"]), source["trial"],
+                    source["step"], path)
+        return path
 
     def _send_initial(self, name: str, state: dict[str, Any]) -> None:
         async def send(session: Session) -> None:

@@ -23,7 +23,7 @@ from ._arguments import (UnknownArgument, against_its_name, check_space,
                          goals_of, refuse_others, refuse_service,
                          refuse_unknown, steps_of)
 from ._local import local
-from ._packing import pack, place_outside
+from ._packing import code_of, pack, place_outside
 from ._program import hippo_program
 from ._renamed import rename
 from ._source import Source, source_of
@@ -117,7 +117,9 @@ class Options(TypedDict, total=False):
             relative paths: ``["data/numbers.csv"]``.
         initial: the path of a file or folder that training begins from, such as
             the weights of a pre-trained model: `ctx.initial`. It is sent to
-            trainers. None: there is none.
+            trainers. ``{"study": "pretrain", "trial": 12, "step": 9000}`` is
+            the state of a trial of another study of the same service or state
+            folder. None: there is none.
         check: False: do not test the function in its first run. The test trains
             two steps in one go and in parts. It takes at most a second, or a
             tenth of the time up to the first measurement.
@@ -143,7 +145,7 @@ class Options(TypedDict, total=False):
     seed: int
     on_error: str | None
     files: list[str] | None
-    initial: str | os.PathLike[str] | None
+    initial: str | os.PathLike[str] | Mapping[str, Any] | None
     check: bool
 
 
@@ -239,13 +241,18 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         "train", "space", "client", "state", "trainers", "device", "threads",
         "progress", "rerun", *Options.__annotations__])
     refuse_service(client, trainers)
-    with _written(train, space, options, client is None) as written:
-        text = pack(written.file.to_yaml(), written.file.study, written.folder)
     place = os.path.abspath(os.fspath(state))
+
+    def service() -> Client:
+        return client or service_of(place, trainers, device, threads)
     try:
-        service = client or service_of(place, trainers, device, threads)
-        return _run(service, written, text, options,
-                    None if client is not None else place, progress, rerun)
+        with tempfile.TemporaryDirectory(prefix="hippo-from-") as fetched:
+            with _written(train, space, options, client is None) as written:
+                text = pack(written.file.to_yaml(), written.file.study,
+                            written.folder,
+                            lambda x: service()._fetch_state(x, fetched))
+            return _run(service(), written, text, options,
+                        None if client is not None else place, progress, rerun)
     except KeyboardInterrupt:
         ours = None if client is not None else _clients.pop(place, None)
         if ours is not None:
@@ -400,9 +407,18 @@ def _same(client: Client, name: str, text: str, rerun: bool) -> Study | None:
         if info.name != name or info.ended and (rerun or not is_finished):
             continue
         study = client.study(info.id)
-        if study._whole_text() == text:
+        if _identity(study._whole_text()) == _identity(text):
             return study
     return None
+
+
+def _identity(text: str) -> tuple[str, Any]:
+    """The study and the code that a text has, wherever the initial state was
+    read from: its digests tell."""
+    code = code_of(text)
+    parts = json.loads(code) if code else {}
+    (parts.get("initial") or {}).pop("path", None)
+    return text.removesuffix(code), parts
 
 
 def service_of(state: str | os.PathLike[str], trainers: int | str = "auto",
@@ -462,7 +478,9 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
     if code.packages:
         workload["packages"] = code.packages
     if (initial := options.get("initial")) is not None:
-        workload["from"] = os.path.abspath(os.fspath(initial))
+        workload["from"] = dict(initial) if isinstance(initial, Mapping) \
+            else initial if str(initial).startswith("s3://") \
+            else os.path.abspath(os.fspath(initial))
     if is_local:
         workload["python_executable"] = sys.executable
     if options.get("check") is False:

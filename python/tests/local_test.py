@@ -6,6 +6,7 @@ The environment says where they are: HIPPO, HIPPO_TRAINER.
 import importlib.util
 import json
 import os
+import pickle
 import re
 import signal
 import subprocess
@@ -30,6 +31,15 @@ EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 @hippo.workload(seed=1)
 def train(ctx):
     net = {"w": 0.0}
+    for step in ctx.steps(net=net):
+        net["w"] += ctx.hp.lr(step)
+        yield lambda: {"w": net["w"]}
+
+
+@hippo.workload(seed=1)
+def tune(ctx):
+    with open(ctx.initial, "rb") as file:
+        net = pickle.load(file)["parts"]["net"]
     for step in ctx.steps(net=net):
         net["w"] += ctx.hp.lr(step)
         yield lambda: {"w": net["w"]}
@@ -185,6 +195,24 @@ class Local(unittest.TestCase):
         table = study.results_dataframe()
         self.assertEqual(18, len(table))
         self.assertEqual([0.5, 1.0], list(table["w"][:2]))
+
+    def test_training_begins_from_a_trial_of_another_study(self):
+        self.optimize(train, {"lr": choice(0.5, 0.25)}, max_steps=6,
+                      algorithm="grid", objective=W)
+
+        def tuned(**root):
+            return self.optimize(
+                tune, {"lr": choice(1.0, 2.0)}, max_steps=2, algorithm="grid",
+                objective=W, initial={"study": "train", **root})
+        study = tuned(trial=1, step=4)
+        self.assertEqual(4 * 0.25 + 2 * 2.0, study.best_value)
+        self.assertEqual("trial 1 of study train at step 4",
+                         study.info().initial_state)
+        self.assertEqual(study.id, tuned(trial=1, step=4).id)
+        self.assertNotEqual(study.id, tuned(trial=1, step=5).id)
+        with self.assertRaises(hippo.InvalidStudy) as failed:
+            tuned(trial=9, step=4)
+        self.assertIn("has no trial 9", str(failed.exception))
 
     def test_what_merging_saves_counts_steps_and_no_starts(self):
         study = self.optimize(slow_to_begin, SPACE, max_steps=6,

@@ -175,7 +175,7 @@ class Clients(Case):
         fork = study.trials[2]
         drop = {"join": [[0, 0.1], [4, 0.01]]}
         self.assertEqual(({"lr": drop, "momentum": 0.9}, 9, 4),
-                         (fork.params, fork.step, fork.shared_steps))
+                         (fork.params, fork.delivered_steps, fork.shared_steps))
         self.assertEqual("fork of trial 0 at step 4", fork.chosen)
         self.assertEqual(4, study.enqueue({"lr": 0.2}, outside=True))
         self.finish(study)

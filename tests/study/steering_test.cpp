@@ -321,12 +321,12 @@ TEST(Steering, TrialsOutsideOfTheSpaceAndForksAreNoneOfTheSampler) {
         "{asha: {min_steps: 4}}", "{median: {warmup: 1}}"}) {
     SCOPED_TRACE(sampler);
     const auto text = "algorithm: " + sampler + "\nbudget: {trials: 2}\n";
-    world plain{options_of("algorithm: " + sampler
-                           + "\nbudget: {trials: 4}\n")};
+    world plain{
+      options_of("algorithm: " + sampler + "\nbudget: {trials: 4}\n")};
     world x{options_of(text)};
     x.commit_all();
-    EXPECT_EQ(
-      refused(x, verb::enqueue, "{outside: [{lr: 7, momentum: 0.5}]}"), "");
+    EXPECT_EQ(refused(x, verb::enqueue, "{outside: [{lr: 7, momentum: 0.5}]}"),
+              "");
     EXPECT_EQ(refused(x, verb::enqueue,
                       "{forks: [{trial: 0, at: 5, params: {momentum: 0.6}}]}"),
               "");
@@ -381,7 +381,8 @@ TEST(Steering, ValuesThatTheSpaceDoesNotHaveAreRefusedWithTheirPlace) {
   wrong("{trials: []}", "must be a list of 1 to 1000 maps");
   wrong("{trials: 3}", "must be a list of 1 to 1000 maps");
   wrong("{trials: [3]}", "trials[0]: must be a map");
-  wrong("{trails: [{lr: 0.1, momentum: 0.8}]}", "a map with 'trials', 'outside'");
+  wrong("{trails: [{lr: 0.1, momentum: 0.8}]}",
+        "a map with 'trials', 'outside'");
   wrong("[", "");
   wrong("", "");
   EXPECT_EQ(x.waiting().size(), 2u);
@@ -563,12 +564,12 @@ TEST_P(SteeringSeeds, EverythingThatIsAddedIsTrained) {
     }
     if (chance(5)) {
       const auto text =
-        chance(50) ? R"({"outside": [{"lr": 7, "momentum": 0.1, )"
-                     R"("weight_decay": 2}]})"
-                   : R"({"forks": [{"trial": )" + std::to_string(random() % 9)
-                       + R"(, "at": )" + std::to_string(1 + random() % 11)
-                       + R"(, "params": {"weight_decay": )"
-                       + std::to_string(i) + "}}]}";
+        chance(50)
+          ? R"({"outside": [{"lr": 7, "momentum": 0.1, )"
+            R"("weight_decay": 2}]})"
+          : R"({"forks": [{"trial": )" + std::to_string(random() % 9)
+              + R"(, "at": )" + std::to_string(1 + random() % 11)
+              + R"(, "params": {"weight_decay": )" + std::to_string(i) + "}}]}";
       asked[x.command(verb::enqueue, 0, 0, text)] = {1, ""};
     }
     if (chance(4))
