@@ -368,6 +368,16 @@ TEST(Steering, TrialsOutsideOfTheSpaceAndForksAreNoneOfTheSampler) {
                  "follows from its options");
 }
 
+TEST(Steering, TrialsOutsideOfTheSpaceTakeNoneOfItsCombinations) {
+  world x{options_of("algorithm: random\nbudget: {trials: 2}\n")};
+  x.commit_all();
+  EXPECT_EQ(refused(x, verb::enqueue, "{outside: [{lr: 7, momentum: 0.5}]}"),
+            "");
+  expect_refused(x, verb::extend, R"({"trials": 5})",
+                 "the space has only 6 combinations, of which 2 are trials");
+  EXPECT_EQ(refused(x, verb::extend, R"({"trials": 4})"), "");
+}
+
 TEST(Steering, ValuesThatTheSpaceDoesNotHaveAreRefusedWithTheirPlace) {
   world x{options_of("algorithm: random\nbudget: {trials: 2}\n")};
   x.commit_all();
