@@ -3,6 +3,7 @@
 import os
 import random
 import tempfile
+import unittest.mock
 
 from hippo_hpo._compare import differences
 
@@ -18,6 +19,17 @@ class ExactResume:
         x.setup(1, "cpu", {})
         x.init()
         return x
+
+    def forget_precision(self):
+        """Lets the next Trainer choose its precision, and others after this
+        test as well: Accelerate keeps one a process."""
+        from accelerate.state import AcceleratorState
+        patch = unittest.mock.patch.dict(os.environ)
+        patch.start()
+        forget = AcceleratorState._reset_state
+        for put_back in patch.stop, forget:
+            self.addCleanup(put_back)
+        forget()
 
     def elsewhere(self, x):
         """The same state in an object that has trained another trial."""

@@ -17,7 +17,6 @@ from hippo_hpo.workload import HyperParameters
 from pages_test import HIPPO, ROOT, TRAINER, block_with
 
 try:
-    import accelerate
     import torch
     import transformers
     import hippo_hpo.torch
@@ -402,12 +401,7 @@ class Iterating(Cut, unittest.TestCase):
             while hasattr(function, "__wrapped__"):
                 function, count = function.__wrapped__, count + 1
             return count
-        patch = unittest.mock.patch.dict(os.environ)
-        patch.start()
-        forget = accelerate.state.AcceleratorState._reset_state
-        for put_back in patch.stop, forget:
-            self.addCleanup(put_back)
-        forget()
+        self.forget_precision()
         x = self.made(Brain)
         x.train(0, 1, hp(0, 1))
         first = depth(x)

@@ -6,7 +6,6 @@ import os
 import random
 import tempfile
 import unittest
-import unittest.mock
 import warnings
 
 import old_torch  # noqa: F401
@@ -15,7 +14,6 @@ from hippo_hpo.workload import HyperParameters
 from pages_test import block_with
 
 try:
-    import accelerate
     import datasets
     import tokenizers
     import transformers
@@ -171,12 +169,7 @@ class DPO(Tuned, unittest.TestCase):
             self.assertTrue((value == reference[name]).all(), name)
 
     def test_a_loaded_model_is_measured_in_mixed_precision(self):
-        patch = unittest.mock.patch.dict(os.environ)
-        patch.start()
-        forget = accelerate.state.AcceleratorState._reset_state
-        for put_back in patch.stop, forget:
-            self.addCleanup(put_back)
-        forget()
+        self.forget_precision()
         x = self.made(Halved)
         x.train(0, 2, hp(0, 2))
         expected = x.evaluate()

@@ -301,15 +301,12 @@ turn tuner::enqueue(const std::vector<leaf_decisions>& values) {
 }
 
 turn tuner::enqueue(std::vector<own_trial> trials) {
-  next_given_ = std::max<trial_no>(next_given_, added_.size());
-  const auto count = trials.size();
+  auto next = std::max<trial_no>(next_given_, added_.size());
   for (auto& x : trials) {
     assert(!x.values.responsive);
-    sampler_->give(next_given_, {});
-    own_.emplace(next_given_++, std::move(x));
+    own_.emplace(next++, std::move(x));
   }
-  given_ += count;
-  return extend(count);
+  return enqueue(std::vector<leaf_decisions>(trials.size()));
 }
 
 choice_reason tuner::why(trial_no trial) const {

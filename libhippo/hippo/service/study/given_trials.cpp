@@ -57,45 +57,38 @@ std::optional<std::uint64_t> count_in(const document* x) {
            : std::nullopt;
 }
 
-/// Reads the items of `forks`.
-class fork_reader {
-public:
-  explicit fork_reader(diagnostics& notes) : notes_(&notes) {}
-
-  std::optional<trial_fork> read(const document& x) {
-    const auto* params = x.find("params");
-    const auto trial = count_in(x.find("trial")), at = count_in(x.find("at"));
-    if (trial && at && params != nullptr && params->type == kind::map
-        && !params->entries.empty() && x.entries.size() == 3)
-      return trial_fork{*trial, *at, to_json(*params)};
-    notes_->error(x, "must be a map with the number of a trial, `at` a step of "
-                     "it, and `params`, a map of the values that change");
-    return std::nullopt;
-  }
-
-private:
-  diagnostics* notes_;
-};
+/// Reads an item of `forks`.
+std::optional<trial_fork> read_fork(const document& x, diagnostics& notes) {
+  const auto* params = x.find("params");
+  const auto trial = count_in(x.find("trial")), at = count_in(x.find("at"));
+  if (trial && at && params != nullptr && params->type == kind::map
+      && !params->entries.empty() && x.entries.size() == 3)
+    return trial_fork{*trial, *at, to_json(*params)};
+  notes.error(x, "must be a map with the number of a trial, `at` a step of "
+                 "it, and `params`, a map of the values that change");
+  return std::nullopt;
+}
 
 /// Reads the items of `outside`.
 class outside_reader {
 public:
   outside_reader(const study_spec& study, const workload_descriptor& workload,
-                 name_rules rules, diagnostics& notes)
-    : study_(&study), workload_(&workload), rules_(rules), notes_(&notes),
+                 name_rules rules)
+    : study_(&study), workload_(&workload), rules_(rules),
       names_(study.space.names()) {}
 
-  std::optional<trial_parameters> read(const document& x) {
+  std::optional<trial_parameters> operator()(const document& x,
+                                             diagnostics& notes) const {
     if (x.type != kind::map) {
-      notes_->error(x, "must be a map with a value for each hyper-parameter, "
-                       "found "
-                         + x.found());
+      notes.error(x, "must be a map with a value for each hyper-parameter, "
+                     "found "
+                       + x.found());
       return std::nullopt;
     }
-    const auto before = notes_->errors();
+    const auto before = notes.errors();
     for (const auto& entry : x.entries)
       if (!names_.contains(entry.key) && entry.key != length_name)
-        notes_->error(
+        notes.error(
           entry.where, entry.value.path,
           "the study has no hyper-parameter '" + entry.key + "'"
             + did_you_mean(entry.key, {names_.begin(), names_.end()}));
@@ -104,7 +97,7 @@ public:
     auto values = read_parameters(text, study_->lengths(), *workload_, rules_,
                                   study_->typed);
     if (!values) {
-      notes_->error(x, values.failure().message);
+      notes.error(x, values.failure().message);
       return std::nullopt;
     }
     const auto& root = *study_->space.root();
@@ -112,30 +105,29 @@ public:
       if (const auto& child = root.children[i];
           !child.is_hidden && !is_made_of_others(child)
           && !values->shown.contains(root.keys[i]))
-        notes_->error(x, "'" + root.keys[i] + "' is missing");
+        notes.error(x, "'" + root.keys[i] + "' is missing");
     if (values->responsive)
-      notes_->error(x, "a schedule that follows measurements is none that can "
-                       "be given");
-    return notes_->errors() == before ? std::optional{std::move(*values)}
-                                      : std::nullopt;
+      notes.error(x, "a schedule that follows measurements is none that can "
+                     "be given");
+    return notes.errors() == before ? std::optional{std::move(*values)}
+                                    : std::nullopt;
   }
 
 private:
   const study_spec* study_;
   const workload_descriptor* workload_;
   name_rules rules_;
-  diagnostics* notes_;
   std::set<std::string> names_;
 };
 
 /// Reads each item of a list that is neither empty nor too long.
-template <class Reader, class Item>
-void read_items(const document& list, Reader reader, diagnostics& notes,
+template <class Read, class Item>
+void read_items(const document& list, const Read& read, diagnostics& notes,
                 std::vector<Item>& to) {
   if (!is_list_of(list, first_trials_max, "maps", notes))
     return;
   for (const auto& item : list.items)
-    if (auto found = reader.read(item))
+    if (auto found = read(item, notes))
       to.push_back(std::move(*found));
 }
 
@@ -157,12 +149,10 @@ expected<given_trials> read_given_trials(const std::string& text,
       result.of_space =
         read_first(entries.front().value, *study.space.root(), notes);
     else if (name == "outside")
-      read_items(entries.front().value,
-                 outside_reader{study, workload, rules, notes}, notes,
-                 result.outside);
+      read_items(entries.front().value, outside_reader{study, workload, rules},
+                 notes, result.outside);
     else if (name == "forks")
-      read_items(entries.front().value, fork_reader{notes}, notes,
-                 result.forks);
+      read_items(entries.front().value, read_fork, notes, result.forks);
     else
       notes.error(*root, "must be a map with 'trials', 'outside' or 'forks' "
                          "alone");

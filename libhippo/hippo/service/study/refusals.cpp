@@ -164,8 +164,8 @@ std::optional<error> refusal_of(const study_command& wanted,
       if (auto why =
             refusal_of_more(books, facts, {x.trials.size(), 0, 0}, true))
         return why;
-      const auto forked = forked_by(x, books, name_rules::today);
-      return forked ? std::nullopt : std::optional{forked.failure()};
+      const auto own = own_trials_of(x, books, name_rules::today);
+      return own ? std::nullopt : std::optional{own.failure()};
     }
     case verb::tell_past:
       return decisions.refusal_of_past();
@@ -243,12 +243,14 @@ expected<std::vector<trial_no>> retried_by(const command::retry& command,
             + (command.all ? "" : " (--all tries again what trainers said)")};
 }
 
-// -- forks --------------------------------------------------------------------
+// -- trials with values of their own ------------------------------------------
 
-expected<std::vector<own_trial>> forked_by(const command::enqueue& command,
-                                           const study_books& books,
-                                           name_rules rules) {
+expected<std::vector<own_trial>> own_trials_of(const command::enqueue& command,
+                                               const study_books& books,
+                                               name_rules rules) {
   std::vector<own_trial> result;
+  for (const auto& x : command.trials.outside)
+    result.push_back({x, "outside the space"});
   for (const auto& x : command.trials.forks) {
     const auto name = "trial " + std::to_string(x.from);
     if (x.from >= books.trials.size() || !books.trials[x.from].added)

@@ -54,11 +54,12 @@ std::optional<error> refusal_of(const study_command& wanted,
                                 const study_books& books,
                                 const refusal_facts& facts);
 
-/// The trials that a command forks from others, or why it cannot.
+/// The trials of a command that are outside of the space or forks, or why it
+/// cannot give them.
 /// @param rules by which names are judged
-expected<std::vector<own_trial>> forked_by(const command::enqueue& command,
-                                           const study_books& books,
-                                           name_rules rules);
+expected<std::vector<own_trial>> own_trials_of(const command::enqueue& command,
+                                               const study_books& books,
+                                               name_rules rules);
 
 /// The trials that a command tries again, or why it does nothing.
 /// @param was_given_up as of `refusal_facts`

@@ -474,15 +474,12 @@ expected<command_answer> study_core::on(const command::enqueue& command) {
   const command::extend more{command.trials.size(), 0, 0};
   if (auto why = refusal_of_growth(books(), more, true, may_go_on()))
     return *why;
-  auto forked = forked_by(command, books(), name_rules::of_before);
-  if (!forked)
-    return forked.failure();
+  auto own = own_trials_of(command, books(), name_rules::of_before);
+  if (!own)
+    return own.failure();
   reopen();
-  std::vector<own_trial> others = std::move(*forked);
-  for (const auto& x : command.trials.outside)
-    others.push_back({x, "outside the space"});
-  take_turn(others.empty() ? tuner_->enqueue(command.trials.of_space)
-                           : tuner_->enqueue(std::move(others)));
+  take_turn(own->empty() ? tuner_->enqueue(command.trials.of_space)
+                         : tuner_->enqueue(std::move(*own)));
   return growth_answer();
 }
 
