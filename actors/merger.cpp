@@ -117,7 +117,7 @@ struct effect_performer {
   }
 
   void operator()(merge_effect::notify_spent& x) {
-    self->send(state().studies[x.study], spent_atom::value, x.what);
+    self->send(state().studies[x.study], spent_atom::value, x.what, x.raises);
   }
 
   void operator()(merge_effect::retired& x) {
@@ -261,79 +261,84 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
   state.core = std::make_unique<merge_core>(std::move(options), now);
   self->send(state.pool, introduce_atom::value,
              caf::actor_cast<merger_actor>(self), need);
-  return watched<merger_actor::behavior_type>("merger", {
-    [self](report_atom, const stop_report_wire& msg) {
-      if (auto x = decode(msg))
-        take_report(self, std::move(*x));
-      else
-        distrust(self, x.failure());
-    },
-    [self](ended_atom, const lease_end_wire& msg) {
-      if (auto x = decode(msg))
-        dispatch(self, merge_event::lease_ended{std::move(*x)});
-      else
-        distrust(self, x.failure());
-    },
-    [self](register_atom, const study_registration& x,
-           const trial_owner_actor& owner) {
-      const auto result = self->state.studies.add(owner);
-      if (owner)
-        self->monitor(owner);
-      dispatch_for(self, x.id, merge_event::study_added{x});
-      return result;
-    },
-    // They may be large, and their study has no use for them any more.
-    [self](order_atom, study_no study, study_orders& x) {
-      dispatch_for(self, study,
-                   merge_event::orders_given{study, std::move(x)});
-    },
-    [self](weight_atom, study_no study, double weight) {
-      dispatch_for(self, study, merge_event::weight_set{study, weight});
-    },
-    [self](go_atom) { dispatch(self, merge_event::started{}); },
-    [self](halt_atom) { dispatch(self, merge_event::halted{}); },
-    [self](pause_atom, study_no study, bool paused) {
-      dispatch_for(self, study, merge_event::paused_set{study, paused});
-    },
-    [self](budget_atom, std::uint64_t bytes) {
-      dispatch(self, merge_event::budget_set{bytes});
-    },
-    [self](retire_atom) -> caf::result<std::uint64_t> {
-      auto promise = self->make_response_promise<std::uint64_t>();
-      self->state.retiring = promise;
-      dispatch(self, merge_event::retiring{});
-      return promise;
-    },
-    [self](grant_atom, const trainer_actor& handle, const trainer_grant& x) {
-      self->state.trainers.insert_or_assign(x.trainer, handle);
-      dispatch(self, x);
-    },
-    [self](back_atom, const std::string& name) {
-      dispatch(self, merge_event::trainer_back{name});
-    },
-    [self](lost_atom, trainer_id trainer, const std::string& why) {
-      dispatch(self, merge_event::lost{trainer, why});
-      self->state.trainers.erase(trainer);
-    },
-    [self](able_atom, const trainer_kinds& x) {
-      dispatch(self, merge_event::able_trainers{x});
-    },
-    [self](heartbeat_atom, trainer_id trainer, lease_id lease, step_t at) {
-      dispatch(self, merge_event::heartbeat{trainer, lease, at});
-    },
-    [self](resent_atom, const stop_report& x, const trainer_actor& from) {
-      dispatch(self,
-            merge_event::resent{x, address_of(self->state, from)});
-    },
-    [self](yield_atom, trainer_id trainer) {
-      dispatch(self, merge_event::yield_asked{trainer});
-    },
-    [self](status_atom) { return self->state.core->status(); },
-    [self](overview_atom) {
-      dispatch(self, merge_event::time_passed{});
-      return self->state.core->overview();
-    },
-  });
+  return watched<merger_actor::behavior_type>(
+    "merger",
+    {
+      [self](report_atom, const stop_report_wire& msg) {
+        if (auto x = decode(msg))
+          take_report(self, std::move(*x));
+        else
+          distrust(self, x.failure());
+      },
+      [self](ended_atom, const lease_end_wire& msg) {
+        if (auto x = decode(msg))
+          dispatch(self, merge_event::lease_ended{std::move(*x)});
+        else
+          distrust(self, x.failure());
+      },
+      [self](register_atom, const study_registration& x,
+             const trial_owner_actor& owner) {
+        const auto result = self->state.studies.add(owner);
+        if (owner)
+          self->monitor(owner);
+        dispatch_for(self, x.id, merge_event::study_added{x});
+        return result;
+      },
+      // They may be large, and their study has no use for them any more.
+      [self](order_atom, study_no study, study_orders& x) {
+        dispatch_for(self, study,
+                     merge_event::orders_given{study, std::move(x)});
+      },
+      [self](weight_atom, study_no study, double weight) {
+        dispatch_for(self, study, merge_event::weight_set{study, weight});
+      },
+      [self](raise_atom, study_no study, double device_seconds, double cost) {
+        dispatch_for(self, study,
+                     merge_event::budget_raised{study, device_seconds, cost});
+      },
+      [self](go_atom) { dispatch(self, merge_event::started{}); },
+      [self](halt_atom) { dispatch(self, merge_event::halted{}); },
+      [self](pause_atom, study_no study, bool paused) {
+        dispatch_for(self, study, merge_event::paused_set{study, paused});
+      },
+      [self](budget_atom, std::uint64_t bytes) {
+        dispatch(self, merge_event::budget_set{bytes});
+      },
+      [self](retire_atom) -> caf::result<std::uint64_t> {
+        auto promise = self->make_response_promise<std::uint64_t>();
+        self->state.retiring = promise;
+        dispatch(self, merge_event::retiring{});
+        return promise;
+      },
+      [self](grant_atom, const trainer_actor& handle, const trainer_grant& x) {
+        self->state.trainers.insert_or_assign(x.trainer, handle);
+        dispatch(self, x);
+      },
+      [self](back_atom, const std::string& name) {
+        dispatch(self, merge_event::trainer_back{name});
+      },
+      [self](lost_atom, trainer_id trainer, const std::string& why) {
+        dispatch(self, merge_event::lost{trainer, why});
+        self->state.trainers.erase(trainer);
+      },
+      [self](able_atom, const trainer_kinds& x) {
+        dispatch(self, merge_event::able_trainers{x});
+      },
+      [self](heartbeat_atom, trainer_id trainer, lease_id lease, step_t at) {
+        dispatch(self, merge_event::heartbeat{trainer, lease, at});
+      },
+      [self](resent_atom, const stop_report& x, const trainer_actor& from) {
+        dispatch(self, merge_event::resent{x, address_of(self->state, from)});
+      },
+      [self](yield_atom, trainer_id trainer) {
+        dispatch(self, merge_event::yield_asked{trainer});
+      },
+      [self](status_atom) { return self->state.core->status(); },
+      [self](overview_atom) {
+        dispatch(self, merge_event::time_passed{});
+        return self->state.core->overview();
+      },
+    });
 }
 
 } // namespace hippo

@@ -83,6 +83,7 @@ using thought_atom = caf::atom_constant<caf::atom("thought")>;
 using tick_atom = caf::atom_constant<caf::atom("tick")>;
 using train_atom = caf::atom_constant<caf::atom("train")>;
 using weight_atom = caf::atom_constant<caf::atom("weight")>;
+using raise_atom = caf::atom_constant<caf::atom("raise")>;
 using yield_atom = caf::atom_constant<caf::atom("yield")>;
 
 // -- what crosses nodes -------------------------------------------------------
@@ -165,8 +166,9 @@ using trial_owner_actor = caf::typed_actor<
   caf::reacts_to<outcome_atom, study_news>,
   // From the merger: the study is held, and nothing of it runs any more.
   caf::reacts_to<quiesced_atom>,
-  // From the merger: the study has had all that it may have of something.
-  caf::reacts_to<spent_atom, study_limit>,
+  // From the merger: the study has had all that it may have of something, after
+  // so many raises of its budgets.
+  caf::reacts_to<spent_atom, study_limit, std::uint64_t>,
   // From the merger: so many trainers have nothing to do, and the study wants
   // room. Answered with orders.
   caf::reacts_to<capacity_atom, std::uint64_t>>;
@@ -209,6 +211,9 @@ using merger_actor = lease_owner_actor::extend<
   // The study of that number has another weight from now on. Ignored unless it
   // is greater than 0.
   caf::reacts_to<weight_atom, study_no, double>,
+  // The study of that number may have so many device seconds more, and so much
+  // more cost, of budgets that it has.
+  caf::reacts_to<raise_atom, study_no, double, double>,
   // Leasing may begin: every study that is to share from the start is there.
   caf::reacts_to<go_atom>,
   // Nothing more is leased; what runs ends after its present step, saved.

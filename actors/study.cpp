@@ -79,6 +79,11 @@ struct study_effect_performer {
     self->send(state().merger, weight_atom::value, *state().number, x.weight);
   }
 
+  void operator()(study_effect::raise_budget& x) {
+    self->send(state().merger, raise_atom::value, *state().number,
+               x.device_seconds, x.cost);
+  }
+
   void operator()(study_effect::notify_trial& x) {
     self->send(state().observer, notify_atom::value, std::move(x.what));
   }
@@ -360,8 +365,8 @@ study_actor::behavior_type study(study_self self, study_setup setup,
         think(self, {study_core_event::capacity_offered{trials}});
       },
       [self](quiesced_atom) { think(self, {study_core_event::quiesced{}}); },
-      [self](spent_atom, study_limit what) {
-        think(self, {study_core_event::spent{what}});
+      [self](spent_atom, study_limit what, std::uint64_t raises) {
+        think(self, {study_core_event::spent{what, raises}});
       },
       [self](start_atom) -> caf::result<study_no> {
         auto promise = self->make_response_promise<study_no>();
@@ -375,8 +380,7 @@ study_actor::behavior_type study(study_self self, study_setup setup,
         think(self, {study_core_event::commanded{x, token}});
         return promise;
       },
-      [self](train_atom, trial_no no,
-             step_t to) -> caf::result<trained_trial> {
+      [self](train_atom, trial_no no, step_t to) -> caf::result<trained_trial> {
         auto [token, promise] = await<trained_trial>(self);
         think(self, {study_core_event::train_wanted{no, to, token}});
         return promise;

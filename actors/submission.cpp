@@ -269,6 +269,7 @@ stored_study new_row(study_id id, const accepted_study& study) {
   result.algorithm = study.chosen();
   result.typed = spec.typed;
   result.trials_ahead = spec.trials_ahead;
+  result.tags = spec.tags;
   result.submitted = seconds_now();
   return result;
 }

@@ -20,7 +20,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent
 SCHEMA = HERE / "model.capnp"
 NUMBERS = {"uint64": ("std::uint64_t", "int"),
-           "uint32": ("std::uint32_t", "int"), "float64": ("double", "float")}
+           "uint32": ("std::uint32_t", "int"), "float64": ("double", "float"),
+           "bool": ("bool", "bool")}
 # The place in a union of a field that is in none.
 NO_UNION = "65535"
 # The kinds of values that are lists in messages.
@@ -136,8 +137,10 @@ class Field:
             return f" = {self.notes['cpp']}::{self.default.lower()}"
         if self.is_optional or self.type[0] in ("text", "struct", *LISTS):
             return "{}"
-        return (" = hippo::direction::minimize" if self.type[0] == "direction"
-                else f" = {self.default or 0}")
+        if self.type[0] in ("direction", "bool"):
+            return (" = false" if self.type[0] == "bool"
+                    else " = hippo::direction::minimize")
+        return f" = {self.default or 0}"
 
 
 class Struct:
@@ -551,7 +554,8 @@ def python_members(struct, message="message"):
             read = f"{snake(name)}_of"
             value = f"{read}({got})"
         elif kind in NUMBERS:
-            name, default = NUMBERS[kind][1], field.default or "0"
+            zero = "False" if kind == "bool" else "0"
+            name, default = NUMBERS[kind][1], field.default or zero
         else:
             name, default = "str", '""'
         if kind == "direction":
@@ -638,7 +642,8 @@ def docs_rows(struct, is_choice=False):
             continue
         value = ("object" if kind in ("map", "struct") or "json" in field.notes
                  else "list" if kind in ("list", "structs")
-                 else "text" if kind in ("text", "direction") else "number")
+                 else "text" if kind in ("text", "direction")
+                 else "true or false" if kind == "bool" else "number")
         if kind != "struct" and "unit" in field.notes:
             value += ", " + field.notes["unit"]
         is_left_out = (is_choice or field.is_choice or "omitted" in field.notes)

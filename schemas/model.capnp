@@ -283,6 +283,12 @@ struct StudyView $python("StudyInfo(HasEnded)") {
   # The state that its training begins from, as `from` of its workload names it,
   # such as "/models/base" or "trial 12 of study pretrain at step 9000"; none if
   # its code makes the first state.
+  note @37 :Text $nullable $since("0.2") $column("note: text, hidden");
+  # Words of people about it; none if there are none.
+  tags @38 :List(Text) $since("0.2");
+  # Words by which people group studies, sorted.
+  removed @39 :Bool $since("0.2");
+  # Whether it is hidden: neither listed nor found by its name.
   front :union $omitted $read("front_of_several") {
     # Its goals and its Pareto front, if it has several metrics or constraints.
     none  @23 :Void;
@@ -367,7 +373,7 @@ struct CommandView $python("Command(NamedTuple)") {
 
   verb @0 :Text $key("command");
   # The command: ask, train, tell, close, pause, resume, stop, cancel, weight,
-  # widen, retry, extend, enqueue, tell_past or finish.
+  # widen, retry, extend, enqueue, tell_past, note, remove, restore or finish.
   text @1 :Text;
   # Its argument.
 }

@@ -48,8 +48,9 @@ interface Service {
   study @1 (idOrName :Text) -> (study :Study, id :UInt64);
   # Of several studies of a name, the last one is meant.
 
-  list @2 () -> (studies :List(Model.StudyView));
-  # In the order of submission, those that have ended included.
+  list @2 (removed :Bool) -> (studies :List(Model.StudyView));
+  # In the order of submission, those that have ended included; hidden ones only
+  # with `removed`.
 
   trainers @3 () -> (trainers :List(Model.TrainerView));
   # In order of their numbers; those that have left are there too.
@@ -89,6 +90,8 @@ struct Steering {
       trials @0 :UInt64;
       seconds @1 :Float64;          # of budget.seconds
       deadlineSeconds @2 :Float64;  # by which the deadline comes later
+      deviceSeconds @5 :Float64;    # of budget.device_hours, in seconds
+      cost @6 :Float64;             # of budget.cost
     }
     enqueue @3 :Text;
     # Trials with these values, which come next, in JSON or YAML, at most 1000:
@@ -101,6 +104,22 @@ struct Steering {
     # as results: {results: [{params: {lr: 0.1}, step: 10, metrics: {loss:
     # 0.3}}, ...]} in JSON or YAML, at most 1 MiB. Without a step it is the last
     # one.
+    note :group {
+      # Words of people; also of a study that has ended, whatever its end.
+      setNote @7 :Bool;    # whether `note` takes the place of its note
+      note @8 :Text;       # at most 10,000 bytes
+      addTags @9 :List(Text);
+      removeTags @10 :List(Text);
+    }
+    remove :group {
+      # Hides trials, which end if they have not; without any the study itself,
+      # which must have ended. Also of a study that has ended.
+      trials @11 :List(UInt64);
+    }
+    restore :group {
+      # Shows again what was hidden: these trials, or the study.
+      trials @12 :List(UInt64);
+    }
   }
 }
 

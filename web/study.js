@@ -356,6 +356,9 @@ export function studyView(id, act) {
         element("p", {class: "sub"}, `study ${study.id}, ${study.algorithm}, ${
           wanted(study)}, weight ${shown(study.weight)}`,
         ...study.initial_state ? [", ", rootWords(study, root)] : []),
+        study.note || study.tags.length
+          ? element("p", {class: "note"}, ...study.tags.map(x =>
+            element("span", {class: "tag"}, x)), study.note ?? "") : null,
         study.reason ? element("p", {class: "note bad"}, study.reason)
           : study.waiting ? element("p", {class: "note"},
             `waits: ${study.waiting}`) : null,

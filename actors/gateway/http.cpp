@@ -392,10 +392,12 @@ private:
     if (path == std::vector<std::string>{"metrics"})
       return only(x, [this] { return metrics(); });
     if (path.size() == 2 && path[0] == "api") {
-      if (path[1] == "studies")
-        return only(x, [&] { return show(how, [this] {
-          return queries_.list();
-        }); });
+      if (path[1] == "studies") {
+        const bool all = take_text(x, "removed") == "1";
+        return only(x, [&] {
+          return show(how, [this, all] { return queries_.list(all); });
+        });
+      }
       if (path[1] == "trainers")
         return only(x, [&] { return show(how, [this] {
           return queries_.trainers();

@@ -29,9 +29,10 @@ expected<std::string> text_in(const json& x, const std::string& name) {
 }
 
 /// Commands whose text is what is sent.
-const std::map<std::string, verb> steering{{"extend", verb::extend},
-                                           {"enqueue", verb::enqueue},
-                                           {"tell_past", verb::tell_past}};
+const std::map<std::string, verb> steering{
+  {"extend", verb::extend},       {"enqueue", verb::enqueue},
+  {"tell_past", verb::tell_past}, {"note", verb::note},
+  {"remove", verb::remove},       {"restore", verb::restore}};
 
 expected<study_command> command_of(const std::string& what, const json& x) {
   static const std::map<std::string, verb> plain{{"pause", verb::pause},
@@ -78,12 +79,12 @@ act_on(query_service& queries, const http_target& target,
   const auto x = json::parse(text, nullptr, false);
   const bool is_study
     = path.size() == 2 && (path[1] == "studies" || path[1] == "preview");
-  const bool is_command
-    = path.size() == 4 && path[1] == "studies"
-      && std::set<std::string>{"pause",  "resume", "stop",
-                               "cancel", "retry",  "weight",
-                               "extend", "enqueue", "tell_past"}
-           .contains(path[3]);
+  const bool is_command =
+    path.size() == 4 && path[1] == "studies"
+    && std::set<std::string>{"pause",     "resume", "stop",   "cancel",
+                             "retry",     "weight", "extend", "enqueue",
+                             "tell_past", "note",   "remove", "restore"}
+         .contains(path[3]);
   if (!is_study && !is_command)
     return answer{};
   if (!x.is_object())

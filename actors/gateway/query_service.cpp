@@ -129,15 +129,17 @@ kj::Promise<described_study> query_service::describe(study_id id) {
     });
 }
 
-kj::Promise<std::vector<study_view>> query_service::list() {
+kj::Promise<std::vector<study_view>> query_service::list(bool removed) {
   return read<std::vector<archived_study>>([](archive& x) { return x.list(); })
-    .then([this](std::vector<archived_study> all) {
-      return live().then([all = std::move(all)](live_view now) mutable {
-        std::vector<study_view> result;
-        for (auto& x : all)
-          result.push_back(live_view_of(std::move(x), now));
-        return result;
-      });
+    .then([this, removed](std::vector<archived_study> all) {
+      return live().then(
+        [all = std::move(all), removed](live_view now) mutable {
+          std::vector<study_view> result;
+          for (auto& x : all)
+            if (removed || !x.view.removed)
+              result.push_back(live_view_of(std::move(x), now));
+          return result;
+        });
     });
 }
 
@@ -497,7 +499,7 @@ kj::Promise<study_actor> query_service::find_live(study_id study) {
 kj::Promise<command_answer>
 query_service::command(client_work& client, study_id study,
                        study_command what) {
-  if (!may_reopen(what.what) || !is_live())
+  if (!is_for_ended(what.what) || !is_live())
     return command_running(client, study, std::move(what));
   // A study that has ended may be in memory all the same: its coordinator has
   // to hear that it goes on.
@@ -534,7 +536,7 @@ query_service::command_running(client_work& client, study_id study,
                 stored_study x) mutable -> kj::Promise<command_answer> {
           if (!is_live() || !has_ended(x.state))
             return kj::mv(why);
-          if (may_reopen(what.what))
+          if (is_for_ended(what.what))
             return reopen(client, std::move(x), what);
           return to_exception(ended_error(x));
         });

@@ -108,7 +108,8 @@ public:
 
   kj::Promise<stored_study> find(std::string id_or_name);
   kj::Promise<described_study> describe(study_id id);
-  kj::Promise<std::vector<study_view>> list();
+  /// @param removed whether hidden studies are wanted as well
+  kj::Promise<std::vector<study_view>> list(bool removed);
   kj::Promise<std::vector<trial_view>>
   trials(study_id study, std::uint64_t first, std::size_t most);
   kj::Promise<trial_view> best(study_id study);

@@ -10,6 +10,7 @@
 #include "gateway/client_books.hpp"
 #include "gateway/http_json.hpp"
 #include "gateway/rpc_answers.hpp"
+#include "gateway/rpc_steering.hpp"
 #include "hippo/base/number.hpp"
 #include "hippo/net/wire/codec.hpp"
 
@@ -29,36 +30,6 @@ kj::Exception refuse(std::string why) {
 kj::Exception too_long(const char* what, std::size_t bytes, std::size_t most) {
   return refuse(std::string{what} + " may have at most " + std::to_string(most)
                 + " bytes, not " + std::to_string(bytes));
-}
-
-/// Returns the command that a change of a study is.
-study_command steering_of(schema::Steering::Reader change) {
-  study_command result;
-  switch (change.which()) {
-    case schema::Steering::EXTEND: {
-      result.what = verb::extend;
-      const auto x = change.getExtend();
-      auto more = json::object();
-      if (x.getTrials() > 0)
-        more["trials"] = x.getTrials();
-      if (x.getSeconds() != 0)
-        more["seconds"] = x.getSeconds();
-      if (x.getDeadlineSeconds() != 0)
-        more["deadline_seconds"] = x.getDeadlineSeconds();
-      result.text = more.dump();
-      return result;
-    }
-    case schema::Steering::ENQUEUE:
-      result.what = verb::enqueue;
-      result.text = to_string(change.getEnqueue());
-      return result;
-    case schema::Steering::TELL_PAST:
-      result.what = verb::tell_past;
-      result.text = to_string(change.getTellPast());
-      return result;
-  }
-  result.what = verb::extend; // with nothing: which is refused
-  return result;
 }
 
 // -- a study ------------------------------------------------------------------
@@ -388,12 +359,13 @@ public:
 
   kj::Promise<void> list(ListContext context) override {
     context.allowCancellation();
-    return calls_->admit(listing_bytes_guess, context, [this, context] {
-      return queries_.list().then(
-        [context](std::vector<study_view> xs) mutable {
-          fill_all(context.getResults().initStudies(count(xs.size())), xs);
-        });
-    });
+    return calls_->admit(
+      listing_bytes_guess, context, [this, context]() mutable {
+        return queries_.list(context.getParams().getRemoved())
+          .then([context](std::vector<study_view> xs) mutable {
+            fill_all(context.getResults().initStudies(count(xs.size())), xs);
+          });
+      });
   }
 
   kj::Promise<void> trainers(TrainersContext context) override {

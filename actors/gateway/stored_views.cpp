@@ -18,6 +18,9 @@ study_view view_of(const stored_study& row) {
   result.weight = row.weight;
   result.active_seconds = row.active_seconds;
   result.cost = row.cost;
+  result.note = row.note;
+  result.tags = row.tags;
+  result.removed = row.removed;
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "hippo/base/nearest.hpp"
 #include "hippo/model/view/view_json.hpp"
 #include "hippo/report/progress.hpp"
 #include "hippo/report/view_columns.hpp"
@@ -91,11 +92,14 @@ json read_json(const std::string& text) {
 
 listing list_studies(const std::vector<study_view>& studies) {
   const bool any_front = std::ranges::any_of(studies, has_several_metrics);
+  const bool any_tags =
+    std::ranges::any_of(studies, [](const auto& x) { return !x.tags.empty(); });
   const std::vector<listing_column> computed{
     {"best", cell_look::number},
     {"front", cell_look::number, any_front, 5},
     {"hypervolume", cell_look::number, any_front, 6},
     {"cost", cell_look::number, false},
+    {"tags", cell_look::text, any_tags, 7},
     {"metric", cell_look::text, false},
     {"direction", cell_look::text, false},
     {"constraints", cell_look::text, false},
@@ -112,6 +116,7 @@ listing list_studies(const std::vector<study_view>& studies) {
     y["best_step"] = has_best ? json(x.best->best->step) : json();
     y["best_params"] = has_best ? read_json(x.best->params) : json();
     y["cost"] = has_cost(x) ? json(x.cost) : json();
+    y["tags"] = x.tags.empty() ? json() : json(list_of(x.tags));
     front_view wanted{{{x.metric, x.direction}}, {}, {}, {}, {}};
     y["front"] = y["hypervolume"] = json();
     if (const auto front = front_in_brief(x)) {

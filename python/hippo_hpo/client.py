@@ -130,11 +130,15 @@ class Client:
             return int(answer.id)
         return Study(self, self._line.call(f"find study {id_or_name}", find))
 
-    def studies(self) -> list[StudyInfo]:
+    def studies(self, *, removed: bool = False) -> list[StudyInfo]:
         """Returns all studies in the order of submission, including those that
-        have ended. `study(info.id)` returns the study itself."""
+        have ended. `study(info.id)` returns the study itself.
+
+        Args:
+            removed: whether hidden studies are wanted as well.
+        """
         async def list_all(session: Session) -> list[StudyInfo]:
-            answer = await session.service.list()
+            answer = await session.service.list(removed)
             return [study_info_of(x) for x in answer.studies]
         return self._line.call("list studies", list_all)
 

@@ -203,6 +203,11 @@ class StudyInfo(HasEnded):
             its workload names it, such as "/models/base" or "trial 12 of study
             pretrain at step 9000"; none if its code makes the first state. New
             in 0.2. Empty if there is none.
+        note: words of people about it; none if there are none. New in 0.2.
+            Empty if there is none.
+        tags: words by which people group studies, sorted. New in 0.2.
+        removed: whether it is hidden: neither listed nor found by its name.
+            New in 0.2.
         front: its goals and its Pareto front, if it has several metrics or
             constraints. None if there is none.
     """
@@ -238,6 +243,9 @@ class StudyInfo(HasEnded):
     needed: str = ""
     waiting: str = ""
     initial_state: str = ""
+    note: str = ""
+    tags: tuple[str, ...] = ()
+    removed: bool = False
     front: Front | None = None
 
     @property
@@ -286,6 +294,9 @@ def study_info_of(message: Any) -> StudyInfo:
         needed=message.needed,
         waiting=message.waiting,
         initial_state=message.initialState,
+        note=message.note,
+        tags=tuple(str(x) for x in message.tags),
+        removed=message.removed,
         front=given(message.front, front_of_several))
 
 
@@ -430,7 +441,8 @@ class Command(NamedTuple):
 
     Attributes:
         verb: the command: ask, train, tell, close, pause, resume, stop,
-            cancel, weight, widen, retry, extend, enqueue, tell_past or finish.
+            cancel, weight, widen, retry, extend, enqueue, tell_past, note,
+            remove, restore or finish.
         text: its argument.
     """
 

@@ -525,7 +525,8 @@ class Study:
     # -- what it is given beyond what it was submitted with
 
     def extend(self, *, trials: int = 0, seconds: float = 0,
-               deadline_seconds: float = 0) -> int:
+               deadline_seconds: float = 0, device_hours: float = 0,
+               cost: float = 0) -> int:
         """Raises the budget of the study. A study that has ended because
         nothing was left to do, or because a budget was spent, continues: trials
         go on from their last states.
@@ -535,6 +536,8 @@ class Study:
                 gp, nsga2, asha and median take more.
             seconds: time to add to ``budget.seconds``.
             deadline_seconds: time by which the deadline comes later.
+            device_hours: device time to add to ``budget.device_hours``.
+            cost: amount to add to ``budget.cost``.
 
         Returns:
             The number of its trials by then.
@@ -545,7 +548,8 @@ class Study:
             Disconnected: the connection was lost; it may have been extended.
         """
         amounts = {"trials": trials, "seconds": seconds,
-                   "deadlineSeconds": deadline_seconds}
+                   "deadlineSeconds": deadline_seconds,
+                   "deviceSeconds": device_hours * 3600, "cost": cost}
         for name, amount in amounts.items():
             if amount < 0:
                 raise InvalidArgument(f"{name} {amount}: 0 or more is asked "
@@ -623,6 +627,62 @@ class Study:
             text = json_of("results",
                            {"results": all_results[begin:begin + PAGE_MAX]})
             self._steer("tell past results to", {"tellPast": text})
+
+    # -- words about it, and what is hidden
+
+    def set_note(self, text: str) -> None:
+        """Sets the note of the study, which may have ended: words for people,
+        at most 10,000 bytes. An empty text removes it.
+
+        Raises:
+            InvalidArgument: it is too long.
+            Disconnected: the connection was lost; the note may be set.
+        """
+        self._steer("set the note of", {
+            "note": {"setNote": True, "note": text}})
+
+    def add_tags(self, *tags: str) -> None:
+        """Adds tags to the study, which may have ended; ``client.studies()``
+        and ``hippo ls --tag`` find it by them.
+
+        Raises:
+            InvalidArgument: a tag is empty, longer than 64 bytes or has a
+                comma, or the study would have more than 32.
+            Disconnected: the connection was lost; the tags may be there.
+        """
+        self._steer("tag", {"note": {"addTags": list(tags)}})
+
+    def remove_tags(self, *tags: str) -> None:
+        """Removes tags of the study.
+
+        Raises:
+            InvalidArgument: the study does not have one of them.
+            Disconnected: the connection was lost; they may be removed.
+        """
+        self._steer("untag", {"note": {"removeTags": list(tags)}})
+
+    def remove(self, *trials: int) -> None:
+        """Hides trials that have ended, or without any the study itself, which
+        must have ended. Listings, counts, the best trial, and the samplers tpe
+        and gp no longer take them into account. Training that they share with
+        others stays, and `restore` shows them again. ``hippo gc`` frees the
+        checkpoints that only they needed, and deletes hidden studies.
+
+        Raises:
+            InvalidArgument: there is no such trial, or it has not ended.
+            Disconnected: the connection was lost; they may be hidden.
+        """
+        self._steer("remove", {"remove": {"trials": list(trials)}})
+
+    def restore(self, *trials: int) -> None:
+        """Shows trials again that `remove` has hidden, or without any the
+        study.
+
+        Raises:
+            InvalidArgument: they are not hidden.
+            Disconnected: the connection was lost; they may be shown again.
+        """
+        self._steer("restore", {"restore": {"trials": list(trials)}})
 
     def _steer(self, what: str, change: dict[str, Any]) -> int:
         return self._call(what, lambda x: x.steer(change=change),

@@ -165,6 +165,44 @@ class Clients(Case):
                          [x.id for x in self.client.studies()])
         self.assertEqual(again.id, self.client.study("mnist").id)
 
+    def test_notes_tags_and_what_is_hidden_outlive_the_end(self):
+        study = self.client.submit(study_file(
+            "mnist", "grid", space={"lr": {"choice": [0.1, 0.05, 0.02]},
+                                    "momentum": 0.9}))
+        self.finish(study)
+        study.set_note("a baseline")
+        study.add_tags("paper", "a b")
+        study.remove_tags("paper")
+        info = study.info
+        self.assertEqual(("a baseline", ("a b",), False),
+                         (info.note, info.tags, info.removed))
+        best = study.best_trial.number
+        study.remove(best)
+        self.assertNotEqual(best, study.best_trial.number)
+        self.assertEqual((2, 2), (len(study.trials), study.info.trials))
+        self.assertNotIn(best, [x.number for x in study.trials])
+        study.restore(best)
+        self.assertEqual(best, study.best_trial.number)
+        self.assertEqual(3, len(study.trials))
+        listed = [x.id for x in self.client.studies()]
+        study.remove()
+        self.assertEqual([x for x in listed if x != study.id],
+                         [x.id for x in self.client.studies()])
+        self.assertEqual(listed,
+                         [x.id for x in self.client.studies(removed=True)])
+        self.assertEqual("COMPLETE", study.info.state)
+        study.restore()
+        self.assertEqual(listed, [x.id for x in self.client.studies()])
+        for call, why in ((lambda: study.remove(7), "no trial 7"),
+                          (lambda: study.restore(best), "is not removed"),
+                          (lambda: study.restore(), "is not removed"),
+                          (lambda: study.add_tags("a,b"), "without commas"),
+                          (lambda: study.remove_tags("x"), "no tag 'x'"),
+                          (lambda: study.extend(cost=1), "no budget.cost")):
+            with self.assertRaises(hippo.InvalidArgument) as failed:
+                call()
+            self.assertIn(why, str(failed.exception))
+
     def test_a_fork_is_the_trial_whose_values_it_has(self):
         study = self.client.submit(study_file(
             "mnist", "grid", space={"lr": {"choice": [0.1, 0.05]},

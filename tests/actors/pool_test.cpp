@@ -36,6 +36,7 @@ struct PoolTest : test::actor_test {
         },
         [](order_atom, study_no, const study_orders&) {},
         [](weight_atom, study_no, double) {},
+        [](raise_atom, study_no, double, double) {},
         [](go_atom) {},
         [](halt_atom) {},
         [](pause_atom, study_no, bool) {},

@@ -57,7 +57,7 @@ struct RoomTest : test::service_test {
         return {
           [=](outcome_atom, const study_news& x) { *result.news += x.size(); },
           [](quiesced_atom) {},
-          [](spent_atom, study_limit) {},
+          [](spent_atom, study_limit, std::uint64_t) {},
           [=](capacity_atom, std::uint64_t free) {
             result.offers->push_back(free);
           },

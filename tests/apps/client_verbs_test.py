@@ -276,10 +276,13 @@ class Fake(Asking):
         self.assertEqual(("", f"study mnist has {before + 20} trials now\n"),
                          (done.out, done.err))
         self.ask("extend", "mnist", "--seconds", 60)
-        self.assertIn("give --trials, --seconds or --deadline-seconds",
+        self.ask("extend", "mnist", "--device-hours", .5, "--cost", 2)
+        self.assertIn("give --trials, --seconds, --deadline-seconds, "
+                      "--device-hours or --cost",
                       self.ask("extend", "mnist", code=2).err)
         for wrong in (["--trials", -1], ["--seconds", 0],
-                      ["--deadline-seconds", "soon"]):
+                      ["--deadline-seconds", "soon"], ["--cost", -1],
+                      ["--device-hours", 0]):
             self.assertIn(wrong[0], self.ask("extend", "mnist", *wrong,
                                              code=2).err)
 
@@ -322,6 +325,37 @@ class Fake(Asking):
                                "{refuse: 1}", code=2).err)
         for missing in (["--at", 40], ["--params", "{lr: 1}"]):
             self.ask("fork", "mnist", 3, *missing, code=2)
+
+    def test_note(self):
+        self.assertEqual("no note\n", self.ask("note", "mnist").out)
+        self.assertEqual("[a b] [paper] a baseline\n", self.ask(
+            "note", "mnist", "a baseline", "--tag", "a b", "--tag",
+            "paper").out)
+        self.assertEqual("[paper] a baseline\n", self.ask(
+            "note", "mnist", "--untag", "a b").out)
+        def listed(*options):
+            return [x["name"] for x in self.json("ls", *options)]
+        self.assertEqual(["mnist"], listed("--tag", "paper"))
+        self.assertEqual([], listed("--tag", "paper", "--tag", "a b"))
+        self.assertEqual(["mnist"], listed("--search", "baseline"))
+        self.assertIn("paper", self.ask("ls").out)
+        self.assertEqual("[paper] \n", self.ask("note", "mnist", "").out)
+        self.assertEqual("no note\n", self.ask("note", "mnist", "--untag",
+                                               "paper").out)
+
+    def test_rm(self):
+        done = self.ask("rm", "mnist", 1, 0)
+        self.assertEqual(("", "study mnist: 2 trials are hidden (--undo shows "
+                          "them again)\n"), (done.out, done.err))
+        self.assertEqual("study mnist: 1 trial is shown again\n",
+                         self.ask("rm", "mnist", 1, "--undo").err)
+        self.assertIn("has no trial 9999",
+                      self.ask("rm", "mnist", 9999, code=2).err)
+        self.assertEqual("study mnist is hidden (--undo shows it again)\n",
+                         self.ask("rm", "mnist").err)
+        self.assertEqual("study mnist is shown again\n",
+                         self.ask("rm", "mnist", "--undo").err)
+        self.ask("rm", "mnist", "one", code=2)
 
     def test_tell_past(self):
         metric = self.json("show", "mnist")["metric"]

@@ -52,6 +52,34 @@ class Collection(Case):
         self.assertIn("would give up", text)
         self.assertIn("the budget is 0 MB; would free", text)
 
+    def change(self, sql, *values):
+        with sqlite3.connect(os.path.join(self.state, "hippo.db")) as store:
+            store.execute(sql, values)
+
+    def test_what_only_hidden_trials_need_goes(self):
+        before, _ = self.checkpoints()
+        # As the service stores it that they are hidden.
+        self.change("UPDATE studies SET removed = 1 WHERE name = 'second'")
+        best = self.before["studies"][0]["best"]["trial"]
+        self.change("DELETE FROM trials WHERE study = 1 AND trial != ?", best)
+        first, second = self.gc("--dry-run")["workloads"]
+        self.assertEqual(([], []), (first["given_up"], second["given_up"]))
+        self.assertEqual(second["checkpoints"], len(second["hidden"]))
+        self.assertEqual(second["bytes"], second["freed_bytes"])
+        self.assertGreater(len(first["hidden"]), 0)
+        self.assertLess(len(first["hidden"]), first["checkpoints"])
+        self.assertEqual(before, self.checkpoints()[0])
+        text = self.hippo("gc", "--state", self.state).out
+        self.assertIn(f"gave up {len(second['hidden'])} of them that only "
+                      "hidden trials need", text)
+        known, files = self.checkpoints()
+        self.assertEqual(before - len(first["hidden"]) - len(second["hidden"]),
+                         known)
+        self.assertLess(files, known + 2)
+        # Of the trial that is left nothing was lost.
+        self.assertEqual([[], []],
+                         [x["hidden"] for x in self.gc()["workloads"]])
+
     def test_the_oldest_workload_gives_up_first(self):
         plan = self.gc("--dry-run")
         first, second = plan["workloads"]

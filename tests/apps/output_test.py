@@ -20,7 +20,7 @@ MERGING = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
 
 # What prints nothing on stdout: it is said to people, on stderr.
 SILENT = {"serve", "watch", "pause", "resume", "retry", "stop", "cancel",
-          "set-weight", "extend", "enqueue", "fork", "tell-past", "tell",
+          "set-weight", "extend", "enqueue", "fork", "tell-past", "rm", "tell",
           "close"}
 
 # How each other verb is called so that it prints something. DIR is a state,

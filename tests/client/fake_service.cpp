@@ -176,6 +176,26 @@ public:
       if (said.find("refuse") != std::string::npos)
         refuse("invalid_argument: trials[0].refuse: " + said);
       auto& known = study().info.trials;
+      auto& info = study().info;
+      if (change.isNote()) {
+        const auto x = change.getNote();
+        if (x.getSetNote())
+          info.note = x.getNote();
+        for (const auto tag : x.getAddTags())
+          info.tags.emplace_back(tag);
+        for (const auto tag : x.getRemoveTags())
+          std::erase(info.tags, std::string{tag});
+      }
+      if (change.isRemove() || change.isRestore()) {
+        const auto trials = change.isRemove() ? change.getRemove().getTrials()
+                                              : change.getRestore().getTrials();
+        for (const auto trial : trials)
+          if (trial >= known)
+            refuse("invalid_argument: study mnist has no trial "
+                   + std::to_string(trial));
+        if (trials.size() == 0)
+          info.removed = change.isRemove();
+      }
       if (change.isExtend())
         known += change.getExtend().getTrials();
       else if (change.isEnqueue())

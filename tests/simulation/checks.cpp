@@ -41,10 +41,21 @@ values_of(const study_spec& spec,
   std::map<std::string, sequence> before, result;
   if (split != trial.params.end())
     before = values_of(spec, trials, split->at("from"));
+  const auto made = [&](const json& shown) {
+    return make_sequence(shown, spec.max_steps, seen, spec.typed).value;
+  };
   for (const auto& [name, shown] : trial.params.items())
     if (name != "forked") {
-      result[name]
-        = make_sequence(shown, spec.max_steps, seen, spec.typed).value;
+      // As trials are shown that are forks, where no `join` says the same.
+      if (const auto parts = shown.find("fork");
+          shown.is_object() && parts != shown.end()) {
+        result[name] = made(parts->at(0).at(1));
+        for (std::size_t i = 1; i < parts->size(); ++i)
+          result[name] = spliced(result[name], made(parts->at(i).at(1)),
+                                 parts->at(i).at(0).get<step_t>());
+      } else {
+        result[name] = made(shown);
+      }
       if (!before.empty())
         result[name]
           = spliced(before.at(name), result[name], split->at("at"));
@@ -172,9 +183,19 @@ void world::check_study(state_reader& store, const stored_study& study) {
   std::map<std::uint64_t, known_trial> trials;
   for (const auto& x : *rows)
     trials[x.trial].params = json::parse(x.params, nullptr, false);
+  std::set<std::uint64_t> removed; // for a while at least
+  for (const auto& event : *events)
+    if (const auto* x = std::get_if<study_command>(&event.what);
+        x && x->what == study_command::verb::remove && !x->text.empty()) {
+      const auto said = json::parse(x->text);
+      for (const auto& no : said["trials"])
+        removed.insert(no.get<std::uint64_t>());
+    }
   for (const auto& event : *events) {
     const auto* x = std::get_if<trial_measured>(&event.what);
     if (!x)
+      continue;
+    if (trials.count(x->trial) == 0 && removed.contains(x->trial))
       continue;
     if (trials.count(x->trial) == 0)
       return fail(label + std::to_string(x->trial)
@@ -211,7 +232,8 @@ void world::check_study(state_reader& store, const stored_study& study) {
       if (values != metrics{{"value", state.measured()}})
         return fail(label + std::to_string(row.trial) + " measured at step "
                     + std::to_string(at)
-                    + " what training it alone does not give");
+                    + " what training it alone does not give: "
+                    + trial.params.dump());
     }
     if (row.state != trial_state::failed)
       continue;

@@ -242,7 +242,14 @@ void world::reopen(study_id id, const study_command& what) {
           ->request(actors_.coordinator, caf::infinite, command_atom::value, x,
                     what)
           .then(
-            [=, this](const command_answer& done) {
+            [=, this, life = life_](const command_answer& done) {
+              // Such a study stays as it was: nobody says again that it ended.
+              if (what.what == verb::note || what.what == verb::remove
+                  || what.what == verb::restore) {
+                if (life == life_)
+                  ended_.insert(id);
+                return;
+              }
               tell("study " + to_string(id) + " goes on with "
                    + std::to_string(done.retried) + " trials again, and "
                    + std::to_string(done.trials) + " in all");
@@ -290,7 +297,7 @@ void world::command_study() {
   auto i = accepted_.begin();
   std::advance(i, static_cast<std::ptrdiff_t>(faults_() % accepted_.size()));
   study_command x;
-  switch (faults_() % 13) {
+  switch (faults_() % 16) {
     case 0: x.what = verb::stop; break;
     case 1: x.what = verb::cancel; x.text = "enough"; break;
     case 2:
@@ -312,13 +319,23 @@ void world::command_study() {
       x.text = R"({"results": [{"params": )" + some_values(i->second)
                + R"(, "step": 1, "metrics": {"value": 0.5}}]})";
       break;
+    case 10:
+      x.what = verb::note;
+      x.text = R"({"note": "seen", "add_tags": ["some"]})";
+      break;
+    case 11:
+    case 12:
+      x.what = faults_() % 2 == 0 ? verb::remove : verb::restore;
+      if (faults_() % 4 > 0)
+        x.text = R"({"trials": [)" + std::to_string(faults_() % 6) + "]}";
+      break;
     default: x.what = verb::pause; break;
   }
   tell("a client wants study " + to_string(i->first) + " to "
        + to_string(x.what));
-  if (may_reopen(x.what))
+  if (is_for_ended(x.what))
     fruitless_.clear();
-  if (may_reopen(x.what) && ended_.count(i->first) > 0)
+  if (is_for_ended(x.what) && ended_.count(i->first) > 0)
     reopen(i->first, x);
   else
     command(i->first, std::move(x));

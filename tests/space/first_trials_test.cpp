@@ -1,3 +1,5 @@
+#include <array>
+
 #include <gtest/gtest.h>
 
 #include "space/fixtures.hpp"
@@ -155,6 +157,109 @@ TEST(FirstTrials, WhatFollowsFromOthersIsLeftOut) {
                           " other hyper-parameters, and is left out"),
             std::string::npos)
     << found[0];
+}
+
+// -- prior --------------------------------------------------------------------
+
+study_file with_prior(const std::string& space, const std::string& prior) {
+  return read("study: s\nworkload: toy\nobjective: {metric: accuracy}\n"
+              "max_steps: 12\nalgorithm: tpe\nspace: "
+              + space + "\nprior: " + prior + "\n");
+}
+
+/// The values where all beliefs have their modes, and else the first.
+std::string modes_of(const study_spec& study) {
+  return study.space
+    .decide([&](const space_leaf& leaf) -> std::uint64_t {
+      for (const auto& x : study.prior)
+        if (x.leaf == leaf.path())
+          return x.mode;
+      return 0;
+    })
+    .shown.dump();
+}
+
+TEST(Prior, HasItsModesWhereTheyAreGiven) {
+  for (const auto& [space, prior, modes] :
+       std::vector<std::array<std::string, 3>>{
+         {"{lr: {log_uniform: [1e-4, 1]}, batch_size: {choice: [16, 32]}}",
+          "{lr: {mode: 0.01}, batch_size: {mode: 32, strength: 0.5}}",
+          R"({"lr":0.01,"batch_size":32})"},
+         {"{lr: {choice: [0.1, {exponential: {initial: {uniform: [0.1, 1]},"
+          " gamma: {choice: [0.8, 0.9]}}}]}}",
+          "{lr: {mode: {exponential: {initial: 0.5, gamma: 0.9}}}}",
+          R"({"lr":{"exponential":{"initial":0.5,"gamma":0.9}}})"},
+         // The choice may bring what nothing is said of, and the other way.
+         {"{optimizer: {choice: [adamw, {value: sgd, with: {momentum:"
+          " {uniform: [0, 0.9]}}}]}}",
+          "{optimizer: {mode: sgd}}", R"({"optimizer":"sgd","momentum":0.0})"},
+         {"{optimizer: {choice: [adamw, {value: sgd, with: {momentum:"
+          " {uniform: [0, 0.8]}}}]}}",
+          "{optimizer: {mode: sgd}, momentum: {mode: 0.4}}",
+          R"({"optimizer":"sgd","momentum":0.4})"}}) {
+    const auto file = with_prior(space, prior);
+    ASSERT_TRUE(file.study) << prior << texts(file.errors)[0];
+    EXPECT_EQ(modes_of(*file.study), modes) << prior;
+  }
+  const auto file = with_prior("{lr: {uniform: [0.1, 1]}, momentum: {uniform:"
+                               " [0, 0.9]}}",
+                               "{momentum: {mode: 0.3, strength: 32}, lr:"
+                               " {mode: 1}}");
+  ASSERT_TRUE(file.study) << texts(file.errors)[0];
+  ASSERT_EQ(file.study->prior.size(), 2u);
+  EXPECT_EQ(file.study->prior[0].strength, 32);
+  EXPECT_EQ(file.study->prior[1].strength, 2);
+}
+
+TEST(Prior, IsRefusedWhereItStands) {
+  const std::string space =
+    "{lr: {uniform: [0.1, 1]}, batch_size: {choice: [16, 32]},"
+    " weight_decay: {product: [lr, 0.5]}}";
+  for (const auto& [prior, wanted] :
+       std::vector<std::pair<std::string, std::string>>{
+         {"{lr: {mode: 2}}", "prior.lr.mode: must be from 0.1 to 1, found '2'"},
+         {"{batch_size: {mode: 64}}",
+          "prior.batch_size.mode: must be one of 16, 32, found '64'"},
+         {"{lrr: {mode: 1}}", "prior.lrr: the space has no hyper-parameter "
+                              "'lrr', did you mean 'lr'?"},
+         {"{weight_decay: {mode: 0.1}}",
+          "prior.weight_decay.mode: cannot be given: it follows from others"},
+         {"{lr: 0.3}", "prior.lr: must be a map with mode, and perhaps "
+                       "strength, found '0.3'"},
+         {"{lr: {mode: 0.3, strength: 0}}",
+          "prior.lr.strength: must be a number above 0 and up to 32, found"
+          " '0'"},
+         {"{lr: {mode: 0.3, strength: 33}}", "up to 32, found '33'"},
+         {"{lr: {mode: 0.3, width: 1}}",
+          "prior.lr.width: is unknown here: a belief has mode and strength"},
+         {"[lr]", "prior: must be a map from hyper-parameters to beliefs"}}) {
+    const auto found = texts(with_prior(space, prior).errors);
+    ASSERT_EQ(found.size(), 1u) << prior;
+    EXPECT_NE(found[0].find(wanted), std::string::npos) << found[0];
+  }
+}
+
+// -- tags ---------------------------------------------------------------------
+
+TEST(Tags, AreSortedAndCheckedWhereTheyStand) {
+  const auto with_tags = [](const std::string& tags) {
+    return read("study: s\nworkload: toy\nobjective: {metric: accuracy}\n"
+                "max_steps: 12\nspace: {lr: {choice: [0.1, 0.2]}}\ntags: "
+                + tags + "\n");
+  };
+  EXPECT_EQ(with_tags("[b, a, b, 2026]").study->tags,
+            (std::vector<std::string>{"2026", "a", "b"}));
+  for (const auto& [tags, wanted] :
+       std::vector<std::pair<std::string, std::string>>{
+         {"[]", "tags: must be a list of 1 to 32 tags, found 0"},
+         {"a", "tags: must be a list of 1 to 32 tags, found 'a'"},
+         {"['a,b']", "tags[0]: a tag is a text of 1 to 64 bytes without commas,"
+                     " line breaks and spaces at its ends, found 'a,b'"},
+         {"[a, {b: 1}]", "tags[1]: must be a tag, found a map"}}) {
+    const auto found = texts(with_tags(tags).errors);
+    ASSERT_EQ(found.size(), 1u) << tags;
+    EXPECT_NE(found[0].find(wanted), std::string::npos) << found[0];
+  }
 }
 
 } // namespace

@@ -141,8 +141,9 @@ TEST(StudyError, DuplicateAndBadKeys) {
                 {"s.yaml:7:10: budget: a key must be a word"});
   expect_errors(with_lr("0.1") + "budgt: {trials: 2}\n",
                 {"s.yaml:7:1: budgt: unknown key 'budgt', did you mean "
-                 "'budget'? Allowed: study, workload, objective, constraints, "
-                 "max_steps, eval_every, space, first, import, algorithm, "
+                 "'budget'? Allowed: study, tags, workload, objective, "
+                 "constraints, max_steps, eval_every, space, prior, first, "
+                 "import, algorithm, "
                  "budget, stop_when, seed, weight, on_error, devices"});
 }
 

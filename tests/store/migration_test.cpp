@@ -47,6 +47,9 @@ std::string back_to(int version) {
            "ALTER TABLE studies DROP COLUMN submitted;"
            "ALTER TABLE studies DROP COLUMN typed;"
            "ALTER TABLE studies DROP COLUMN trials_ahead;"
+           "ALTER TABLE studies DROP COLUMN note;"
+           "ALTER TABLE studies DROP COLUMN tags;"
+           "ALTER TABLE studies DROP COLUMN removed;"
            "DROP TABLE timings;"
            "DROP TABLE fronts";
 }
@@ -130,7 +133,7 @@ TEST_P(MigrationTest, AnOldVersionTakesNewRecordsAfterwards) {
 
 INSTANTIATE_TEST_SUITE_P(Versions, MigrationTest,
                          testing::Values("2", "3", "4", "5", "6", "7", "8", "9",
-                                         "10", "11"));
+                                         "10", "11", "12"));
 
 class LanesMigrationTest : public MigrationTest {
 protected:

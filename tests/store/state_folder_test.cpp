@@ -648,7 +648,8 @@ TEST_F(StateFolderTest, AFolderOfAnOlderProgramGetsWhatStandsForItsStudies) {
   EXPECT_EQ(uid.size(), 32u);
   // What an older program adds has one too.
   run_sql("INSERT INTO studies SELECT 2, name, file, text, metric, direction,"
-          " state, weight, active_seconds, reason, 0, '', 0, 0, 0, 4096"
+          " state, weight, active_seconds, reason, 0, '', 0, 0, 0, 4096,"
+          " '', '[]', 0"
           " FROM studies");
   EXPECT_EQ(open()->load_uid(study_id{2})->size(), 32u);
   EXPECT_EQ(*open()->load_uid(study_id{1}), uid);

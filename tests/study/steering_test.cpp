@@ -184,8 +184,8 @@ TEST(Steering, WhatCannotBeExtendedSaysWhyAndStaysAsItIs) {
   extended("algorithm: grid\n", R"({"seconds": 1})",
            "study s has no budget.seconds that could be extended");
   extended("algorithm: grid\n", R"({"deadline_seconds": 1})", "no deadline");
-  extended("algorithm: grid\n", "{}", "by a map with trials, seconds");
-  extended("algorithm: grid\n", "20", "by a map with trials, seconds");
+  extended("algorithm: grid\n", "{}", "by a map with some of trials, seconds");
+  extended("algorithm: grid\n", "20", "by a map with some of trials, seconds");
   extended("algorithm: grid\n", R"({"trials": -1})", "trials: must be a whole");
   extended("algorithm: grid\n", R"({"trials": 1.5})", "found 1.5");
   extended("algorithm: grid\n", R"({"trials": 2000000000})", "up to");
@@ -243,7 +243,71 @@ TEST(Steering, AStudyWhoseDeviceTimeIsSpentSaysSo) {
   world later{again};
   later.commit_all();
   expect_refused(later, verb::extend, R"({"trials": 1})",
-                 "its budget.device_hours is spent: that cannot be extended");
+                 "its budget.device_hours is spent: extend it as well "
+                 "(device_seconds)");
+  EXPECT_TRUE(later.raises_.empty());
+  later.begin_after(x);
+  EXPECT_EQ(refused(later, verb::extend, R"({"device_seconds": 1800})"), "");
+  EXPECT_EQ(later.core().stored().state, study_phase::running);
+  ASSERT_EQ(later.raises_.size(), 1u);
+  EXPECT_EQ(later.raises_.front().device_seconds, 1800);
+  EXPECT_EQ(later.raises_.front().cost, 0);
+  later.expect_replayed();
+  // It is registered with the rest of all that it has by now.
+  world third{later.stored_options()};
+  EXPECT_EQ(third.core().registration().device_seconds, 1800);
+}
+
+TEST(Steering, ABudgetThatIsRaisedIsSpentOnlyOnceTheMergerKnows) {
+  world x{options_of("algorithm: random\n"
+                     "budget: {trials: 4, device_hours: 1, cost: 5}\n")};
+  x.commit_all();
+  EXPECT_EQ(refused(x, verb::extend, R"({"device_seconds": 60})"), "");
+  // It was said before the merger knew, and it will say so again.
+  x.tell(study_core_event::spent{study_limit::device_time, 0});
+  x.commit_all();
+  EXPECT_EQ(x.core().stored().state, study_phase::running);
+  x.tell(study_core_event::spent{study_limit::device_time, 1});
+  x.commit_all();
+  EXPECT_EQ(x.core().stored().state, study_phase::complete);
+  EXPECT_EQ(x.core().stored().reason,
+            "its device time, 1.0166666666666666 h, is spent");
+  expect_refused(x, verb::enqueue, "{trials: [{lr: 0.1, momentum: 0.8}]}",
+                 "its budget.device_hours is spent");
+  expect_refused(x, verb::extend, R"({"cost": 1})",
+                 "its budget.device_hours is spent");
+  EXPECT_EQ(refused(x, verb::extend, R"({"device_seconds": 60, "cost": 1})"),
+            "");
+  EXPECT_EQ(x.core().stored().state, study_phase::running);
+  x.expect_replayed();
+}
+
+TEST(Steering, ABudgetThatIsSpentWhileItIsRaisedDoesNotEndTheStudy) {
+  for (const auto& [text, ends] :
+       {std::pair{R"({"device_seconds": 60})", false},
+        {R"({"trials": 1})", true}}) {
+    world x{options_of("algorithm: random\n"
+                       "budget: {trials: 4, device_hours: 1}\n")};
+    x.commit_all();
+    const auto token = x.command(verb::extend, 0, 0, text);
+    x.tell(study_core_event::spent{study_limit::device_time, 0});
+    x.commit_all();
+    EXPECT_EQ(x.refusal(token), "");
+    EXPECT_EQ(has_ended(x.core().stored().state), ends) << text;
+    x.expect_replayed();
+  }
+}
+
+TEST(Steering, ABudgetThatIsNotThereIsNotRaised) {
+  world x{options_of("algorithm: random\nbudget: {trials: 4}\n")};
+  x.commit_all();
+  expect_refused(x, verb::extend, R"({"device_seconds": 1})",
+                 "has no budget.device_hours that could be extended");
+  expect_refused(x, verb::extend, R"({"cost": 1})",
+                 "has no budget.cost that could be extended");
+  expect_refused(x, verb::extend, R"({"costs": 1})",
+                 "'costs' cannot be extended: trials, seconds, "
+                 "deadline_seconds, device_seconds and cost can");
 }
 
 TEST(Steering, AStudyThatWasGivenUpGoesOnOnlyIfItIsNotRefused) {

@@ -67,6 +67,8 @@ public:
         obey(orders->orders);
       else if (auto* paused = std::get_if<study_effect::set_paused>(&x))
         paused_.push_back(paused->paused);
+      else if (auto* raise = std::get_if<study_effect::raise_budget>(&x))
+        raises_.push_back(*raise);
       else if (auto* wake = std::get_if<study_effect::wake_after>(&x))
         wake_ = now_ + wake->span;
     }
@@ -189,6 +191,17 @@ public:
 
   void pass(std::chrono::milliseconds span) { now_ += span; }
 
+  /// Whether a trial is stored.
+  bool has_row(trial_no trial) const { return rows_.contains(trial); }
+
+  /// What another one has seen and stored was so before this one's run.
+  void begin_after(const world& before) {
+    history_ = before.history_;
+    rows_ = before.rows_;
+    begun_ = before.begun_;
+    commit_all();
+  }
+
   /// What a study is restored from.
   study_options stored_options() const {
     auto result = options_;
@@ -210,6 +223,9 @@ public:
     EXPECT_EQ(study_json(again.record()), study_json(core_->record()));
     EXPECT_EQ(again.stored().state, core_->stored().state);
     EXPECT_EQ(again.stored().reason, core_->stored().reason);
+    EXPECT_EQ(again.stored().note, core_->stored().note);
+    EXPECT_EQ(again.stored().tags, core_->stored().tags);
+    EXPECT_EQ(again.stored().removed, core_->stored().removed);
     // One that has ended refuses another weight, but ends later in a replay.
     if (!has_ended(core_->stored().state)) {
       EXPECT_EQ(again.stored().weight, core_->stored().weight);
@@ -243,6 +259,9 @@ public:
       return;
     EXPECT_EQ(view.trials, stored.size());
     EXPECT_EQ(finished, stored.size());
+    for (trial_no no = 0; no < core_->trials().size(); ++no)
+      if (core_->trials()[no].removed)
+        stored.insert(no);
     if (options_.spec.algorithm.name != "client") {
       EXPECT_EQ(stored, begun_);
     }
@@ -251,6 +270,7 @@ public:
   std::deque<study_effect::commit> journal_;
   std::vector<stored_event> history_;
   std::vector<bool> paused_;
+  std::vector<study_effect::raise_budget> raises_;
   std::optional<study_end> end_;
   std::string front_; ///< as it was saved last
   std::size_t records_ = 0;

@@ -12,16 +12,21 @@ namespace {
 
 struct extend_arguments {
   study_argument of;
-  study_extension more;
+  study_extension more; ///< without device time
+  double device_hours = 0;
 };
 
 int extend(const extend_arguments& x) {
-  if (x.more.trials == 0 && x.more.seconds == 0 && x.more.deadline_seconds == 0)
+  auto more = x.more;
+  more.device_seconds = x.device_hours * 3600;
+  if (more.trials == 0 && more.seconds == 0 && more.deadline_seconds == 0
+      && more.device_seconds == 0 && more.cost == 0)
     return fail({errc::invalid_argument,
-                 "give --trials, --seconds or --deadline-seconds"},
+                 "give --trials, --seconds, --deadline-seconds, "
+                 "--device-hours or --cost"},
                 exit_bad_input);
   return with_study(x.of, [&](client&, study_handle& study) {
-    const auto trials = study.extend(x.more);
+    const auto trials = study.extend(more);
     if (!trials)
       return refuse(trials.failure());
     std::cerr << "study " << x.of.study << " has " << *trials
@@ -44,6 +49,12 @@ void add_extend(verb_table& verbs) {
     ->check(above_zero);
   verb->add_option("--deadline-seconds", x->more.deadline_seconds,
                    "The time by which its deadline comes later")
+    ->check(above_zero);
+  verb
+    ->add_option("--device-hours", x->device_hours,
+                 "More of its budget.device_hours")
+    ->check(above_zero);
+  verb->add_option("--cost", x->more.cost, "More of its budget.cost")
     ->check(above_zero);
 }
 

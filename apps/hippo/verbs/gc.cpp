@@ -2,10 +2,12 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
@@ -52,13 +54,57 @@ struct unknown_file {
 struct workload_plan {
   state_reader::usage usage;
   std::vector<idle_checkpoint> victims;
+  std::vector<stored_checkpoint> hidden; ///< that only hidden trials need
   std::vector<unknown_file> unknown;
+};
+
+/// Chooses the checkpoints that nothing but hidden trials needs: those of these
+/// nodes, unless another one that stays has parts in their files.
+class hidden_checkpoints {
+public:
+  /// @param nodes sorted
+  explicit hidden_checkpoints(std::vector<node_id> nodes)
+    : nodes_(std::move(nodes)) {}
+
+  void add(const stored_checkpoint& x) {
+    if (std::binary_search(nodes_.begin(), nodes_.end(), x.node))
+      candidates_.push_back(x);
+    else
+      keep(x);
+  }
+
+  std::vector<stored_checkpoint> take() {
+    const auto is_held = [this](const stored_checkpoint& x) {
+      return held_.contains(x.file.file);
+    };
+    for (;;) {
+      const auto first = std::stable_partition(
+        candidates_.begin(), candidates_.end(), std::not_fn(is_held));
+      if (first == candidates_.end())
+        return std::move(candidates_);
+      for (auto x = first; x != candidates_.end(); ++x)
+        keep(*x);
+      candidates_.erase(first, candidates_.end());
+    }
+  }
+
+private:
+  void keep(const stored_checkpoint& x) {
+    for (const auto& part : x.file.part_files)
+      held_.insert(part.file);
+  }
+
+  std::vector<node_id> nodes_;
+  std::vector<stored_checkpoint> candidates_;
+  std::set<std::string> held_; ///< files with parts of what stays
 };
 
 std::uint64_t freed_by(const workload_plan& x) {
   std::uint64_t result = 0;
   for (const auto& y : x.victims)
     result += y.what.file.bytes;
+  for (const auto& y : x.hidden)
+    result += y.file.bytes;
   for (const auto& y : x.unknown)
     result += y.bytes;
   return result;
@@ -130,6 +176,10 @@ expected<workload_plan> plan_for(state_reader& store, object_client* objects,
   std::set<std::string> names; // of objects
   kept_plan all;
   bool is_damaged = false;
+  auto nodes = store.load_hidden_nodes(usage.workload_key);
+  if (!nodes)
+    return nodes.failure();
+  hidden_checkpoints hidden{std::move(*nodes)};
   const auto known
     = store.load_plan(usage.workload_key, [&](stored_plan part) {
         is_damaged = is_damaged || part.damages > 0;
@@ -138,6 +188,7 @@ expected<workload_plan> plan_for(state_reader& store, object_client* objects,
                     << " is damaged, and left out: " << x << '\n';
         for (const auto& x : part.checkpoints) {
           files.insert(x.file.file);
+          hidden.add(x);
           if (objects != nullptr)
             names.insert(folder + '/'
                          + stored_name(to_text(objects->where()), x.file));
@@ -156,8 +207,17 @@ expected<workload_plan> plan_for(state_reader& store, object_client* objects,
       return more.failure();
     result.unknown.insert(result.unknown.end(), more->begin(), more->end());
   }
-  if (bytes > 0)
+  result.hidden = hidden.take();
+  std::uint64_t freed = 0;
+  std::set<std::string> gone;
+  for (const auto& x : result.hidden) {
+    freed += x.file.bytes;
+    gone.insert(x.file.file);
+  }
+  if (bytes > freed)
     result.victims = collect_idle(all.plan, bytes);
+  std::erase_if(result.victims,
+                [&](const auto& x) { return gone.contains(x.what.file.file); });
   result.usage = std::move(usage);
   return result;
 }
@@ -192,6 +252,9 @@ void print_text(const std::vector<workload_plan>& plans,
                 << y.what.at << ": " << y.what.file.file << ", "
                 << megabytes(y.what.file.bytes) << ", " << y.steps
                 << " steps\n";
+    if (!x.hidden.empty())
+      std::cout << (o.dry_run ? "  would give up " : "  gave up ")
+                << x.hidden.size() << " of them that only hidden trials need\n";
     if (!x.unknown.empty())
       std::cout << (o.dry_run ? "  would delete " : "  deleted ")
                 << x.unknown.size() << " files that no checkpoint is in\n";
@@ -224,10 +287,17 @@ void print_json(const std::vector<workload_plan>& plans,
     auto unknown = nlohmann::ordered_json::array();
     for (const auto& y : x.unknown)
       unknown.push_back(to_json(y));
+    auto hidden = nlohmann::ordered_json::array();
+    for (const auto& y : x.hidden)
+      hidden.push_back({{"node", y.node},
+                        {"step", y.step},
+                        {"file", y.file.file},
+                        {"bytes", y.file.bytes}});
     workloads.push_back({{"workload", x.usage.workload_key},
                          {"checkpoints", x.usage.checkpoints},
                          {"bytes", x.usage.checkpoint_bytes},
                          {"given_up", std::move(victims)},
+                         {"hidden", std::move(hidden)},
                          {"unknown_files", std::move(unknown)},
                          {"freed_bytes", freed_by(x)}});
   }
@@ -247,19 +317,21 @@ std::optional<error> apply_plan(const workload_plan& x, state_writer& store,
                                 object_client* objects) {
   const auto& key = x.usage.workload_key;
   std::vector<journal_record> records;
-  for (const auto& y : x.victims)
-    records.emplace_back(
-      checkpoint_removed{key, y.what.node, y.what.at, y.what.file.file});
-  if (auto done = store.commit(records); !done)
-    return done.failure();
   std::vector<std::string> paths;
-  for (const auto& y : x.victims) {
-    const auto folder = '/' + hash_text(key);
-    paths.push_back(checkpoint_path(store.checkpoints() + folder, y.what.file));
+  const auto folder = '/' + hash_text(key);
+  const auto give_up = [&](node_id node, step_t step, const checkpoint& file) {
+    records.emplace_back(checkpoint_removed{key, node, step, file.file});
+    paths.push_back(checkpoint_path(store.checkpoints() + folder, file));
     if (objects != nullptr)
       paths.push_back(
-        checkpoint_path(to_text(objects->where()) + folder, y.what.file));
-  }
+        checkpoint_path(to_text(objects->where()) + folder, file));
+  };
+  for (const auto& y : x.victims)
+    give_up(y.what.node, y.what.at, y.what.file);
+  for (const auto& y : x.hidden)
+    give_up(y.node, y.step, y.file);
+  if (auto done = store.commit(records); !done)
+    return done.failure();
   for (const auto& y : x.unknown)
     paths.push_back(y.path);
   for (const auto& path : paths)
@@ -268,7 +340,8 @@ std::optional<error> apply_plan(const workload_plan& x, state_writer& store,
   return std::nullopt;
 }
 
-/// Evicts checkpoints beyond the budget, those of the oldest workload first and
+/// Evicts the checkpoints that only hidden trials need, and checkpoints beyond
+/// the budget, those of the oldest workload first and
 /// of these the ones that take the least to train again, and deletes files that
 /// are in no checkpoint; or says what it would do.
 /// @returns the exit code

@@ -48,6 +48,8 @@ void add_extend(verb_table& verbs);
 void add_enqueue(verb_table& verbs);
 void add_fork(verb_table& verbs);
 void add_tell_past(verb_table& verbs);
+void add_note(verb_table& verbs);
+void add_rm(verb_table& verbs);
 void add_export(verb_table& verbs);
 void add_ask(verb_table& verbs);
 void add_train(verb_table& verbs);

@@ -57,14 +57,28 @@ const char* to_string(study_command::verb command) noexcept {
       return "enqueue";
     case study_command::verb::tell_past:
       return "tell_past";
+    case study_command::verb::note:
+      return "note";
+    case study_command::verb::remove:
+      return "remove";
+    case study_command::verb::restore:
+      return "restore";
   }
   return "unknown";
 }
 
-bool may_reopen(study_command::verb command) noexcept {
-  return command == study_command::verb::retry
-         || command == study_command::verb::extend
-         || command == study_command::verb::enqueue;
+bool is_for_ended(study_command::verb command) noexcept {
+  switch (command) {
+    case study_command::verb::retry:
+    case study_command::verb::extend:
+    case study_command::verb::enqueue:
+    case study_command::verb::note:
+    case study_command::verb::remove:
+    case study_command::verb::restore:
+      return true;
+    default:
+      return false;
+  }
 }
 
 } // namespace hippo

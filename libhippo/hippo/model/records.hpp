@@ -124,6 +124,9 @@ struct stored_study {
   std::string algorithm; ///< that was chosen for it; see `accepted_study`
   bool typed = false;    ///< see `study_spec`
   std::uint64_t trials_ahead = trials_ahead_max; ///< see `study_spec`
+  std::string note{};                            ///< for people; may be empty
+  std::vector<std::string> tags{}; ///< sorted, without repetitions
+  bool removed = false; ///< hidden: neither listed nor found by its name
   friend bool operator==(const stored_study&, const stored_study&) = default;
 };
 
@@ -173,21 +176,24 @@ struct trial_failed {
 /// Somebody wants something of a study.
 struct study_command {
   enum class verb : std::uint8_t {
-    ask,    ///< one more trial, with the values of `text` or the sampler's
-    train,  ///< trial `trial` up to `at`
-    tell,   ///< end trial `trial`, in the state and with the value of `text`
-    close,  ///< nothing more will be asked for
-    pause,  ///< start nothing new
-    resume, ///< go on
-    stop,   ///< finish what runs, then end
-    cancel, ///< end now; `text` says why
-    weight, ///< of now on `text`, a number
-    widen,  ///< `text` trials more may be in flight, a number
-    retry,  ///< try trials again that have failed; `text` says which
-    finish, ///< a budget is spent: end now, complete; `text` says why
-    extend, ///< a larger budget, by the amounts of `text`
+    ask,       ///< one more trial, with the values of `text` or the sampler's
+    train,     ///< trial `trial` up to `at`
+    tell,      ///< end trial `trial`, in the state and with the value of `text`
+    close,     ///< nothing more will be asked for
+    pause,     ///< start nothing new
+    resume,    ///< go on
+    stop,      ///< finish what runs, then end
+    cancel,    ///< end now; `text` says why
+    weight,    ///< of now on `text`, a number
+    widen,     ///< `text` trials more may be in flight, a number
+    retry,     ///< try trials again that have failed; `text` says which
+    finish,    ///< a budget is spent: end now, complete; `text` says why
+    extend,    ///< a larger budget, by the amounts of `text`
     enqueue,   ///< the next trials have the values of `text`
     tell_past, ///< results from elsewhere, in `text`, for the sampler
+    note,      ///< another note, or other tags, in `text`
+    remove,    ///< hide the trials of `text`, or the study
+    restore,   ///< show again what was hidden
   };
   verb what = verb::ask;
   trial_no trial = 0;
@@ -198,8 +204,8 @@ struct study_command {
 };
 const char* to_string(study_command::verb command) noexcept; ///< e.g. `"ask"`
 
-/// Whether a command may let a study that has ended go on.
-bool may_reopen(study_command::verb command) noexcept;
+/// Whether a study takes a command also when it has ended.
+bool is_for_ended(study_command::verb command) noexcept;
 
 /// The study's sampler has decided the values of a trial. Nobody tells the study
 /// but itself, before a restart: then it does not decide anew.

@@ -188,7 +188,9 @@ automatic_algorithm choose_algorithm(const study_spec& study,
                                      std::size_t trainers) {
   const auto trials = trials_of(study);
   const auto number = static_cast<double>(eta);
-  if (trials <= trials_of_grid_max && study.space.size() == trials)
+  const bool has_prior = !study.prior.empty(); // which tpe and gp take
+  if (trials <= trials_of_grid_max && study.space.size() == trials
+      && !has_prior)
     return {{"grid", {}},
             "the space has " + std::to_string(trials)
               + (trials == 1 ? " combination" : " combinations, and each")
@@ -229,7 +231,7 @@ automatic_algorithm choose_algorithm(const study_spec& study,
     "asha",
     {{"eta", number},
      {"min", static_cast<double>(first)},
-     {"sampler", goals.metrics.size() > 1 ? "nsga2" : learning}}};
+     {"sampler", goals.metrics.size() > 1 && !has_prior ? "nsga2" : learning}}};
   if (may_be_gp)
     halving.options["prefer_shared"] = is_priced ? "price" : "ties";
   const auto of_many
@@ -255,6 +257,8 @@ automatic_algorithm choose_algorithm(const study_spec& study,
     return {halving, "bad values show before the end, and gp learns from every"
                      " trial which ones are worth training"
                        + of_many};
+  if (has_prior)
+    return {halving, "tpe takes what is believed of the values" + of_many};
   const auto rungs
     = rung_steps(study.objective.every, study.max_steps, eta).size();
   if (trials < dehb_brackets(rungs, eta)[0].sizes[0])

@@ -218,6 +218,12 @@ algorithm_check check_algorithm(const study_spec& study, bool has_clients,
     result.errors.push_back(
       {"import", "the sampler " + std::string{read.sampler->name}
                    + " does not learn from results: tpe, gp and nsga2 do"});
+  if (!study.prior.empty() && result.errors.empty()
+      && !read.sampler->takes_prior)
+    result.errors.push_back(
+      {"prior", "the sampler " + std::string{read.sampler->name}
+                  + " does not use a prior: tpe and gp do (`sampler` of the"
+                    " algorithm)"});
   if (settings != nullptr)
     *settings = std::move(read);
   return result;
@@ -237,6 +243,7 @@ std::unique_ptr<sampler> make_sampler(const study_spec& study,
   if (settings.sampling->prefer_shared == sharing_preference::off)
     used.work = nullptr;
   auto result = settings.options->make_sampler(study, *settings.sampling, used);
+  result->believe(study.prior);
   result->begin_with(study.first);
   return result;
 }

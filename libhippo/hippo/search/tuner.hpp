@@ -80,6 +80,11 @@ public:
   /// Where the algorithm has gone on without it, it ends there.
   void retry(trial_no trial, step_t to);
 
+  /// Trial `trial`, which has ended, is to be as if the sampler had not learned
+  /// from it, or no more so.
+  void remove(trial_no trial) { sampler_->on_removal(trial); }
+  void restore_removed(trial_no trial) { sampler_->on_return(trial); }
+
   /// Whether it would start more trials if it might.
   [[nodiscard]] bool wants_capacity() const {
     return algorithm_->wants_capacity();

@@ -84,6 +84,25 @@ public:
     return std::move(result_);
   }
 
+  /// Finds the decisions that make the value of one hyper-parameter.
+  /// @returns them by leaf; errors are noted
+  std::vector<std::pair<const space_node*, std::uint64_t>>
+  read_one(const space_node& x, const document& value) {
+    spaces brought;
+    is_alone_ = true;
+    if (x.is_hidden || is_made_of_others(x))
+      notes_->error(value, "cannot be given: it follows from others");
+    else if (!take(x, value, brought))
+      notes_->error(value, values_of(x) + ", found " + value.found());
+    else {
+      std::vector<std::pair<const space_node*, std::uint64_t>> result;
+      for (std::size_t i = 0; i < leaves_.size(); ++i)
+        result.emplace_back(leaves_[i], result_[i]);
+      return result;
+    }
+    return {};
+  }
+
 private:
   using spaces = std::vector<const space_node*>;
 
@@ -120,7 +139,7 @@ private:
   /// Decides what leaves nothing to choose.
   void take_only(const space_node& x, spaces& brought) {
     if (x.type == node_kind::choice || x.type == node_kind::range)
-      result_.push_back(0);
+      decide_as(x, 0);
     if (x.type == node_kind::choice)
       brought.push_back(x.brought.data());
     for (const auto& child : x.children)
@@ -140,11 +159,12 @@ private:
           if (!has_all(x.brought[i]))
             continue;
           const auto decided = result_.size(), known = brought.size();
-          result_.push_back(i);
+          decide_as(x, i);
           brought.push_back(&x.brought[i]);
           if (take(x.children[i], value, brought))
             return true;
           result_.resize(decided);
+          leaves_.resize(decided);
           brought.resize(known);
         }
         return false;
@@ -182,7 +202,7 @@ private:
       return false;
     const auto decision = decision_for(x, value.meaning());
     if (decision)
-      result_.push_back(*decision);
+      decide_as(x, *decision);
     return decision.has_value();
   }
 
@@ -194,15 +214,25 @@ private:
 
   /// Whether the trial gives all that a space needs.
   [[nodiscard]] bool has_all(const space_node& space) const {
+    if (is_alone_)
+      return true;
     for (std::size_t i = 0; i < space.children.size(); ++i)
       if (space.children[i].size != 1 && given_->find(space.keys[i]) == nullptr)
         return false;
     return true;
   }
 
+  void decide_as(const space_node& leaf, std::uint64_t decision) {
+    result_.push_back(decision);
+    leaves_.push_back(&leaf);
+  }
+
   const document* given_;
   diagnostics* notes_;
   leaf_decisions result_;
+  std::vector<const space_node*> leaves_; ///< of the decisions
+  /// Whether the values of other hyper-parameters do not count.
+  bool is_alone_ = false;
   std::set<std::string> names_;
 };
 
@@ -314,6 +344,75 @@ bool is_list_of(const document& list, std::size_t most,
                 + ", found "
                 + (is_list ? std::to_string(list.items.size()) : list.found()));
   return false;
+}
+
+namespace {
+
+/// Finds a hyper-parameter in a space, or in one that a choice brings; null:
+/// there is none. Notes the names of all.
+const space_node* find_parameter(const space_node& space,
+                                 const std::string& name,
+                                 std::set<std::string>& names) {
+  const space_node* result = nullptr;
+  for (std::size_t i = 0; i < space.children.size(); ++i) {
+    const auto& x = space.children[i];
+    names.insert(space.keys[i]);
+    if (space.keys[i] == name)
+      result = &x;
+    for (const auto& brought : x.brought)
+      if (const auto* inner = find_parameter(brought, name, names);
+          inner != nullptr && result == nullptr)
+        result = inner;
+  }
+  return result;
+}
+
+void read_belief(const document& x, const space_node& parameter,
+                 std::vector<prior_belief>& to, diagnostics& notes) {
+  const auto* mode = x.find("mode");
+  if (mode == nullptr) {
+    notes.error(x, "must be a map with mode, and perhaps strength, found "
+                     + x.found());
+    return;
+  }
+  for (const auto& entry : x.entries)
+    if (entry.key != "mode" && entry.key != "strength")
+      notes.error(entry.where, entry.value.path,
+                  "is unknown here: a belief has mode and strength");
+  double strength = 2;
+  if (const auto* given = x.find("strength")) {
+    strength = number_in(*given).value_or(0);
+    if (!(strength > 0) || strength > prior_strength_max)
+      notes.error(*given, "must be a number above 0 and up to "
+                            + to_text(prior_strength_max) + ", found "
+                            + given->found());
+  }
+  for (const auto& [leaf, decision] :
+       first_trial{x, notes}.read_one(parameter, *mode))
+    to.push_back({space_leaf{*leaf}.path(), decision, strength});
+}
+
+} // namespace
+
+std::vector<prior_belief>
+read_prior(const document& map, const space_node& space, diagnostics& notes) {
+  std::vector<prior_belief> result;
+  if (map.type != document::kind::map) {
+    notes.error(map, "must be a map from hyper-parameters to beliefs such as "
+                     "{mode: 0.003, strength: 2}, found "
+                       + map.found());
+    return result;
+  }
+  for (const auto& entry : map.entries) {
+    std::set<std::string> names;
+    if (const auto* x = find_parameter(space, entry.key, names))
+      read_belief(entry.value, *x, result, notes);
+    else
+      notes.error(entry.where, entry.value.path,
+                  "the space has no hyper-parameter '" + entry.key + "'"
+                    + did_you_mean(entry.key, {names.begin(), names.end()}));
+  }
+  return result;
 }
 
 std::vector<leaf_decisions>

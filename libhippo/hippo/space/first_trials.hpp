@@ -29,6 +29,18 @@ bool is_list_of(const document& list, std::size_t most,
 std::vector<leaf_decisions>
 read_first(const document& list, const space_node& space, diagnostics& notes);
 
+/// The greatest strength of a belief.
+inline constexpr double prior_strength_max = 32;
+
+/// Reads the `prior` of a study file: a map from hyper-parameters to maps such
+/// as `{mode: 0.003, strength: 2}`. The mode is one of the values of the
+/// hyper-parameter, whatever it is made of; the strength is above 0 and 2 if it
+/// is not given.
+/// @returns a belief for each choice and range that makes a mode; errors are
+///          noted
+std::vector<prior_belief>
+read_prior(const document& map, const space_node& space, diagnostics& notes);
+
 /// The most past results in one text.
 inline constexpr std::size_t past_results_max = 10'000;
 

@@ -20,6 +20,7 @@
 #include "hippo/space/old_spellings.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/space/space_reader.hpp"
+#include "hippo/space/tags.hpp"
 #include "hippo/space/value_reader.hpp"
 #include "hippo/yaml/diagnostic.hpp"
 #include "hippo/yaml/document.hpp"
@@ -47,10 +48,13 @@ public:
     study_.file = notes_->file();
     collect_marks(*root_);
     known_keys(*root_, "key",
-               {"study", "workload", "objective", "constraints", "max_steps",
-                "eval_every", "space", "first", "import", "algorithm", "budget",
-                "stop_when", "seed", "weight", "on_error", "devices"});
+               {"study", "tags", "workload", "objective", "constraints",
+                "max_steps", "eval_every", "space", "prior", "first", "import",
+                "algorithm", "budget", "stop_when", "seed", "weight",
+                "on_error", "devices"});
     read_name();
+    if (const auto* x = root_->find("tags"))
+      study_.tags = read_tags(*x, *notes_);
     read_workload();
     read_objective();
     if (const auto* x = root_->find("eval_every"))
@@ -60,6 +64,8 @@ public:
     study_.max_steps = read_steps().value_or(piece_limit);
     if (const auto* x = required(*root_, "space")) {
       const auto space = read_space(*x, reading(), limits(), *notes_);
+      if (const auto* prior = root_->find("prior"); prior && space)
+        study_.prior = read_prior(*prior, *space, *notes_);
       if (const auto* first = root_->find("first"); first && space)
         study_.first = read_first(*first, *space, *notes_);
       if (const auto* past = root_->find("import"); past && space)

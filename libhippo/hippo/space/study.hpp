@@ -259,6 +259,23 @@ struct past_result {
   metrics measured; ///< all of the study's, and perhaps others
 };
 
+/// An expert's belief about a choice or a range of a space, before anything was
+/// trained.
+struct prior_belief {
+  std::string leaf;       ///< its path
+  std::uint64_t mode = 0; ///< the decision that is believed to be the best
+  /// The confidence s, above 0: on a range the belief is a normal distribution
+  /// with a standard deviation of 1 / 2s of the range; the mode of a choice is
+  /// 1 + 2s times as likely as each other alternative.
+  double strength = 1;
+};
+
+/// The most tags of a study, and the longest one.
+inline constexpr std::size_t tags_max = 32, tag_bytes_max = 64;
+
+/// Says why a text is no tag; empty: it is one.
+std::string refusal_of_tag(const std::string& text);
+
 /// A study file that has been read and checked.
 struct study_spec {
   std::string name;
@@ -277,6 +294,9 @@ struct study_spec {
   std::vector<leaf_decisions> first{};
   /// Results of other studies, for its sampler to learn from.
   std::vector<past_result> past{};
+  /// The beliefs of its author about the values; at most one for each leaf.
+  std::vector<prior_belief> prior{};
+  std::vector<std::string> tags{}; ///< sorted, without repetitions
   algorithm_spec algorithm;
   study_budget budget;
   stop_rule stop_when;

@@ -117,6 +117,14 @@ constexpr auto columns_of_version_12_sql = R"(
   ALTER TABLE checkpoints ADD COLUMN parts TEXT NOT NULL DEFAULT '';
 )";
 
+/// The columns of version 13: the words of people about a study, and whether
+/// it is hidden.
+constexpr auto columns_of_version_13_sql = R"(
+  ALTER TABLE studies ADD COLUMN note TEXT NOT NULL DEFAULT '';
+  ALTER TABLE studies ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
+  ALTER TABLE studies ADD COLUMN removed INTEGER NOT NULL DEFAULT 0;
+)";
+
 constexpr auto identities_sql = R"(
   CREATE TABLE IF NOT EXISTS identities (
     study INTEGER PRIMARY KEY REFERENCES studies, uid TEXT NOT NULL UNIQUE
@@ -270,7 +278,9 @@ expected<std::monostate> make_tables(sql_database& database) {
     return done;
   if (auto done = database.run(columns_of_version_10_sql); !done)
     return done;
-  return database.run(columns_of_version_12_sql);
+  if (auto done = database.run(columns_of_version_12_sql); !done)
+    return done;
+  return database.run(columns_of_version_13_sql);
 }
 
 expected<std::monostate> make_identities(sql_database& database) {
@@ -325,8 +335,10 @@ expected<std::monostate> migrate(sql_database& database,
     done = database.run(columns_of_version_9_sql);
   if (done && *from > 1 && *from < 10)
     done = database.run(columns_of_version_10_sql);
-  if (done && *from > 1)
+  if (done && *from > 1 && *from < 12)
     done = database.run(columns_of_version_12_sql);
+  if (done && *from > 1)
+    done = database.run(columns_of_version_13_sql);
   if (done)
     done = migrate_lanes_keys(database, checkpoints);
   if (done)

@@ -10,7 +10,7 @@ namespace hippo {
 
 /// The version of what a state folder holds. Grows whenever an older program
 /// could not read it. docs/state.md describes the tables.
-inline constexpr std::uint64_t state_version = 12;
+inline constexpr std::uint64_t state_version = 13;
 
 /// The oldest version that is read as it is, without `migrate`.
 inline constexpr std::uint64_t oldest_read_version = 8;

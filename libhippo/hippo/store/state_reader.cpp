@@ -170,11 +170,13 @@ state_reader::load_study(const std::string& id_or_name) {
       [&](sql_statement& x) { x.bind_text(1, id_or_name); },
       [](const sql_statement& row) -> expected<stored_study> {
         auto study = study_in(row);
-        study.text = row.text(15);
+        study.text = row.text(18);
         return study;
       });
   };
-  std::vector<const char*> places{" WHERE name = ?1 ORDER BY id DESC LIMIT 1"};
+  std::vector<const char*> places{
+    version_ < 13 ? " WHERE name = ?1 ORDER BY id DESC LIMIT 1"
+                  : " WHERE name = ?1 ORDER BY removed, id DESC LIMIT 1"};
   // A name would be looked for as number 0, on the page of the first studies.
   if (id_or_name.find_first_not_of("0123456789") == std::string::npos)
     places.insert(places.begin(), " WHERE id = CAST(?1 AS INTEGER) AND "

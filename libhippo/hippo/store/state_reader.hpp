@@ -125,6 +125,12 @@ public:
   expected<std::vector<std::pair<std::uint64_t, std::uint64_t>>>
   load_sharing(const std::string& workload_key);
 
+  /// Returns the nodes of a workload's plan that trials have passed, all of
+  /// which are hidden, or are of hidden studies; sorted.
+  /// @complexity O(events + nodes * log nodes)
+  expected<std::vector<node_id>>
+  load_hidden_nodes(const std::string& workload_key);
+
   /// Returns who has trained these nodes of a workload's plan, by what they
   /// measured: in the order of the nodes, and on each of the first states.
   /// @complexity O(results on the nodes)

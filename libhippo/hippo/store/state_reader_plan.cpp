@@ -33,6 +33,32 @@ state_reader::load_sharing(const std::string& workload_key) {
     });
 }
 
+expected<std::vector<node_id>>
+state_reader::load_hidden_nodes(const std::string& workload_key) {
+  const auto workload = find_workload(workload_key);
+  if (!workload)
+    return workload.failure();
+  if (!*workload || version_ < 13) // before, nothing was hidden
+    return std::vector<node_id>{};
+  return read_all<node_id>(
+    database_.prepare(
+      "WITH RECURSIVE passed(node, shown) AS ("
+      " SELECT e.node, MAX(s.removed = 0 AND t.trial IS NOT NULL)"
+      "  FROM events e JOIN studies s ON s.id = e.study"
+      "  LEFT JOIN trials t ON t.study = e.study AND t.trial = e.trial"
+      "  WHERE e.workload = ?1 AND e.kind = ?2 AND e.node > 0 GROUP BY e.node"
+      " UNION SELECT n.parent, p.shown FROM passed p JOIN nodes n"
+      "  ON n.workload = ?1 AND n.node = p.node WHERE n.parent > 0)"
+      " SELECT node FROM passed GROUP BY node HAVING MAX(shown) = 0"
+      " ORDER BY node"),
+    [&](sql_statement& x) {
+      x.bind(1, **workload).bind_text(2, measured_kind);
+    },
+    [](const sql_statement& row) -> expected<node_id> {
+      return row.id_in<node_id>(0);
+    });
+}
+
 expected<std::vector<stored_work>>
 state_reader::load_work(const std::string& workload_key,
                         const std::vector<node_id>& ids) {

@@ -67,7 +67,8 @@ std::string study_columns_of(std::uint64_t version) {
                      " active_seconds, reason, device_seconds, algorithm,"
                      " cost, submitted, "}
          + (version < 9 ? "0" : "typed")
-         + (version < 10 ? ", 4096" : ", trials_ahead");
+         + (version < 10 ? ", 4096" : ", trials_ahead")
+         + (version < 13 ? ", '', '[]', 0" : ", note, tags, removed");
 }
 
 std::string parts_text(const checkpoint& checkpoint) {
@@ -97,6 +98,26 @@ bool read_parts(std::string_view text, checkpoint& to) {
   return to.table_bytes > 0;
 }
 
+std::string tags_text(const std::vector<std::string>& tags) {
+  return nlohmann::json(tags).dump(-1, ' ', false,
+                                   nlohmann::json::error_handler_t::replace);
+}
+
+namespace {
+
+/// Reads what `tags_text` wrote; damage has no tags.
+std::vector<std::string> tags_in(std::string_view text) {
+  std::vector<std::string> result;
+  const auto read = nlohmann::json::parse(text, nullptr, false);
+  if (read.is_array())
+    for (const auto& x : read)
+      if (x.is_string())
+        result.push_back(shown_text(x.get_ref<const std::string&>()));
+  return result;
+}
+
+} // namespace
+
 stored_study study_in(const sql_statement& row) {
   stored_study result;
   const auto amount = [&](int column, double otherwise) {
@@ -119,6 +140,9 @@ stored_study study_in(const sql_statement& row) {
   result.typed = row.number(13) != 0;
   result.trials_ahead
     = std::clamp<std::uint64_t>(row.number(14), 1, trials_ahead_max);
+  result.note = shown_text(row.text(15));
+  result.tags = tags_in(row.text(16));
+  result.removed = row.number(17) != 0;
   const auto state
     = named(row.text(5), study_phase::running, study_phase::cancelled);
   auto damage = damage_of_study(row);
@@ -181,7 +205,7 @@ expected<stored_event> event_in(const sql_statement& row) {
     result.what = trial_chosen{trial, std::move(*what)};
   } else {
     using verb = study_command::verb;
-    const auto what = named(kind, verb::ask, verb::tell_past);
+    const auto what = named(kind, verb::ask, verb::restore);
     if (!what)
       return what.failure();
     result.what = study_command{*what, trial, step, text};

@@ -20,6 +20,9 @@ namespace hippo {
 /// version.
 std::string study_columns_of(std::uint64_t version);
 
+/// Writes the tags of a study as JSON.
+std::string tags_text(const std::vector<std::string>& tags);
+
 /// Writes the parts of a checkpoint as JSON: the size of its table, then name,
 /// size and digest of each other file; empty if it has no table.
 std::string parts_text(const checkpoint& checkpoint);

@@ -170,11 +170,12 @@ expected<std::monostate> state_writer::prepare_writers() {
      "DELETE FROM outputs WHERE id <= (SELECT max(id) FROM outputs) - ?"},
     {&writers_.save_study,
      "INSERT INTO studies VALUES"
-     " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0, ?, ?, ?)"
+     " (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, 0, ?, ?, ?, ?, ?, ?)"
      " ON CONFLICT (id) DO UPDATE SET state = excluded.state,"
      " weight = excluded.weight, active_seconds = excluded.active_seconds,"
      " reason = excluded.reason, metric = excluded.metric,"
-     " direction = excluded.direction"},
+     " direction = excluded.direction, note = excluded.note,"
+     " tags = excluded.tags, removed = excluded.removed"},
     {&writers_.add_served,
      "UPDATE studies SET device_seconds = device_seconds + ?1,"
      " cost = cost + ?2 WHERE id = ?3"},
@@ -389,8 +390,8 @@ expected<std::monostate> state_writer::write(const study_saved& record) {
     .bind_text(3, study.file)
     .bind_text(4, study.text)
     .bind_text(5, study.metric)
-    .bind_text(6, study.direction == direction::maximize ? "maximize"
-                                                         : "minimize")
+    .bind_text(6,
+               study.direction == direction::maximize ? "maximize" : "minimize")
     .bind_text(7, to_string(study.state))
     .bind_real(8, study.weight)
     .bind_real(9, study.active_seconds)
@@ -399,6 +400,9 @@ expected<std::monostate> state_writer::write(const study_saved& record) {
     .bind_real(12, study.submitted)
     .bind(13, std::uint64_t{study.typed})
     .bind(14, study.trials_ahead)
+    .bind_text(15, study.note)
+    .bind_text(16, tags_text(study.tags))
+    .bind(17, std::uint64_t{study.removed})
     .run();
 }
 

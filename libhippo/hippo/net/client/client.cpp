@@ -272,10 +272,12 @@ expected<study_handle> client::study(const std::string& id_or_name) {
   return study_handle{impl_, *id};
 }
 
-expected<std::vector<study_view>> client::studies() {
+expected<std::vector<study_view>> client::studies(bool removed) {
   return impl_->call<std::vector<study_view>>(
-    repeating::yes, [](session& x) {
-      return x.service().listRequest().send().then(
+    repeating::yes, [removed](session& x) {
+      auto request = x.service().listRequest();
+      request.setRemoved(removed);
+      return request.send().then(
         [](auto&& answer) { return decode_all(answer.getStudies()); });
     });
 }
@@ -485,6 +487,8 @@ expected<std::uint64_t> study_handle::extend(const study_extension& more) {
       to.setTrials(more.trials);
       to.setSeconds(more.seconds);
       to.setDeadlineSeconds(more.deadline_seconds);
+      to.setDeviceSeconds(more.device_seconds);
+      to.setCost(more.cost);
     }));
 }
 
@@ -500,6 +504,64 @@ expected<std::uint64_t> study_handle::tell_past(const std::string& results) {
     repeating::no, steering(id_, [&results](schema::Steering::Builder change) {
       change.setTellPast(results);
     }));
+}
+
+namespace {
+
+/// Says why a call has failed, if it has.
+std::optional<error> failure_of(const expected<std::uint64_t>& done) {
+  return done ? std::nullopt : std::optional{done.failure()};
+}
+
+} // namespace
+
+std::optional<error> study_handle::note(const study_note& change) {
+  const auto fill_texts = [](auto to, const std::vector<std::string>& texts) {
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      to.set(static_cast<unsigned>(i), texts[i].c_str());
+  };
+  return failure_of(impl_->call<std::uint64_t>(
+    repeating::no, steering(id_, [&](schema::Steering::Builder x) {
+      auto to = x.initNote();
+      to.setSetNote(change.text.has_value());
+      to.setNote(change.text.value_or(""));
+      fill_texts(
+        to.initAddTags(static_cast<unsigned>(change.added_tags.size())),
+        change.added_tags);
+      fill_texts(
+        to.initRemoveTags(static_cast<unsigned>(change.removed_tags.size())),
+        change.removed_tags);
+    })));
+}
+
+namespace {
+
+void fill_numbers(capnp::List<std::uint64_t>::Builder to,
+                  const std::vector<std::uint64_t>& from) {
+  for (std::size_t i = 0; i < from.size(); ++i)
+    to.set(static_cast<unsigned>(i), from[i]);
+}
+
+} // namespace
+
+std::optional<error>
+study_handle::remove(const std::vector<std::uint64_t>& trials) {
+  return failure_of(impl_->call<std::uint64_t>(
+    repeating::no, steering(id_, [&trials](schema::Steering::Builder change) {
+      fill_numbers(
+        change.initRemove().initTrials(static_cast<unsigned>(trials.size())),
+        trials);
+    })));
+}
+
+std::optional<error>
+study_handle::restore(const std::vector<std::uint64_t>& trials) {
+  return failure_of(impl_->call<std::uint64_t>(
+    repeating::no, steering(id_, [&trials](schema::Steering::Builder change) {
+      fill_numbers(
+        change.initRestore().initTrials(static_cast<unsigned>(trials.size())),
+        trials);
+    })));
 }
 
 expected<std::string> study_handle::export_json() {

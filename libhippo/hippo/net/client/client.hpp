@@ -83,6 +83,15 @@ struct study_extension {
   std::uint64_t trials = 0;
   double seconds = 0;          ///< of `budget.seconds`
   double deadline_seconds = 0; ///< by which its deadline comes later
+  double device_seconds = 0;   ///< of `budget.device_hours`, in seconds
+  double cost = 0;             ///< of `budget.cost`
+};
+
+/// A change of the words of people about a study.
+struct study_note {
+  std::optional<std::string> text; ///< in place of its note; nothing: it stays
+  std::vector<std::string> added_tags{};
+  std::vector<std::string> removed_tags{};
 };
 
 /// Gives the next bytes of a file that is sent: fills the buffer, and returns
@@ -139,7 +148,8 @@ public:
 
   /// Returns all studies in the order of submission, those that have ended
   /// included.
-  expected<std::vector<study_view>> studies();
+  /// @param removed whether hidden ones are wanted as well
+  expected<std::vector<study_view>> studies(bool removed = false);
 
   /// Returns all trainers by number, those that have left included.
   expected<std::vector<trainer_view>> trainers();
@@ -225,6 +235,18 @@ public:
   ///                0.3}}, ...]}` in JSON or YAML, at most 1 MiB
   /// @returns as `extend`
   expected<std::uint64_t> tell_past(const std::string& results);
+
+  /// Changes the note and the tags of the study, which may have ended.
+  /// @returns nothing, or `errc::invalid_argument` with what is wrong
+  std::optional<error> note(const study_note& change);
+
+  /// Hides trials that have ended; without any the study, which must have
+  /// ended. They are neither listed nor counted, and `tpe` and `gp` do not
+  /// learn from them. Nothing is deleted before `hippo gc`.
+  /// @returns nothing, or `errc::invalid_argument` with the reason
+  std::optional<error> remove(const std::vector<std::uint64_t>& trials = {});
+  /// Shows again what was hidden: these trials, or the study.
+  std::optional<error> restore(const std::vector<std::uint64_t>& trials = {});
 
   /// Returns all that is known of the study, as JSON: see docs/report.md.
   expected<std::string> export_json();

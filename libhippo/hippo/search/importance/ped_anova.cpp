@@ -4,6 +4,8 @@
 #include <cassert>
 #include <cmath>
 
+#include "hippo/search/surrogate/normal.hpp"
+
 namespace hippo {
 
 namespace {
@@ -35,8 +37,7 @@ std::vector<double> count(const parameter_domain& domain,
 double normal_mass(double from, double to) {
   if (from > 0) // where differences are exact
     return normal_mass(-to, -from);
-  const auto below = [](double x) { return 0.5 * std::erfc(-x / M_SQRT2); };
-  return below(to) - below(from);
+  return normal_below(to) - normal_below(from);
 }
 
 /// A kernel of a Parzen estimator: of weight points of a grid.

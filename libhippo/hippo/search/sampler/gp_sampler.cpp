@@ -24,6 +24,7 @@ constexpr std::size_t pending_max = 64;
 
 constexpr std::uint64_t random_candidates = 150;
 constexpr std::uint64_t near_candidates = 150;
+constexpr std::uint64_t believed_candidates = 50;
 constexpr std::size_t good_trials = 8;
 
 /// Candidates near the best of these. With more of them, or in several rounds,
@@ -112,6 +113,35 @@ void gp_sampler::on_retry(trial_no trial) {
   findings_[failure.mapped()].void_from = findings_.size();
   if (reached_[trial] == 0)
     pending_.insert(trial);
+}
+
+void gp_sampler::on_removal(trial_no trial) {
+  const auto from = findings_.size();
+  if (!removed_.emplace(trial, from).second)
+    return;
+  for (auto& x : findings_)
+    if (x.trial == trial)
+      x.void_from = std::min(x.void_from, from);
+  // So that the removal has a place among the findings: the kernel is a
+  // function of their first ones.
+  findings_.push_back({trial, 0, std::nan(""), 0, from});
+}
+
+void gp_sampler::on_return(trial_no trial) {
+  const auto removal = removed_.extract(trial);
+  if (!removal)
+    return;
+  const auto count = removal.mapped();
+  for (std::size_t i = 0; i < count; ++i) {
+    auto x = findings_[i];
+    if (x.trial != trial || x.void_from != count)
+      continue;
+    x.void_from = SIZE_MAX;
+    if (const auto failure = failures_.find(trial);
+        failure != failures_.end() && failure->second == i)
+      failure->second = findings_.size();
+    findings_.push_back(x);
+  }
 }
 
 // -- the model ----------------------------------------------------------------
@@ -300,6 +330,11 @@ public:
       add(from_.random_candidate(trial_, drawn_));
   }
 
+  void add_believed(std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count; ++i)
+      add(from_.draw_believed(trial_, drawn_));
+  }
+
   void add_near(const combination& x, std::uint64_t count) {
     for (std::uint64_t i = 0; i < count; ++i)
       add(from_.near_candidate(x, trial_, drawn_));
@@ -353,6 +388,8 @@ gp_sampler::propose(trial_no trial) {
   const auto good = std::min(known.size(), good_trials);
   candidates drawn{*this, trial};
   drawn.add_random(random_candidates);
+  if (has_prior())
+    drawn.add_believed(believed_candidates);
   for (std::uint64_t i = 0; i < near_candidates; ++i)
     drawn.add_near(*taken(known[i % good].second), 1);
   const auto least = -known.front().first; // what is to be improved
@@ -417,6 +454,8 @@ gp_sampler::best_of(std::vector<candidate> xs, const gp_posterior& posterior,
     const auto mean = expected.means[at];
     auto score = log_expected_improvement(
       mean, std::sqrt(expected.variances[at]), least);
+    if (has_prior())
+      score += belief_in(xs[i].taken);
     // What is untrained is looked up where it may tell.
     if (factor == 0 && best && score < best->score)
       continue;
@@ -484,6 +523,7 @@ const sampler_type gp_sampler_type{
   .options = gp_own_options,
   .has_price = true,
   .is_slow = true,
+  .takes_prior = true,
   .space_refusal = gp_space_refusal,
   .goals_refusal = gp_goals_refusal,
   .read = [](option_reader& from) -> std::shared_ptr<sampler_settings> {

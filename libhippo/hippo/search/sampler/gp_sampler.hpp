@@ -73,6 +73,8 @@ public:
   void on_result(trial_no trial, step_t at, double value) override;
   void on_failure(trial_no trial) override;
   void on_retry(trial_no trial) override;
+  void on_removal(trial_no trial) override;
+  void on_return(trial_no trial) override;
 
 private:
   /// A result, or a failure.
@@ -154,6 +156,8 @@ private:
   std::unordered_map<trial_no, std::size_t> reached_; ///< marks, by trial
   std::set<trial_no> pending_; ///< drawn, and nothing found yet
   std::map<trial_no, std::size_t> failures_; ///< their places in `findings_`
+  /// Of trials that do not count: from where on their findings are void.
+  std::map<trial_no, std::size_t> removed_;
   gp_kernel kernel_;
   std::size_t fitted_ = 0; ///< findings by which the kernel was fitted
   std::unordered_map<trial_no, std::vector<double>> known_features_;

@@ -10,6 +10,13 @@ namespace hippo {
 
 namespace {
 
+/// The weight of the belief beside the worth that a model expects, once one
+/// trial was drawn: piBO's beta.
+constexpr double belief_weight = 10;
+
+/// How a trial was chosen that lies where it was believed to be good.
+constexpr auto believed_text = "prior";
+
 /// As many trials, one after the other, lie in as many parts of each range.
 constexpr std::uint64_t spread_trials = 5;
 
@@ -22,6 +29,11 @@ learning_sampler::learning_sampler(search_space space, std::uint64_t seed,
     first_(first),
     work_(work),
     order_(space_, seed, true) {}
+
+void learning_sampler::believe(const std::vector<prior_belief>& prior) {
+  for (const auto& x : prior)
+    prior_.emplace(x.leaf, x);
+}
 
 trial_parameters learning_sampler::draw(trial_no trial) {
   entry x;
@@ -37,11 +49,12 @@ trial_parameters learning_sampler::draw(trial_no trial) {
     x.why.how = std::move(found->how);
     x.why.predicted = found->predicted;
   } else {
-    x.taken = random(trial);
     x.why.how = "startup";
+    x.taken = has_prior() ? unguided(trial, x.why.how) : random(trial);
   }
   auto result = values_of(x.taken);
   x.length = result.length;
+  has_believed_ = has_believed_ || x.why.how == believed_text;
   if (!before && work_ != nullptr)
     x.why.untrained = untrained(result);
   tried_.insert(x.taken);
@@ -101,6 +114,10 @@ learning_sampler::number_of(const space_leaf& leaf) {
     return found->second;
   const auto number = static_cast<leaf_no>(leaves_.size());
   leaves_.emplace(leaf.path(), number);
+  const auto known = prior_.find(leaf.path());
+  beliefs_.push_back(known == prior_.end()
+                       ? std::nullopt
+                       : std::optional{belief{leaf, known->second}});
   return number;
 }
 
@@ -181,6 +198,42 @@ learning_sampler::combination learning_sampler::random(trial_no trial) {
       return result;
   }
   return record(order_(trial)); // everything was tried
+}
+
+learning_sampler::combination
+learning_sampler::draw_believed(trial_no trial, std::uint64_t number) {
+  return record(with_length(trial, [&](const space_leaf& leaf) {
+    counter_rng draws{{seed_, trial, number}, leaf.path()};
+    const auto& known = beliefs_[number_of(leaf)];
+    return known ? known->draw(draws) : draws.decision(leaf.ways());
+  }));
+}
+
+double learning_sampler::belief_in(const combination& cross) const {
+  double sum = 0;
+  for (const auto& [leaf, decision] : cross)
+    if (const auto& known = beliefs_[leaf])
+      sum += known->log_of(decision);
+  return sum * belief_weight
+         / static_cast<double>(std::max<std::uint64_t>(drawn_, 1));
+}
+
+learning_sampler::combination learning_sampler::unguided(trial_no trial,
+                                                         std::string& how) {
+  auto result = record(with_length(trial, [&](const space_leaf& leaf) {
+    const auto& known = beliefs_[number_of(leaf)];
+    counter_rng draws{{seed_, trial, 0}, leaf.path()};
+    return known ? known->mode() : draws.decision(leaf.ways());
+  }));
+  if (has_believed_ || was_tried(result)) {
+    if (drawn_ % 2 == 1)
+      return random(trial);
+    result = draw_believed(trial, 0);
+  }
+  if (was_tried(result))
+    return random(trial);
+  how = believed_text;
+  return result;
 }
 
 } // namespace hippo

@@ -11,6 +11,7 @@
 
 #include "hippo/search/sampler/sampler.hpp"
 #include "hippo/search/sampler/static_order.hpp"
+#include "hippo/search/surrogate/belief.hpp"
 #include "hippo/search/surrogate/counter_rng.hpp"
 #include "hippo/search/untrained_work.hpp"
 
@@ -34,6 +35,7 @@ public:
   void begin_with(const std::vector<leaf_decisions>& first) final {
     order_.begin_with(first);
   }
+  void believe(const std::vector<prior_belief>& prior) final;
   void give(trial_no trial, leaf_decisions values) final {
     order_.give(trial, std::move(values));
   }
@@ -66,6 +68,17 @@ protected:
 
   /// Trial `trial` has its values, whoever decided them.
   virtual void on_drawn(trial_no /*trial*/) {}
+
+  /// Whether the author of the study believes something of the values.
+  [[nodiscard]] bool has_prior() const { return !prior_.empty(); }
+  /// Draws a combination from what is believed of the values, at random where
+  /// nothing is. @param number tells apart the draws for one trial
+  combination draw_believed(trial_no trial, std::uint64_t number);
+  /// The part of the belief in the logarithm of a combination's worth: its
+  /// weight falls with the trials that were drawn (Hvarfner et al., *piBO*,
+  /// ICLR 2022, arXiv 2204.11051).
+  /// @complexity O(leaves)
+  [[nodiscard]] double belief_in(const combination& cross) const;
 
   leaf_no number_of(const space_leaf& leaf);
   combination record(const leaf_decider& pick);
@@ -107,6 +120,9 @@ private:
   };
 
   combination random(trial_no trial);
+  /// The same of a study with beliefs: first the values that are believed to be
+  /// best, then every other trial is drawn from the belief.
+  combination unguided(trial_no trial, std::string& how);
   /// Returns the combination of a trial of a Latin hypercube (McKay et al.,
   /// Technometrics 21, 1979): of each five trials, none has a value of the same
   /// fifth of a range as another.
@@ -120,6 +136,10 @@ private:
   const untrained_work* work_;
   static_order order_;
   trial_no next_random_ = 0; ///< in `order_`, of a finite space
+
+  std::map<std::string, prior_belief> prior_;  ///< by path of a leaf
+  std::vector<std::optional<belief>> beliefs_; ///< by number of a leaf
+  bool has_believed_ = false; ///< whether a trial has values by `unguided`
 
   std::map<std::string, leaf_no> leaves_; ///< by path
   std::unordered_map<trial_no, entry> taken_; ///< and those of other studies

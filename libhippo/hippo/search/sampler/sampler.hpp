@@ -29,6 +29,10 @@ public:
   /// Gives the first trials their values, which differ. Before all else.
   virtual void begin_with(const std::vector<leaf_decisions>& first) = 0;
 
+  /// Tells what the study's author believes of the values. Before all else.
+  /// REQUIRES: its type takes beliefs.
+  virtual void believe(const std::vector<prior_belief>& /*prior*/) {}
+
   /// Gives a trial its values; those that it would have had are of the next
   /// trial that is given none, and so on.
   /// @param values empty: somebody else has them, and it is never drawn
@@ -88,6 +92,12 @@ public:
 
   /// Trial `trial`, which has failed, is tried again.
   virtual void on_retry(trial_no /*trial*/) {}
+
+  /// A model's knowledge of trial `trial`, which gives no further results,
+  /// counts no more.
+  virtual void on_removal(trial_no /*trial*/) {}
+  /// It counts again.
+  virtual void on_return(trial_no /*trial*/) {}
 };
 
 } // namespace hippo

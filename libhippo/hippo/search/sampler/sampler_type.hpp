@@ -71,6 +71,7 @@ struct sampler_type {
   /// rank trials.
   bool is_slow = false;
   bool needs_finite_space = false;
+  bool takes_prior = false; ///< whether it uses the study's `prior`
   /// The refusal of trials of several lengths; empty: it takes them.
   std::string_view lengths_refusal{};
   /// Says why it does not fit a study's space, or its objective; an empty text:

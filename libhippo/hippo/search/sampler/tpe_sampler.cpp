@@ -121,13 +121,24 @@ tpe_sampler::draw_candidates(trial_no trial) {
   std::vector<candidate> result;
   for (std::uint64_t i = 0; i < candidates_; ++i) {
     candidate x{0, i, {}};
+    // Every other one lies where its author believes that it should.
+    const auto believed =
+      has_prior() && i % 2 == 1 ? draw_believed(trial, i) : combination{};
+    const auto believed_of = [&](leaf_no leaf) {
+      return std::find_if(believed.begin(), believed.end(),
+                          [leaf](const auto& y) { return y.first == leaf; })
+        ->second;
+    };
     x.taken = record(with_length(trial, [&](const space_leaf& leaf) {
       auto& density = density_of(leaf, number_of(leaf));
       counter_rng draws{{seed(), trial, i}, leaf.path()};
-      const auto decision = density.good.draw(draws);
+      const auto decision = believed.empty() ? density.good.draw(draws)
+                                             : believed_of(number_of(leaf));
       x.score += density.good.log_of(decision) - density.rest.log_of(decision);
       return decision;
     }));
+    if (has_prior())
+      x.score += belief_in(x.taken);
     work_meter::charge(x.taken.size());
     result.push_back(std::move(x));
   }
@@ -139,14 +150,16 @@ tpe_sampler::draw_candidates(trial_no trial) {
   return result;
 }
 
-std::vector<trial_no> tpe_sampler::best_of(std::size_t count) const {
-  const auto& model = boards_.at(model_step_);
+std::vector<trial_no> tpe_sampler::best_of(const std::vector<trial_no>& trials,
+                                           std::size_t count) const {
   if (outcomes_ != nullptr)
-    return outcomes_->best_of(model.in_order, model_step_, count);
+    return outcomes_->best_of(trials, model_step_, count);
+  const auto& ranking = boards_.at(model_step_).ranking;
   std::vector<trial_no> result;
-  for (auto x = model.ranking.begin();
-       x != model.ranking.end() && result.size() < count; ++x)
-    result.push_back(x->trial);
+  for (auto x = ranking.begin(); x != ranking.end() && result.size() < count;
+       ++x)
+    if (!removed_.contains(x->trial))
+      result.push_back(x->trial);
   return result;
 }
 
@@ -154,12 +167,15 @@ void tpe_sampler::split_model(std::vector<const combination*>& good,
                               std::vector<const combination*>& rest) const {
   const auto& model = boards_.at(model_step_);
   auto known = model.in_order;
+  const auto is_removed = [&](trial_no x) { return removed_.contains(x); };
+  std::erase_if(known, is_removed);
+  const auto with_results = known;
   for (auto trial : failed_)
-    if (!model.trials.contains(trial))
+    if (!model.trials.contains(trial) && !is_removed(trial))
       known.push_back(trial);
   const auto good_count = std::min((known.size() + 9) / 10, good_max);
   std::unordered_set<trial_no> is_good;
-  for (const auto trial : best_of(good_count)) {
+  for (const auto trial : best_of(with_results, good_count)) {
     is_good.insert(trial);
     good.push_back(taken(trial));
   }
@@ -207,6 +223,7 @@ const sampler_type tpe_sampler_type{
              " estimator",
   .learns = true,
   .options = tpe_options,
+  .takes_prior = true,
   .read = [](option_reader& from) -> std::shared_ptr<sampler_settings> {
     auto result = std::make_shared<tpe_settings>();
     result->startup = from.whole(tpe_startup);

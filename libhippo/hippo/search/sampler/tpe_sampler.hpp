@@ -59,6 +59,8 @@ public:
   void on_result(trial_no trial, step_t at, double value) override;
   void on_failure(trial_no trial) override;
   void on_retry(trial_no trial) override { std::erase(failed_, trial); }
+  void on_removal(trial_no trial) override { removed_.insert(trial); }
+  void on_return(trial_no trial) override { removed_.erase(trial); }
 
 private:
   struct candidate {
@@ -91,8 +93,9 @@ private:
   /// Returns candidates drawn by the model, the best first.
   std::vector<candidate> draw_candidates(trial_no trial);
 
-  /// Returns the best trials that have a result at the model's step.
-  [[nodiscard]] std::vector<trial_no> best_of(std::size_t count) const;
+  /// Returns the best of some trials that have a result at the model's step.
+  [[nodiscard]] std::vector<trial_no>
+  best_of(const std::vector<trial_no>& trials, std::size_t count) const;
 
   /// The trials of the model: those that are good, and the rest.
   void split_model(std::vector<const combination*>& good,
@@ -105,6 +108,7 @@ private:
   std::map<step_t, board> boards_;
   step_t model_step_ = 0; ///< of the model; 0: none yet
   std::vector<trial_no> failed_;
+  std::unordered_set<trial_no> removed_; ///< that do not count
 };
 
 /// The options of `tpe`.

@@ -11,6 +11,8 @@
 #include <Eigen/Cholesky>
 #include <LBFGS.h>
 
+#include "hippo/search/surrogate/normal.hpp"
+
 namespace hippo {
 
 namespace {
@@ -247,7 +249,7 @@ double log_expected_improvement(double mean, double deviation, double best) {
   const auto log_density = -z * z / 2 - std::log(2 * std::numbers::pi) / 2;
   // EI = deviation * (density + z * distribution).
   if (z > -1) {
-    const auto distribution = std::erfc(-z / std::numbers::sqrt2) / 2;
+    const auto distribution = normal_below(z);
     return std::log(deviation)
            + std::log(std::exp(log_density) + z * distribution);
   }

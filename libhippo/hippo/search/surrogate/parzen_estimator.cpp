@@ -5,13 +5,11 @@
 #include <numbers>
 #include <utility>
 
+#include "hippo/search/surrogate/normal.hpp"
+
 namespace hippo {
 
 namespace {
-
-/// How often a draw off the range is repeated before it is moved to its end. A
-/// kernel lies on the range for at least a third.
-constexpr int draws_max = 64;
 
 /// In widths of a kernel: beyond, it adds nothing that shows beside the kernel
 /// of the whole range.
@@ -20,11 +18,6 @@ constexpr double reach = 8;
 /// The density of the standard normal distribution.
 double normal(double x) {
   return std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-}
-
-/// The standard normal distribution below `x`.
-double below(double x) {
-  return std::erfc(-x / std::numbers::sqrt2) / 2;
 }
 
 } // namespace
@@ -60,8 +53,8 @@ void parzen_estimator::place_kernels(const std::vector<std::uint64_t>& taken) {
                          ? 1
                          : std::clamp(std::max(left, right), narrowest, 1.0);
     kernels_.push_back({middle, width,
-                        below((1 + margin_ - middle) / width)
-                          - below((-margin_ - middle) / width)});
+                        normal_below((1 + margin_ - middle) / width)
+                          - normal_below((-margin_ - middle) / width)});
   }
 }
 
@@ -89,9 +82,9 @@ double parzen_estimator::log_of_share(double value) const {
     const auto margin = margin_ / k.width;
     if (std::abs(z) > reach + margin)
       continue;
-    sum +=
-      (ways_ > 0 ? below(z + margin) - below(z - margin) : normal(z) / k.width)
-      / k.inside;
+    sum += (ways_ > 0 ? normal_below(z + margin) - normal_below(z - margin)
+                      : normal(z) / k.width)
+           / k.inside;
   }
   return std::log(sum / static_cast<double>(kernels_.size()));
 }
@@ -107,7 +100,7 @@ std::uint64_t parzen_estimator::draw(counter_rng& draws) const {
   }
   const auto& k = kernels_[draws.below(kernels_.size())];
   double x = k.middle;
-  for (int i = 0; i < draws_max; ++i) {
+  for (int i = 0; i < normal_draws_max; ++i) {
     // Box and Muller's method; 1 - unit() is above 0.
     x = k.middle
         + k.width * std::sqrt(-2 * std::log(1 - draws.unit()))

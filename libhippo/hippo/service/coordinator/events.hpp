@@ -146,7 +146,7 @@ struct not_reopened {
 /// A study has answered a `command_study`.
 struct command_answered {
   study_id id{};
-  bool is_failure = false;
+  bool is_failure = false; ///< or one that has ended does not go on by it
 };
 
 /// Nothing more is to be taken in if all studies have ended.

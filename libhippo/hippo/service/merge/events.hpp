@@ -35,6 +35,12 @@ struct weight_set {
   study_no study{};
   double weight = 1;
 };
+/// A study may have so much more of its budgets.
+struct budget_raised {
+  study_no study{};
+  double device_seconds = 0;
+  double cost = 0;
+};
 /// Whether nothing new may start for a study; what runs goes on.
 struct paused_set {
   study_no study{};
@@ -207,6 +213,7 @@ struct notify_quiesced {
 struct notify_spent {
   study_no study{};
   study_limit what{};
+  std::uint64_t raises = 0; ///< of its budgets before
 };
 /// Everything is over and stored.
 struct retired {
@@ -233,13 +240,12 @@ namespace hippo {
 using any_merge_event = std::variant<
   merge_event::study_added, merge_event::orders_given, merge_event::weight_set,
   merge_event::paused_set, merge_event::study_left, merge_event::started,
-  merge_event::halted,
-  merge_event::retiring, merge_event::budget_set, merge_event::committed,
-  merge_event::time_passed, merge_event::reported, merge_event::resent,
-  merge_event::lease_ended, merge_event::malformed, merge_event::granted,
-  merge_event::lost, merge_event::trainer_back, merge_event::able_trainers,
-  merge_event::heartbeat,
-  merge_event::yield_asked, merge_event::demand_answered>;
+  merge_event::halted, merge_event::retiring, merge_event::budget_set,
+  merge_event::committed, merge_event::time_passed, merge_event::reported,
+  merge_event::resent, merge_event::lease_ended, merge_event::malformed,
+  merge_event::granted, merge_event::lost, merge_event::trainer_back,
+  merge_event::able_trainers, merge_event::heartbeat, merge_event::yield_asked,
+  merge_event::demand_answered, merge_event::budget_raised>;
 
 using any_merge_effect = std::variant<
   merge_effect::send_lease, merge_effect::send_stop, merge_effect::send_cancel,

@@ -101,6 +101,14 @@ void merge_core::on(merge_event::weight_set& event) {
   reconcile();
 }
 
+void merge_core::on(merge_event::budget_raised& event) {
+  if (!has_study(event.study, "a larger budget"))
+    return;
+  ledger_.advance(now_);
+  ledger_.raise(event.study, event.device_seconds, event.cost);
+  reconcile();
+}
+
 void merge_core::on(merge_event::paused_set& event) {
   if (!has_study(event.study, event.paused ? "a pause" : "an end of a pause"))
     return;
@@ -249,8 +257,8 @@ void merge_core::notify_spent() {
   if (!ledger_.has_budgets())
     return;
   ledger_.advance(now_);
-  for (const auto& [study, what] : ledger_.take_spent())
-    effects_.push_back(merge_effect::notify_spent{study, what});
+  for (const auto& x : ledger_.take_spent())
+    effects_.push_back(merge_effect::notify_spent{x.study, x.what, x.raises});
 }
 
 void merge_core::evict() {

@@ -72,6 +72,7 @@ private:
   void on(merge_event::study_added& event);
   void on(merge_event::orders_given& event);
   void on(merge_event::weight_set& event);
+  void on(merge_event::budget_raised& event);
   void on(merge_event::paused_set& event);
   void on(merge_event::study_left& event);
   void on(merge_event::started& event);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace hippo {
 
@@ -32,11 +33,34 @@ std::vector<spent_study> share_ledger::take_spent() {
                        : shares_.seconds(number_of(x.study));
     if (had < x.most)
       return false;
-    result.push_back({x.study, x.what});
-    books_[x.study].is_due = true;
+    auto& known = books_[x.study];
+    result.push_back({x.study, x.what, known.raises});
+    known.is_due = true;
+    spent_.push_back(x);
     return true;
   });
   return result;
+}
+
+void share_ledger::raise(study_no study, double seconds, double cost) {
+  assert(seconds >= 0 && cost >= 0);
+  ++books_[study].raises;
+  for (const auto& [what, more] : {std::pair{study_limit::device_time, seconds},
+                                   {study_limit::cost, cost}}) {
+    if (more == 0)
+      continue;
+    const auto is_raised = [study, what = what](const budget& x) {
+      return x.study == study && x.what == what;
+    };
+    auto known = std::find_if(budgets_.begin(), budgets_.end(), is_raised);
+    if (known == budgets_.end()) {
+      const auto had = std::find_if(spent_.begin(), spent_.end(), is_raised);
+      assert(had != spent_.end());
+      known = budgets_.insert(budgets_.end(), *had);
+      spent_.erase(had);
+    }
+    known->most += more;
+  }
 }
 
 std::vector<served_study> share_ledger::take_served(double least) {

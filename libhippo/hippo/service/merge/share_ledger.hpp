@@ -25,6 +25,7 @@ struct served_study {
 struct spent_study {
   study_no study{};
   study_limit what{};
+  std::uint64_t raises = 0; ///< of its budgets before
   friend bool operator==(const spent_study&, const spent_study&) = default;
 };
 
@@ -52,6 +53,10 @@ public:
   void add_study(double weight, std::optional<double> seconds = {},
                  std::optional<double> cost = {});
   void set_weight(study_no study, double weight);
+  /// A study may have so much more of its budgets than before, also of those
+  /// that it has had.
+  /// REQUIRES: neither is below 0, and it has a budget of what is above.
+  void raise(study_no study, double seconds, double cost);
   /// Whether the study could use a trainer more; see `fair_shares`.
   void set_waiting(study_no study, bool waiting);
 
@@ -131,6 +136,7 @@ private:
     double taken_seconds = 0;
     double taken_cost = 0;
     bool is_due = false; ///< to be returned, however little it is
+    std::uint64_t raises = 0; ///< of its budgets
   };
   struct budget {
     study_no study{};
@@ -141,6 +147,7 @@ private:
   fair_shares shares_;
   moment advanced_to_;
   std::vector<budget> budgets_; ///< that studies have not had
+  std::vector<budget> spent_;   ///< that they have
   by_id<study_no, book> books_;
   std::map<trainer_id, double> prices_; ///< of an hour
   std::map<lease_id, entry> leases_;

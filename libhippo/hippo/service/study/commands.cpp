@@ -1,5 +1,6 @@
 #include "hippo/service/study/commands.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -82,22 +83,29 @@ expected<parsed_command> parse_retry(const study_command& x) {
 
 expected<parsed_command> parse_extend(const study_command& x) {
   // Beyond these nothing is counted exactly, and no clock goes.
-  constexpr double trials_most = 1e9, seconds_most = 1e9;
+  constexpr double most = 1e9;
   command::extend result;
+  const std::vector<std::pair<std::string, double*>> amounts{
+    {"seconds", &result.seconds},
+    {"deadline_seconds", &result.deadline_seconds},
+    {"device_seconds", &result.device_seconds},
+    {"cost", &result.cost}};
+  const std::string names =
+    "trials, seconds, deadline_seconds, device_seconds and cost";
   const auto said = json::parse(x.text, nullptr, false);
   if (!said.is_object() || said.empty())
-    return error{errc::invalid_argument,
-                 "a study is extended by a map with trials, seconds or "
-                 "deadline_seconds, not '"
-                   + x.text.substr(0, 100) + "'"};
+    return error{errc::invalid_argument, "a study is extended by a map with "
+                                         "some of "
+                                           + names + ", not '"
+                                           + x.text.substr(0, 100) + "'"};
   for (const auto& [name, value] : said.items()) {
     const bool is_trials = name == "trials";
-    if (!is_trials && name != "seconds" && name != "deadline_seconds")
+    const auto place =
+      std::find_if(amounts.begin(), amounts.end(),
+                   [&name = name](const auto& y) { return y.first == name; });
+    if (!is_trials && place == amounts.end())
       return error{errc::invalid_argument,
-                   "'" + name
-                     + "' cannot be extended: trials, seconds and "
-                       "deadline_seconds can"};
-    const auto most = is_trials ? trials_most : seconds_most;
+                   "'" + name + "' cannot be extended: " + names + " can"};
     const auto amount = value.is_number() ? value.get<double>() : 0.0;
     if (!(amount > 0) || !(amount <= most)
         || (is_trials && amount != std::floor(amount)))
@@ -108,9 +116,73 @@ expected<parsed_command> parse_extend(const study_command& x) {
     if (is_trials)
       result.trials = static_cast<std::uint64_t>(amount);
     else
-      (name == "seconds" ? result.seconds : result.deadline_seconds) = amount;
+      *place->second = amount;
   }
   return parsed_command{result};
+}
+
+/// The longest note, in bytes.
+constexpr std::size_t note_bytes_max = 10'000;
+
+expected<parsed_command> parse_note(const study_command& x) {
+  command::note result;
+  const auto said = json::parse(x.text, nullptr, false);
+  const auto refused = [](std::string why) {
+    return error{errc::invalid_argument, std::move(why)};
+  };
+  const error wrong{errc::invalid_argument,
+                    "a note is a map with some of note, a text, and add_tags "
+                    "and remove_tags, lists of texts"};
+  if (!said.is_object())
+    return wrong;
+  for (const auto& [name, value] : said.items()) {
+    if (name == "note" && value.is_string()) {
+      result.text = value.get<std::string>();
+      continue;
+    }
+    if ((name != "add_tags" && name != "remove_tags") || !value.is_array())
+      return wrong;
+    auto& tags = name == "add_tags" ? result.added_tags : result.removed_tags;
+    for (const auto& tag : value) {
+      if (!tag.is_string())
+        return wrong;
+      tags.push_back(tag.get<std::string>());
+      if (auto why = refusal_of_tag(tags.back()); !why.empty())
+        return refused(std::move(why));
+    }
+  }
+  if (!result.text && result.added_tags.empty() && result.removed_tags.empty())
+    return wrong;
+  if (result.text && result.text->size() > note_bytes_max)
+    return refused("a note has at most " + std::to_string(note_bytes_max)
+                   + " bytes, not " + std::to_string(result.text->size()));
+  for (const auto& tag : result.added_tags)
+    if (std::count(result.removed_tags.begin(), result.removed_tags.end(), tag)
+        > 0)
+      return refused("'" + tag + "' is both added and removed");
+  return parsed_command{std::move(result)};
+}
+
+/// Reads the trials that a command hides or shows; none: it is the study.
+template <class Command>
+expected<parsed_command> parse_hidden(const study_command& x) {
+  const auto said =
+    x.text.empty() ? json::object() : json::parse(x.text, nullptr, false);
+  Command result;
+  if (said.is_object() && said.empty())
+    return parsed_command{result};
+  const error wrong{errc::invalid_argument,
+                    "trials are given as a map with trials, a list of their "
+                    "numbers"};
+  if (!said.is_object() || said.size() != 1 || !said.contains("trials")
+      || !said["trials"].is_array() || said["trials"].empty())
+    return wrong;
+  for (const auto& trial : said["trials"]) {
+    if (!trial.is_number_unsigned())
+      return wrong;
+    result.trials.insert(trial.template get<trial_no>());
+  }
+  return parsed_command{std::move(result)};
 }
 
 expected<parsed_command> parse_enqueue(const study_command& x,
@@ -169,6 +241,12 @@ expected<parsed_command> parse_command(const study_command& wanted,
       return parse_enqueue(wanted, spec, workload, rules);
     case verb::tell_past:
       return parse_past(wanted, spec, rules);
+    case verb::note:
+      return parse_note(wanted);
+    case verb::remove:
+      return parse_hidden<command::remove>(wanted);
+    case verb::restore:
+      return parse_hidden<command::restore>(wanted);
   }
   return error{errc::malformed_message, "an unknown command"};
 }

@@ -71,6 +71,8 @@ struct extend {
   std::uint64_t trials = 0;
   double seconds = 0;          ///< of `budget.seconds`
   double deadline_seconds = 0; ///< by which its deadline comes later
+  double device_seconds = 0;   ///< of `budget.device_hours`
+  double cost = 0;             ///< of `budget.cost`
 };
 /// Adds trials that come next.
 /// @invariant there are some
@@ -81,15 +83,30 @@ struct enqueue {
 struct tell_past {
   std::vector<past_result> results;
 };
+/// Changes the words of people about the study.
+/// @invariant it changes something; no tag is in both lists
+struct note {
+  std::optional<std::string> text; ///< in place of the note; nothing: it stays
+  std::vector<std::string> added_tags;
+  std::vector<std::string> removed_tags;
+};
+/// Hides trials; without any the study.
+struct remove {
+  std::set<trial_no> trials;
+};
+/// Shows again what was hidden.
+struct restore {
+  std::set<trial_no> trials;
+};
 
 } // namespace command
 
-using parsed_command
-  = std::variant<command::ask, command::train, command::tell, command::close,
-                 command::pause, command::resume, command::stop,
-                 command::cancel, command::weight, command::widen,
-                 command::retry, command::finish, command::extend,
-                 command::enqueue, command::tell_past>;
+using parsed_command =
+  std::variant<command::ask, command::train, command::tell, command::close,
+               command::pause, command::resume, command::stop, command::cancel,
+               command::weight, command::widen, command::retry, command::finish,
+               command::extend, command::enqueue, command::tell_past,
+               command::note, command::remove, command::restore>;
 
 /// Reads a command as it is sent and stored.
 /// @param spec,workload of the study

@@ -36,6 +36,8 @@ struct quiesced {};
 /// The study has had all that it may have of something.
 struct spent {
   study_limit what{};
+  /// How often the merger has raised its budgets by then; see `raise_budget`.
+  std::uint64_t raises = 0;
 };
 
 // -- from the journal ---------------------------------------------------------
@@ -102,6 +104,12 @@ struct set_paused {
 struct set_weight {
   double weight = 1;
 };
+/// The study may have so much more of its budgets; 0: as before. Each one
+/// counts as a raise.
+struct raise_budget {
+  double device_seconds = 0;
+  double cost = 0;
+};
 
 // -- to the observer and the clock --------------------------------------------
 
@@ -129,7 +137,7 @@ using any_study_event =
 using any_study_effect =
   std::variant<study_effect::answer, study_effect::commit,
                study_effect::send_orders, study_effect::set_paused,
-               study_effect::set_weight, study_effect::notify_trial,
-               study_effect::wake_after>;
+               study_effect::set_weight, study_effect::raise_budget,
+               study_effect::notify_trial, study_effect::wake_after>;
 
 } // namespace hippo

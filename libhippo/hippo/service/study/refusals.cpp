@@ -25,7 +25,7 @@ std::optional<error> refusal_of_state(const study_books& books,
 
 std::optional<error> refusal_of_end(const study_books& books, verb what) {
   const auto& stored = books.stored();
-  if (!books.has_ended() || may_reopen(what))
+  if (!books.has_ended() || is_for_ended(what))
     return std::nullopt;
   return error{errc::invalid_argument, "study " + stored.name + " has ended: "
                                          + to_string(stored.state)};
@@ -63,6 +63,10 @@ std::optional<error> refusal_of_growth(const study_books& books,
     return refused("has no budget.seconds that could be extended");
   if (more.deadline_seconds > 0 && !budget.deadline)
     return refused("has no deadline that could be extended");
+  if (more.device_seconds > 0 && !budget.device_seconds)
+    return refused("has no budget.device_hours that could be extended");
+  if (more.cost > 0 && !budget.cost)
+    return refused("has no budget.cost that could be extended");
   if (more.trials > 0)
     return books.decisions.refusal_of_growth(more.trials, are_given);
   if (books.decisions.done())
@@ -83,12 +87,16 @@ std::optional<error> refusal_of_budgets(const study_books& books,
     return error{errc::invalid_argument,
                  "study " + stored.name + ": its " + what + ": " + remedy};
   };
-  const std::string again = "that cannot be extended; submit the study again "
-                            "with more: what is known is not trained again";
-  if (budget.device_seconds && stored.device_seconds >= *budget.device_seconds)
-    return refused("budget.device_hours is spent", again);
-  if (budget.cost && stored.cost >= *budget.cost)
-    return refused("budget.cost is spent", again);
+  const auto is_spent = [&](study_limit what, const std::optional<double>& most,
+                            double had, double wider) {
+    return most && wider == 0 && (had >= *most || facts.spent.contains(what));
+  };
+  if (is_spent(study_limit::device_time, budget.device_seconds,
+               stored.device_seconds, more.device_seconds))
+    return refused("budget.device_hours is spent",
+                   "extend it as well (device_seconds)");
+  if (is_spent(study_limit::cost, budget.cost, stored.cost, more.cost))
+    return refused("budget.cost is spent", "extend it as well (cost)");
   if (facts.clock.seconds_left(facts.now) == 0.0 && more.seconds == 0)
     return refused("budget.seconds is spent", "extend it as well (seconds)");
   const auto left = facts.clock.deadline_left(facts.now);
@@ -108,6 +116,23 @@ std::optional<error> refusal_of_more(const study_books& books,
     return error{errc::resource_exhausted, facts.full};
   return books.has_ended() ? refusal_of_budgets(books, facts, more)
                            : std::nullopt;
+}
+
+/// Says why trials, or the study, cannot be hidden yet, if they cannot.
+std::optional<error> refusal_of_removal_now(const command::remove& command,
+                                            const study_books& books,
+                                            bool was_given_up) {
+  const auto& stored = books.stored();
+  if (!books.has_ended() && command.trials.empty())
+    return error{errc::invalid_argument, "study " + stored.name + " is "
+                                           + to_string(stored.state)
+                                           + ": cancel it first"};
+  if (was_given_up && !command.trials.empty())
+    return error{errc::invalid_argument,
+                 "study " + stored.name
+                   + " has failed by a fault of the service, before its trials"
+                     " ended: try it again first (retry)"};
+  return std::nullopt;
 }
 
 } // namespace
@@ -162,19 +187,90 @@ std::optional<error> refusal_of(const study_command& wanted,
     case verb::enqueue: {
       const auto& x = std::get<command::enqueue>(*parsed);
       if (auto why =
-            refusal_of_more(books, facts, {x.trials.size(), 0, 0}, true))
+            refusal_of_more(books, facts, {.trials = x.trials.size()}, true))
         return why;
       const auto own = own_trials_of(x, books, name_rules::today);
       return own ? std::nullopt : std::optional{own.failure()};
     }
     case verb::tell_past:
       return decisions.refusal_of_past();
+    case verb::note:
+      return refusal_of_note(std::get<command::note>(*parsed), books);
+    case verb::remove: {
+      const auto& x = std::get<command::remove>(*parsed);
+      if (auto why = refusal_of_removal_now(x, books, facts.was_given_up))
+        return why;
+      return unless({verb::ask, verb::restore}, refusal_of_removal(x, books));
+    }
+    case verb::restore:
+      return unless(
+        {verb::remove},
+        refusal_of_return(std::get<command::restore>(*parsed), books));
     case verb::cancel:
     case verb::weight:
     case verb::widen:
     case verb::finish:
       return std::nullopt;
   }
+  return std::nullopt;
+}
+
+// -- what is hidden ----------------------------------------------------------
+
+std::optional<error> refusal_of_removal(const command::remove& command,
+                                        const study_books& books) {
+  const auto study = "study " + books.stored().name;
+  const auto refused = [](std::string why) {
+    return error{errc::invalid_argument, std::move(why)};
+  };
+  if (command.trials.empty()) {
+    // It has ended: or it was ended by no event, which a replay would know of.
+    return books.stored().removed
+             ? std::optional{refused(study + " is removed already")}
+             : std::nullopt;
+  }
+  for (const auto no : command.trials) {
+    const auto trial = "trial " + std::to_string(no);
+    if (no < books.trials.size() && books.trials[no].removed)
+      return refused(trial + " of " + study + " is removed already");
+    if (!books.trials.is_shown(no))
+      return refused(study + " has no " + trial);
+    if (const auto state = books.trials[no].state; !has_ended(state))
+      return refused(trial + " of " + study + " is " + to_string(state)
+                     + ": it can be removed once it has ended");
+  }
+  return std::nullopt;
+}
+
+std::optional<error> refusal_of_return(const command::restore& command,
+                                       const study_books& books) {
+  const auto study = "study " + books.stored().name;
+  const auto refused = [](std::string why) {
+    return error{errc::invalid_argument, std::move(why)};
+  };
+  if (command.trials.empty() && !books.stored().removed)
+    return refused(study + " is not removed");
+  for (const auto no : command.trials)
+    if (no >= books.trials.size() || !books.trials[no].removed)
+      return refused("trial " + std::to_string(no) + " of " + study
+                     + " is not removed");
+  return std::nullopt;
+}
+
+std::optional<error> refusal_of_note(const command::note& command,
+                                     const study_books& books) {
+  const auto& known = books.stored().tags;
+  std::set<std::string> tags{known.begin(), known.end()};
+  tags.insert(command.added_tags.begin(), command.added_tags.end());
+  for (const auto& x : command.removed_tags)
+    if (tags.erase(x) == 0)
+      return error{errc::invalid_argument,
+                   "study " + books.stored().name + " has no tag '" + x + "'"};
+  if (tags.size() > tags_max)
+    return error{errc::invalid_argument, "a study has at most "
+                                           + std::to_string(tags_max)
+                                           + " tags, and this one would have "
+                                           + std::to_string(tags.size())};
   return std::nullopt;
 }
 
@@ -189,7 +285,7 @@ std::optional<error> refusal_of_retry(const study_books& books, trial_no no,
   const auto refused = [](std::string why) {
     return error{errc::invalid_argument, std::move(why)};
   };
-  if (no >= books.trials.size())
+  if (no >= books.trials.size() || books.trials[no].removed)
     return refused("study " + study + " has no trial " + std::to_string(no));
   const auto& x = books.trials[no];
   if (x.state != trial_state::failed)
@@ -227,7 +323,8 @@ expected<std::vector<trial_no>> retried_by(const command::retry& command,
   }
   std::uint64_t failed = 0;
   for (trial_no no = 0; no < books.trials.size(); ++no) {
-    failed += books.trials[no].state == trial_state::failed;
+    failed += books.trials[no].state == trial_state::failed
+              && !books.trials[no].removed;
     if (!refusal_of_retry(books, no, command.all))
       result.push_back(no);
   }
@@ -253,7 +350,7 @@ expected<std::vector<own_trial>> own_trials_of(const command::enqueue& command,
     result.push_back({x, "outside the space"});
   for (const auto& x : command.trials.forks) {
     const auto name = "trial " + std::to_string(x.from);
-    if (x.from >= books.trials.size() || !books.trials[x.from].added)
+    if (!books.trials.is_shown(x.from))
       return {errc::invalid_argument,
               "study " + books.stored().name + " has no " + name};
     auto values = values_of(x, books.decisions.parameters(x.from),

@@ -37,6 +37,8 @@ struct refusal_facts {
   /// Whether the study was ended by no decision of its own.
   bool was_given_up = false;
   bool may_go_on = false; ///< as of `refusal_of_growth`
+  /// The budgets that it has spent since it was restored.
+  std::set<study_limit> spent{};
 };
 
 /// Says why a study cannot be given more, if it cannot, whatever its budgets
@@ -60,6 +62,17 @@ std::optional<error> refusal_of(const study_command& wanted,
 expected<std::vector<own_trial>> own_trials_of(const command::enqueue& command,
                                                const study_books& books,
                                                name_rules rules);
+
+/// Says why trials, or the study, cannot be hidden, or shown again, if they
+/// cannot.
+std::optional<error> refusal_of_removal(const command::remove& command,
+                                        const study_books& books);
+std::optional<error> refusal_of_return(const command::restore& command,
+                                       const study_books& books);
+
+/// Says why a study cannot have these tags, if it cannot.
+std::optional<error> refusal_of_note(const command::note& command,
+                                     const study_books& books);
 
 /// The trials that a command tries again, or why it does nothing.
 /// @param was_given_up as of `refusal_facts`

@@ -99,7 +99,11 @@ double study_core::caught_up() const {
 }
 
 void study_core::begin_replay() {
-  options_.stored.state = study_phase::running;
+  auto& stored = options_.stored;
+  stored.state = study_phase::running;
+  stored.note.clear();
+  stored.tags = options_.spec.tags;
+  stored.removed = false;
   for (const auto& x : history_->events())
     if (const auto* chosen = std::get_if<trial_chosen>(&x.what)) {
       tuner_->restore(chosen->trial, chosen->what);
@@ -194,17 +198,10 @@ void study_core::on(study_core_event::quiesced&) {
 }
 
 void study_core::on(study_core_event::spent& event) {
-  if (has_ended())
+  if (event.raises < raises_) // the merger did not know of the last one
     return;
-  const auto& budget = options_.spec.budget;
-  if (event.what == study_limit::cost) {
-    assert(budget.cost);
-    finish_for("its budget.cost, " + to_text(*budget.cost) + ", is spent");
-    return;
-  }
-  assert(budget.device_seconds);
-  finish_for("its device time, " + to_text(*budget.device_seconds / 3600)
-             + " h, is spent");
+  spent_.insert(event.what);
+  finish();
 }
 
 void study_core::on(study_core_event::commanded& event) {
@@ -285,7 +282,8 @@ void study_core::follow(const trial_measured& report) {
   admit_trial(no);
   trials_.ack(no, report.at, report.shared);
   gains_.add_steps(trials_[no].acked - before);
-  outbox_.change_trial(no);
+  if (!trials_[no].removed)
+    outbox_.change_trial(no);
   if (has_ended())
     outbox_.change_study(); // so that it is synced: nothing replays it
   if (hippo::has_ended(trials_[no].state))
@@ -358,169 +356,6 @@ void study_core::refuse_measurement(const trial_measured& report,
   end_study(study_phase::failed, trial_state::cancelled, why);
 }
 
-// -- commands: all answer with why not, and change nothing then ---------------
-
-expected<command_answer> study_core::carry_out(const study_command& command) {
-  if (auto why = refusal_of_end(books(), command.what))
-    return *why;
-  auto parsed = parse_command(command, options_.spec, options_.workload,
-                              name_rules::of_before);
-  if (!parsed)
-    return parsed.failure();
-  return std::visit([this](auto& y) { return on(std::move(y)); }, *parsed);
-}
-
-expected<command_answer> study_core::take_turn(expected<turn> next) {
-  if (!next)
-    return next.failure();
-  take_turn(*next);
-  return command_answer{};
-}
-
-expected<command_answer> study_core::on(command::ask command) {
-  auto next = tuner_->client_ask(std::move(command.values));
-  if (!next)
-    return next.failure();
-  take_turn(*next);
-  const auto no = tuner_->trials() - 1;
-  return command_answer{no, tuner_->parameters(no).shown};
-}
-
-expected<command_answer> study_core::on(const command::train& command) {
-  return take_turn(tuner_->client_train(command.trial, command.to));
-}
-
-expected<command_answer> study_core::on(const command::tell& command) {
-  std::optional<observation> measured;
-  if (command.value)
-    measured =
-      observation{command.at == 0 ? tuner_->end_of(command.trial) : command.at,
-                  *command.value};
-  auto next = tuner_->client_end(command.trial, measured);
-  if (!next)
-    return next.failure();
-  if (measured) {
-    trials_.measure(command.trial, measured->at,
-                    {{options_.spec.objective.metric, measured->value}});
-    outbox_.change_trial(command.trial);
-  }
-  drop_trial(command.trial, command.how,
-             command.how == trial_state::failed ? "a client said so" : "");
-  take_turn(*next);
-  end_if_failed();
-  return command_answer{command.trial, {}};
-}
-
-expected<command_answer> study_core::on(const command::close&) {
-  return take_turn(tuner_->client_close());
-}
-
-expected<command_answer> study_core::steer(study_phase to, std::string why) {
-  if (auto refused = refusal_of_state(books(), to))
-    return *refused;
-  enter(to, std::move(why));
-  return command_answer{};
-}
-
-expected<command_answer> study_core::on(const command::pause& command) {
-  return steer(study_phase::paused, command.why);
-}
-
-expected<command_answer> study_core::on(const command::resume&) {
-  failures_.end(); // whoever says so knows of it
-  return steer(study_phase::running);
-}
-
-expected<command_answer> study_core::on(const command::stop&) {
-  return steer(study_phase::stopping);
-}
-
-expected<command_answer> study_core::on(const command::cancel& command) {
-  end_study(study_phase::cancelled, trial_state::cancelled, command.why);
-  return command_answer{};
-}
-
-expected<command_answer> study_core::on(const command::finish& command) {
-  end_study(study_phase::complete, trial_state::cancelled, command.why);
-  may_go_on_ = true;
-  return command_answer{};
-}
-
-command_answer study_core::growth_answer() const {
-  return {.params = {}, .trials = tuner_->trials()};
-}
-
-expected<command_answer> study_core::on(const command::extend& command) {
-  if (auto why = refusal_of_growth(books(), command, false, may_go_on()))
-    return *why;
-  auto& budget = options_.spec.budget;
-  if (command.seconds > 0) {
-    *budget.seconds += command.seconds;
-    clock_.extend(command.seconds);
-  }
-  if (command.deadline_seconds > 0) {
-    budget.deadline->text +=
-      " and " + to_text(command.deadline_seconds) + " s more";
-    clock_.extend_deadline(command.deadline_seconds);
-  }
-  reopen();
-  if (command.trials > 0)
-    take_turn(tuner_->extend(command.trials));
-  watch_time();
-  return growth_answer();
-}
-
-expected<command_answer> study_core::on(const command::enqueue& command) {
-  const command::extend more{command.trials.size(), 0, 0};
-  if (auto why = refusal_of_growth(books(), more, true, may_go_on()))
-    return *why;
-  auto own = own_trials_of(command, books(), name_rules::of_before);
-  if (!own)
-    return own.failure();
-  reopen();
-  take_turn(own->empty() ? tuner_->enqueue(command.trials.of_space)
-                         : tuner_->enqueue(std::move(*own)));
-  return growth_answer();
-}
-
-expected<command_answer> study_core::on(const command::tell_past& command) {
-  if (auto why = tuner_->refusal_of_past())
-    return *why;
-  tuner_->learn(command.results);
-  return growth_answer();
-}
-
-expected<command_answer> study_core::on(const command::weight& command) {
-  options_.stored.weight = command.value;
-  outbox_.change_study();
-  if (!is_replaying())
-    effects_.emplace_back(study_effect::set_weight{command.value});
-  return command_answer{};
-}
-
-expected<command_answer> study_core::on(const command::widen& command) {
-  take_turn(tuner_->widen(command.trials));
-  return command_answer{};
-}
-
-expected<command_answer> study_core::on(const command::retry& command) {
-  const auto trials = retried_by(command, books(), was_given_up_);
-  if (!trials)
-    return trials.failure();
-  reopen();
-  failures_.end(); // whoever says so knows of it
-  for (const auto no : *trials) {
-    trials_.retry(no);
-    const auto to = trials_[no].asked_to;
-    tuner_->retry(no, to);
-    outbox_.change_trial(no);
-    orders_.retry(no, to);
-  }
-  command_answer result;
-  result.retried = trials->size();
-  return result;
-}
-
 // -- what it decides ----------------------------------------------------------
 
 void study_core::take_turn(const turn& turn) {
@@ -567,6 +402,12 @@ void study_core::withdraw_trial(trial_no no) {
     orders_.drop(no);
   trials_.withdraw(no);
   outbox_.remove_trial(no);
+}
+
+void study_core::show_trial(trial_no no) {
+  trials_.restore(no);
+  tuner_->restore_removed(no);
+  outbox_.bring_back_trial(no);
 }
 
 /// A trial of which something is heard was begun, also if the study has ended
@@ -627,6 +468,8 @@ void study_core::reopen() {
   may_go_on_ = false;
   for (const auto& [no, state] : std::exchange(ended_with_it_, {})) {
     const bool was_withdrawn = trials_[no].withdrawn;
+    if (trials_[no].removed) // the algorithm goes on with it
+      show_trial(no);
     trials_.revive(no, state);
     if (!was_withdrawn)
       outbox_.change_trial(no);
@@ -677,6 +520,7 @@ void study_core::watch_time() {
 
 void study_core::finish() {
   end_if_done();
+  finish_if_spent();
   // First: what follows from a choice must not be stored before it.
   if (auto commit = outbox_.next_commit(books(), clock_.active_seconds(now_)))
     effects_.emplace_back(std::move(*commit));
@@ -687,9 +531,13 @@ void study_core::finish() {
 
 void study_core::request(study_command command,
                          study_requests::stored_command from) {
+  const auto what = command.what;
+  if (was_given_up_ && !has_ended()
+      && (what == verb::note || what == verb::remove || what == verb::restore))
+    end_study(study_phase::failed, trial_state::cancelled, given_up_for_);
   if (auto why = refusal_of(
         command, books(),
-        {requests_, full_, clock_, now_, was_given_up_, may_go_on()})) {
+        {requests_, full_, clock_, now_, was_given_up_, may_go_on(), spent_})) {
     effects_.emplace_back(study_effect::answer{from.from, std::move(*why)});
     if (was_given_up_ && !has_ended()) { // it was opened for nothing else
       end_study(study_phase::failed, trial_state::cancelled, given_up_for_);
@@ -717,6 +565,18 @@ void study_core::finish_for(std::string why) {
   x.what = verb::finish;
   x.text = std::move(why);
   store(std::move(x));
+}
+
+void study_core::finish_if_spent() {
+  // What is being stored may raise it.
+  if (spent_.empty() || has_ended() || requests_.is_storing({verb::extend}))
+    return;
+  const auto& budget = options_.spec.budget;
+  if (spent_.contains(study_limit::cost))
+    finish_for("its budget.cost, " + to_text(*budget.cost) + ", is spent");
+  else
+    finish_for("its device time, " + to_text(*budget.device_seconds / 3600)
+               + " h, is spent");
 }
 
 /// Answers once all is stored.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -149,8 +150,12 @@ private:
   expected<command_answer> on(const command::extend& command);
   expected<command_answer> on(const command::enqueue& command);
   expected<command_answer> on(const command::tell_past& command);
+  expected<command_answer> on(command::note command);
+  expected<command_answer> on(const command::remove& command);
+  expected<command_answer> on(const command::restore& command);
   expected<command_answer> take_turn(expected<turn> next);
   [[nodiscard]] command_answer growth_answer() const;
+  void raise_budget(double device_seconds, double cost);
   expected<command_answer> steer(study_phase to, std::string why = {});
   /// Fails a trial, or the study, for a metric that a measurement lacks.
   void refuse_measurement(const trial_measured& report,
@@ -165,6 +170,8 @@ private:
   /// Ends a trial that was never begun: it is no trial of the study.
   void withdraw_trial(trial_no no);
   void admit_trial(trial_no no);
+  /// Shows a trial again that was removed.
+  void show_trial(trial_no no);
   void end_study(study_phase how, trial_state rest,
                  const std::string& why = {});
   void enter(study_phase to, std::string why = {});
@@ -191,6 +198,8 @@ private:
   /// Ends the study by an event, so that it has ended there as well when it is
   /// restored.
   void finish_for(std::string why);
+  /// The same if the merger has said that a budget is spent.
+  void finish_if_spent();
   void answer(study_token to,
               std::variant<command_answer, trained_trial, error> what);
   void answer_waiters(trial_no no);
@@ -225,6 +234,9 @@ private:
   std::string full_; ///< why no new trials may begin; empty: they may
   bool is_steered_ = false;   ///< a command of `filled` is being stored
   bool is_finishing_ = false; ///< an event that ends it is being stored
+  std::set<study_limit> spent_; ///< of its budgets, as the merger says
+  /// How often the merger was told of a larger budget.
+  std::uint64_t raises_ = 0;
   /// Whether it was ended by no decision of its own: by a fault of the service.
   bool was_given_up_ = false;
   std::string given_up_for_; ///< the reason

@@ -22,7 +22,8 @@ study_status study_core::status(moment now) const {
   auto result = status_of(options_.stored, options_.spec);
   auto& view = result.view;
   view.trials =
-    has_ended() ? trials_.size() - trials_.withdrawn() : tuner_->trials();
+    (has_ended() ? trials_.size() - trials_.withdrawn() : tuner_->trials())
+    - trials_.removed();
   view.finished = trials_.finished();
   view.asked_steps = trials_.asked_steps();
   view.active_seconds = clock_.active_seconds(now);
@@ -45,7 +46,8 @@ study_record study_core::record() const {
 void study_core::check_invariants() const {
 #ifndef NDEBUG
   assert(!has_ended()
-         || trials_.finished() + trials_.withdrawn() == trials_.size());
+         || trials_.finished() + trials_.withdrawn() + trials_.removed()
+              == trials_.size());
   assert(has_ended() || trials_.withdrawn() == 0);
   assert(has_ended() || !options_.spec.budget.failed
          || trials_.failed() < *options_.spec.budget.failed);

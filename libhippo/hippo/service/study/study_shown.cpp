@@ -170,7 +170,7 @@ study_record record_of(const study_books& books) {
   result.wanted = books.trials.wanted();
   result.front = shown_front(books);
   for (trial_no no = 0; no < books.trials.size(); ++no) {
-    if (books.trials[no].withdrawn)
+    if (books.trials[no].withdrawn || books.trials[no].removed)
       continue;
     const auto& x = result.trials.emplace_back(record_of(books, no));
     result.delivered_steps += x.steps;

@@ -75,7 +75,7 @@ void study_trials::compare(trial_no no, step_t at_step, double value) {
   auto& x = at(no);
   if (!std::isnan(value) && (!x.best || is_better(value, x.best->value)))
     x.best = stored_best{at_step, value};
-  if (has_result(x.state) && is_new_best(no, at_step, value))
+  if (may_be_best(x) && is_new_best(no, at_step, value))
     best_ = best_measurement{no, at_step, value};
 }
 
@@ -83,7 +83,7 @@ void study_trials::add_to_front(trial_no no, step_t at_step, double value,
                                 const metrics& values) {
   auto& x = at(no);
   const auto worth = outcome_of(values, wanted_);
-  if (has_result(x.state))
+  if (may_be_best(x))
     front_.add(no, at_step, worth, x.results.size() == 1);
   if (!worth.is_feasible())
     return;
@@ -115,7 +115,7 @@ void study_trials::find_front() {
   front_.clear();
   for (trial_no no = 0; no < entries_.size(); ++no) {
     const auto& x = entries_[no];
-    if (!has_result(x.state))
+    if (!may_be_best(x))
       continue;
     for (const auto& [step, values] : x.results)
       front_.add(no, step, outcome_of(values.unpack(names_), wanted_),
@@ -155,10 +155,7 @@ void study_trials::retry(trial_no no) {
   take_back(x, trial_state::running);
   x.retried = true;
   --failed_;
-  if (x.best && !has_front())
-    find_best();
-  if (has_front() && !x.results.empty())
-    find_front();
+  find_best_after(no);
   check(no);
 }
 
@@ -189,6 +186,38 @@ void study_trials::admit(trial_no no) {
   asked_steps_ += x.asked_to;
 }
 
+void study_trials::remove(trial_no no) {
+  auto& x = at(no);
+  assert(has_ended(x.state) && !x.withdrawn && !x.removed);
+  x.removed = true;
+  ++removed_;
+  --finished_;
+  failed_ -= x.state == trial_state::failed;
+  asked_steps_ -= x.asked_to;
+  if (best_ && best_->trial == no)
+    find_best();
+  if (has_front() && is_in_front(no))
+    find_front();
+  check(no);
+}
+
+void study_trials::restore(trial_no no) {
+  auto& x = at(no);
+  assert(x.removed);
+  x.removed = false;
+  --removed_;
+  ++finished_;
+  failed_ += x.state == trial_state::failed;
+  asked_steps_ += x.asked_to;
+  find_best_after(no);
+  check(no);
+}
+
+bool study_trials::is_shown(trial_no no) const {
+  return no < entries_.size() && entries_[no].added && !entries_[no].removed
+         && !entries_[no].withdrawn;
+}
+
 void study_trials::revive(trial_no no, trial_state state) {
   auto& x = at(no);
   if (x.withdrawn)
@@ -207,11 +236,23 @@ void study_trials::take_back(entry& place, trial_state state) {
   waiting_steps_ += waiting(place);
 }
 
+bool study_trials::may_be_best(const entry& place) {
+  return has_result(place.state) && !place.removed;
+}
+
+void study_trials::find_best_after(trial_no no) {
+  const auto& x = (*this)[no];
+  if (x.best && !has_front())
+    find_best();
+  if (has_front() && !x.results.empty())
+    find_front();
+}
+
 void study_trials::find_best() {
   best_.reset();
   for (trial_no no = 0; no < entries_.size(); ++no)
     if (const auto& x = entries_[no];
-        x.best && has_result(x.state)
+        x.best && may_be_best(x)
         && is_new_best(no, x.best->step, x.best->value))
       best_ = best_measurement{no, x.best->step, x.best->value};
 }
@@ -269,9 +310,10 @@ std::optional<trial_measurement> study_trials::result_near(trial_no no,
 }
 
 study_phase study_trials::final_phase() const {
-  const auto has_failed
-    = [](const entry& x) { return x.state == trial_state::failed; };
-  return !entries_.empty()
+  const auto has_failed = [](const entry& x) {
+    return x.state == trial_state::failed || x.removed;
+  };
+  return size() > removed_
              && std::all_of(entries_.begin(), entries_.end(), has_failed)
            ? study_phase::failed
            : study_phase::complete;
@@ -292,27 +334,33 @@ bool study_trials::is_new_best(trial_no no, step_t at_step,
 }
 
 void study_trials::check([[maybe_unused]] trial_no no) const {
-  [[maybe_unused]] const auto& x = (*this)[no];
+#ifndef NDEBUG
+  const auto& x = (*this)[no];
   assert(finished_ <= entries_.size());
-  assert(x.withdrawn || x.asked_to <= asked_steps_);
-  assert(x.withdrawn || !has_ended(x.state) || finished_ > 0);
+  assert(!x.removed || (has_ended(x.state) && !x.withdrawn));
+  const bool counts = !x.withdrawn && !x.removed;
+  assert(!counts || x.asked_to <= asked_steps_);
+  assert(!counts || !has_ended(x.state) || finished_ > 0);
   assert(!x.cause || x.state == trial_state::failed);
   assert(!x.best || !x.results.empty());
   assert(!x.best || !std::isnan(x.best->value));
   assert(x.shared <= x.acked);
-  assert(!x.best || !has_result(x.state) || has_front()
+  assert(!x.best || !may_be_best(x) || has_front()
          || (best_ && !is_better(x.best->value, best_->value)));
+#endif
 }
 
 void study_trials::check_invariants() const {
 #ifndef NDEBUG
   std::uint64_t finished = 0, withdrawn = 0, failed = 0, asked = 0, waits = 0;
+  std::uint64_t removed = 0;
   for (trial_no no = 0; no < entries_.size(); ++no) {
     check(no);
     const auto& x = entries_[no];
     waits += waiting(x);
     withdrawn += x.withdrawn;
-    if (x.withdrawn)
+    removed += x.removed;
+    if (x.withdrawn || x.removed)
       continue;
     finished += has_ended(x.state);
     failed += x.state == trial_state::failed;
@@ -321,12 +369,13 @@ void study_trials::check_invariants() const {
   assert(waits == waiting_steps_);
   assert(finished == finished_);
   assert(withdrawn == withdrawn_);
+  assert(removed == removed_);
   assert(failed == failed_);
   assert(asked == asked_steps_);
   assert(!best_ || best_->trial < entries_.size());
   for (const auto& x : front_.points())
-    assert(has_result(entries_[x.trial].state));
-  assert(!best_ || has_result(entries_[best_->trial].state));
+    assert(may_be_best(entries_[x.trial]));
+  assert(!best_ || may_be_best(entries_[best_->trial]));
 #endif
 }
 

@@ -22,14 +22,15 @@ namespace hippo {
 /// what it has measured and how it ended. Pure: the same calls give the same
 /// books.
 /// @invariant `finished()` is the number of trials that have ended, withdrawn
-///            ones left out
-/// @invariant `withdrawn()` is the number of trials that are withdrawn
+///            and removed ones left out
+/// @invariant `withdrawn()` and `removed()` are the numbers of trials that are
+/// @invariant no trial is both, and one that is removed has ended
 /// @invariant `asked_steps()` is the sum of the trials' `asked_to`, withdrawn
-///            ones left out
+///            and removed ones left out
 /// @invariant `waiting_steps()` is the sum of what the trials that have not
 ///            ended were asked for and have not got
-/// @invariant of the trials that have not failed, none's best is better than
-///            `best()`
+/// @invariant of the trials that have neither failed nor are removed, none's
+///            best is better than `best()`
 class study_trials {
 public:
   struct entry {
@@ -37,6 +38,7 @@ public:
     bool added = false; ///< whether the merger knows it
     bool retried = false;   ///< whether it has failed, and was tried again
     bool withdrawn = false; ///< whether it has ended before it was begun
+    bool removed = false;   ///< whether somebody has hidden it
     step_t asked_to = 0;
     step_t acked = 0; ///< the last state that the merger has delivered
     step_t shared = 0; ///< of its steps, those that a trial had got before
@@ -109,6 +111,16 @@ public:
   /// trial of the study.
   void admit(trial_no no);
 
+  /// Hides a trial: it counts nowhere until it is shown again.
+  /// @complexity as of `end` with a failure
+  /// REQUIRES: it has ended, and is neither withdrawn nor removed.
+  void remove(trial_no no);
+  /// REQUIRES: it is removed.
+  void restore(trial_no no);
+  /// Whether there is such a trial, which the merger knows and nobody has
+  /// hidden.
+  [[nodiscard]] bool is_shown(trial_no no) const;
+
   /// A trial that its study's end has ended is in its former state again.
   /// REQUIRES: that is none of an end, and the trial has ended without failure.
   void revive(trial_no no, trial_state state);
@@ -152,6 +164,7 @@ public:
   [[nodiscard]] std::uint64_t finished() const noexcept { return finished_; }
   [[nodiscard]] std::uint64_t failed() const noexcept { return failed_; }
   [[nodiscard]] std::uint64_t withdrawn() const noexcept { return withdrawn_; }
+  [[nodiscard]] std::uint64_t removed() const noexcept { return removed_; }
   /// About how much memory these books take, in bytes. O(1).
   [[nodiscard]] std::uint64_t memory_bytes() const noexcept {
     return entries_.size() * sizeof(entry) + held_bytes_;
@@ -176,7 +189,12 @@ private:
   void check(trial_no no) const;
   [[nodiscard]] bool is_better(double left, double right) const;
   [[nodiscard]] bool is_new_best(trial_no no, step_t at, double value) const;
+  /// Whether a trial's measurements count for the best of all.
+  [[nodiscard]] static bool may_be_best(const entry& place);
   void find_best();
+  /// Finds the best of all once more, where the measurements of a trial have
+  /// begun or ceased to count.
+  void find_best_after(trial_no no);
   /// Takes a measurement to the best of its trial, and of all.
   void compare(trial_no no, step_t at, double value);
   /// The same of several metrics.
@@ -193,6 +211,7 @@ private:
   std::uint64_t finished_ = 0;
   std::uint64_t failed_ = 0;
   std::uint64_t withdrawn_ = 0;
+  std::uint64_t removed_ = 0;
   std::uint64_t asked_steps_ = 0;
   std::uint64_t waiting_steps_ = 0;
   std::uint64_t held_bytes_ = 0; ///< of what entries have

@@ -51,6 +51,12 @@ void fields(F& inspector, merge_event::weight_set& event) {
   inspector("weight", event.weight);
 }
 template <class F>
+void fields(F& inspector, merge_event::budget_raised& event) {
+  inspector("study", event.study);
+  inspector("device_seconds", event.device_seconds);
+  inspector("cost", event.cost);
+}
+template <class F>
 void fields(F& inspector, merge_event::paused_set& event) {
   inspector("study", event.study);
   inspector("paused", event.paused);
@@ -210,6 +216,7 @@ template <class F>
 void fields(F& inspector, merge_effect::notify_spent& order) {
   inspector("study", order.study);
   inspector("what", order.what);
+  inspector("raises", order.raises);
 }
 template <class F>
 void fields(F& inspector, merge_effect::retired& order) {

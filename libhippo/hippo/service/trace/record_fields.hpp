@@ -72,6 +72,9 @@ void fields(F& inspector, stored_study& study) {
   inspector("algorithm", study.algorithm);
   inspector("typed", study.typed);
   inspector("trials_ahead", study.trials_ahead);
+  inspector("note", study.note);
+  inspector("tags", study.tags);
+  inspector("removed", study.removed);
 }
 template <class F>
 void fields(F& inspector, stored_best& best) {

@@ -19,6 +19,7 @@ void fields(F&, study_core_event::quiesced&) {}
 template <class F>
 void fields(F& inspector, study_core_event::spent& event) {
   inspector("what", event.what);
+  inspector("raises", event.raises);
 }
 template <class F>
 void fields(F& inspector, study_core_event::received& event) {
@@ -107,6 +108,11 @@ void fields(F& inspector, study_effect::set_paused& order) {
 template <class F>
 void fields(F& inspector, study_effect::set_weight& order) {
   inspector("weight", order.weight);
+}
+template <class F>
+void fields(F& inspector, study_effect::raise_budget& order) {
+  inspector("device_seconds", order.device_seconds);
+  inspector("cost", order.cost);
 }
 template <class F>
 void fields(F& inspector, study_effect::notify_trial& order) {

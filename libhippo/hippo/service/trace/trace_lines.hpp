@@ -38,12 +38,12 @@ struct names<any_study_event> {
 template <>
 struct names<any_merge_event> {
   static constexpr std::array all{
-    "study_added", "orders_given",   "weight_set",    "paused_set",
-    "study_left",  "started",        "halted",        "retiring",
-    "budget_set",  "committed",      "time_passed",   "reported",
-    "resent",      "lease_ended",    "malformed",     "granted",
-    "lost",        "trainer_back",   "able_trainers", "heartbeat",
-    "yield_asked", "demand_answered"};
+    "study_added", "orders_given",    "weight_set",    "paused_set",
+    "study_left",  "started",         "halted",        "retiring",
+    "budget_set",  "committed",       "time_passed",   "reported",
+    "resent",      "lease_ended",     "malformed",     "granted",
+    "lost",        "trainer_back",    "able_trainers", "heartbeat",
+    "yield_asked", "demand_answered", "budget_raised"};
 };
 
 template <>
