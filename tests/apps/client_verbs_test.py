@@ -338,7 +338,7 @@ class Fake(Asking):
         self.assertEqual(["mnist"], listed("--tag", "paper"))
         self.assertEqual([], listed("--tag", "paper", "--tag", "a b"))
         self.assertEqual(["mnist"], listed("--search", "baseline"))
-        self.assertIn("paper", self.ask("ls").out)
+        self.assertIn("paper", self.ask("ls", "--columns", "name,tags").out)
         self.assertEqual("[paper] \n", self.ask("note", "mnist", "").out)
         self.assertEqual("no note\n", self.ask("note", "mnist", "--untag",
                                                "paper").out)

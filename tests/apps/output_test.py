@@ -49,6 +49,7 @@ COMMANDS = {
     "best": "best s --state DIR",
     "importance": "importance many --state DIR",
     "top": "top --once",
+    "note": "note mine",
     "logs": "logs --state DIR",
     "export": "export s --csv --state DIR",
     "ask": "ask mine --params '{{\"lr\": 0.{n}}}'",

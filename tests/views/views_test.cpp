@@ -167,6 +167,9 @@ TEST_F(ViewsTest, HttpShowsTheFieldsOfBefore) {
   for (std::size_t i = 0; i < failed.size(); ++i) {
     expected[i]["failed"] = failed[i]; // which messages alone had
     expected[i]["initial_state"] = nullptr; // which has come since
+    expected[i]["note"] = nullptr;
+    expected[i]["tags"] = json::array();
+    expected[i]["removed"] = false;
   }
   expect_fields(expected, to_json(studies));
   expect_fields(golden_json("http-trials.json"), to_json(trials));
