@@ -59,6 +59,11 @@ public:
     return store_->load_study(id_or_name);
   }
 
+  /// Trials of a study were hidden, or are shown again, by a command that is
+  /// answered after this: the row of one that has ended does not show it.
+  /// @returns true
+  expected<bool> forget(study_id study) { return ended_.erase(study), true; }
+
   /// Returns a study with its text.
   expected<archived_study> describe(study_id id);
 

@@ -17,6 +17,7 @@ namespace hippo {
 
 namespace {
 
+using verb = study_command::verb;
 /// States of trials that clients wait for, all together.
 constexpr std::size_t trainings_max = 100'000;
 
@@ -499,22 +500,27 @@ kj::Promise<study_actor> query_service::find_live(study_id study) {
 kj::Promise<command_answer>
 query_service::command(client_work& client, study_id study,
                        study_command what) {
-  if (!is_for_ended(what.what) || !is_live())
-    return command_running(client, study, std::move(what));
-  // A study that has ended may be in memory all the same: its coordinator has
-  // to hear that it goes on.
-  return find(to_string(study))
-    .then([=, this, &client](stored_study x) {
-      return has_ended(x.state) ? reopen(client, std::move(x), what)
-                                : command_running(client, study, what);
-    });
+  // One that has ended may be in memory: its coordinator hears that it goes on.
+  auto done =
+    !is_for_ended(what.what) || !is_live()
+      ? command_running(client, study, what)
+      : find(to_string(study)).then([=, this, &client](stored_study x) {
+          return has_ended(x.state) ? reopen(client, std::move(x), what)
+                                    : command_running(client, study, what);
+        });
+  if (what.what != verb::remove && what.what != verb::restore)
+    return done;
+  return done.then([this, study](command_answer answer) {
+    return read<bool>([study](archive& x) { return x.forget(study); })
+      .then([answer](bool) { return answer; });
+  });
 }
 
 kj::Promise<command_answer>
 query_service::command_running(client_work& client, study_id study,
                                study_command what) {
   // A cancellation does not wait until the study has caught up.
-  auto done = what.what == study_command::verb::cancel && is_live()
+  auto done = what.what == verb::cancel && is_live()
                 ? asker_.request<bool>(sources_.coordinator, command_timeout,
                                        cancel_atom::value, study, what.text)
                 : kj::Promise<bool>{false};

@@ -197,7 +197,7 @@ class Service(schema.Service.Server):
         index = self.model.find(idOrName)
         return Study(self.model, index), index + 1
 
-    async def list(self, _context):
+    async def list(self, removed, _context):
         await self.model.called("list")
         return [{"id": i + 1, **x["info"]}
                 for i, x in enumerate(self.model.content["studies"])]
