@@ -449,8 +449,9 @@ TEST_F(GatewayTest, AStudyThatHasEndedIsGivenMore) {
             "invalid_argument: trials[0].lr: must be from 0.1 to 0.5, found "
             "'7'");
   EXPECT_EQ(failure_of(steer([](auto change) { change.initExtend(); })),
-            "invalid_argument: a study is extended by a map with trials, "
-            "seconds or deadline_seconds, not '{}'");
+            "invalid_argument: a study is extended by a map with some of "
+            "trials, seconds, deadline_seconds, device_seconds and cost, not "
+            "'{}'");
   EXPECT_NE(failure_of(steer([](auto change) {
               change.setTellPast("results: [{params: {lr: 0.2}, metrics: "
                                  "{sum: 1}}]");
@@ -462,6 +463,56 @@ TEST_F(GatewayTest, AStudyThatHasEndedIsGivenMore) {
             }))
               .find("may have at most"),
             std::string::npos);
+}
+
+TEST_F(GatewayTest, WhatIsHiddenIsShownNowhere) {
+  open();
+  auto me = enter();
+  auto study = submit(me, random_text);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  const auto steer = [&](auto fill) {
+    auto request = study.steerRequest();
+    fill(request.initChange());
+    return request;
+  };
+  const auto best = [&] {
+    return study.bestRequest().send().wait(scope).getTrial().getTrial();
+  };
+  const auto listed = [&](bool removed) {
+    auto request = me.service.listRequest();
+    request.setRemoved(removed);
+    return request.send().wait(scope).getStudies().size();
+  };
+  const auto first = best();
+  const auto told = steer([&](auto change) {
+    change.initRemove().initTrials(1).set(0, first);
+  }).send().wait(scope);
+  EXPECT_EQ(told.getTrials(), 1u);
+  EXPECT_NE(best(), first);
+  EXPECT_EQ(study.trialsRequest().send().wait(scope).getTrials().size(), 1u);
+  steer([&](auto change) {
+    change.initRestore().initTrials(1).set(0, first);
+  }).send().wait(scope);
+  EXPECT_EQ(best(), first);
+  EXPECT_EQ(listed(false), 1u);
+  steer([](auto change) { change.initRemove(); }).send().wait(scope);
+  EXPECT_EQ(listed(false), 0u);
+  EXPECT_EQ(listed(true), 1u);
+  steer([](auto change) {
+    auto x = change.initNote();
+    x.setSetNote(true);
+    x.setNote("seen");
+    x.initAddTags(1).set(0, "old");
+  }).send().wait(scope);
+  const auto shown = study.describeRequest().send().wait(scope);
+  EXPECT_EQ(kj::str(shown.getInfo().getNote()), "seen"_kj);
+  ASSERT_EQ(shown.getInfo().getTags().size(), 1u);
+  EXPECT_EQ(kj::str(shown.getInfo().getTags()[0]), "old"_kj);
+  EXPECT_TRUE(shown.getInfo().getRemoved());
+  EXPECT_EQ(failure_of(steer([&](auto change) {
+              change.initRestore().initTrials(1).set(0, 9);
+            })),
+            "invalid_argument: trial 9 of study some is not removed");
 }
 
 TEST_F(GatewayTest, TrainersShowTheirLease) {
