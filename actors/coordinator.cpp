@@ -99,18 +99,26 @@ bool may_reopen(study_command::verb what) {
 
 void carry_out(coordinator_self self, coordinator_effect::command_study& what) {
   auto& st = self->state;
-  const auto command = st.commands.extract(what.request);
-  const bool goes_on = may_reopen(command.mapped().second.what);
+  auto command = st.commands.extract(what.request).mapped();
+  const bool goes_on = may_reopen(command.second.what);
   self
     ->request(st.studies.at(what.id).handle, caf::infinite, command_atom::value,
-              command.mapped().second)
+              command.second)
     .then(
       [self, what, goes_on](command_answer& x) {
         tell(self, coordinator_event::command_answered{what.id, !goes_on});
         take_promise(self->state.commanders, what.request)
           .deliver(std::move(x));
       },
-      [self, what](caf::error& why) {
+      [self, what, goes_on, command](caf::error& why) {
+        // It may have left memory meanwhile, as one does that stays ended. Such
+        // a command may be given twice.
+        if (!goes_on && is_for_ended(command.second.what)
+            && why == caf::sec::request_receiver_down) {
+          self->state.commands.emplace(what.request, command);
+          tell(self, coordinator_event::commanded{what.request, what.id});
+          return;
+        }
         tell(self, coordinator_event::command_answered{what.id, true});
         take_promise(self->state.commanders, what.request)
           .deliver(std::move(why));
