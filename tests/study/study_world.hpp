@@ -194,7 +194,7 @@ public:
   /// Whether a trial is stored.
   bool has_row(trial_no trial) const { return rows_.contains(trial); }
 
-  /// What another one has seen and stored was so before this one's run.
+  /// Takes the events and rows of an earlier world as those of before.
   void begin_after(const world& before) {
     history_ = before.history_;
     rows_ = before.rows_;

@@ -568,7 +568,7 @@ void study_core::finish_for(std::string why) {
 }
 
 void study_core::finish_if_spent() {
-  // What is being stored may raise it.
+  // A command that is being stored may raise it.
   if (spent_.empty() || has_ended() || requests_.is_storing({verb::extend}))
     return;
   const auto& budget = options_.spec.budget;

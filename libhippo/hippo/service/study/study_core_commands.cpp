@@ -77,7 +77,7 @@ expected<command_answer> study_core::on(const command::pause& command) {
 }
 
 expected<command_answer> study_core::on(const command::resume&) {
-  failures_.end(); // whoever says so knows of it
+  failures_.end(); // its sender knows of them
   return steer(study_phase::running);
 }
 
@@ -160,7 +160,7 @@ expected<command_answer> study_core::on(const command::retry& command) {
   if (!trials)
     return trials.failure();
   reopen();
-  failures_.end(); // whoever says so knows of it
+  failures_.end(); // its sender knows of them
   for (const auto no : *trials) {
     trials_.retry(no);
     const auto to = trials_[no].asked_to;
