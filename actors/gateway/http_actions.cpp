@@ -28,16 +28,17 @@ expected<std::string> text_in(const json& x, const std::string& name) {
   return i->get<std::string>();
 }
 
-/// Commands whose text is what is sent.
+/// Commands without a text.
+const std::map<std::string, verb> plain{
+  {"pause", verb::pause}, {"resume", verb::resume}, {"stop", verb::stop}};
+
+/// Commands whose text is the body.
 const std::map<std::string, verb> steering{
   {"extend", verb::extend},       {"enqueue", verb::enqueue},
   {"tell_past", verb::tell_past}, {"note", verb::note},
   {"remove", verb::remove},       {"restore", verb::restore}};
 
 expected<study_command> command_of(const std::string& what, const json& x) {
-  static const std::map<std::string, verb> plain{{"pause", verb::pause},
-                                                 {"resume", verb::resume},
-                                                 {"stop", verb::stop}};
   study_command result;
   if (const auto i = plain.find(what); i != plain.end()) {
     result.what = i->second;
@@ -79,12 +80,10 @@ act_on(query_service& queries, const http_target& target,
   const auto x = json::parse(text, nullptr, false);
   const bool is_study
     = path.size() == 2 && (path[1] == "studies" || path[1] == "preview");
-  const bool is_command =
-    path.size() == 4 && path[1] == "studies"
-    && std::set<std::string>{"pause",     "resume", "stop",   "cancel",
-                             "retry",     "weight", "extend", "enqueue",
-                             "tell_past", "note",   "remove", "restore"}
-         .contains(path[3]);
+  const bool is_command
+    = path.size() == 4 && path[1] == "studies"
+      && (plain.contains(path[3]) || steering.contains(path[3])
+          || path[3] == "cancel" || path[3] == "retry" || path[3] == "weight");
   if (!is_study && !is_command)
     return answer{};
   if (!x.is_object())
