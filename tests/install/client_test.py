@@ -16,7 +16,7 @@ EXAMPLE = pathlib.Path(__file__).parents[2] / "examples/client"
 
 def run(*command, code=0):
     """Runs a command, checks its exit code and returns what it wrote."""
-    done = subprocess.run([str(x) for x in command], text=True, timeout=150,
+    done = subprocess.run([str(x) for x in command], text=True, timeout=280,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode != code:
         raise AssertionError(f"{command} exits with {done.returncode}, not "

@@ -57,7 +57,7 @@ class GpuDay(unittest.TestCase):
              "--brief", "--programs", programs or os.environ["HIPPO_BUILD"],
              "--out", self.folder / "out", *args],
             text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=100)
+            timeout=280)
         self.assertEqual(done.returncode, code, done.stdout)
         return done.stdout
 

@@ -42,7 +42,7 @@ class Pack(unittest.TestCase):
             [self.moved / "bin" / name, *map(str, args)], text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             env={"PATH": "/usr/bin:/bin", **variables})
-        out, err = process.communicate(timeout=100)
+        out, err = process.communicate(timeout=280)
         self.assertEqual(process.returncode, code, out + err)
         own = re.findall(rf"(?m)^ *{process.pid}:\s*(.*)$", err)
         return out, err, own

@@ -77,7 +77,7 @@ class Wheels(unittest.TestCase):
                        if not k.startswith(("HIPPO", "LD_"))}
         done = subprocess.run(
             command, cwd=self.folder, capture_output=True, text=True,
-            timeout=100,
+            timeout=280,
             env={**environment, "PYTHONPATH": str(site or self.site)})
         self.assertEqual(code, done.returncode, done.stderr)
         return done.stderr if code else done.stdout
