@@ -15,6 +15,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/checkpoint/parts/parted_store.hpp"
+#include "hippo/model/workload_seed.hpp"
 #include "hippo/train/process/made_workload.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/stoppable.hpp"
@@ -76,6 +77,7 @@ class training_engine::shared_state {
 public:
   /// A lane's workload.
   struct entry : made_workload {
+    workload_spec spec{};
     std::optional<checkpoint> present{}; ///< the state that it is in
   };
 
@@ -92,21 +94,27 @@ public:
   /// Returns what trains a lease, for its thread alone until the lease has
   /// ended. Makes it if its lane has trained something else before.
   /// @returns as `make_workload`
-  /// REQUIRES: leases of other workloads have ended.
+  /// REQUIRES: leases of other workloads have ended; the same one may have
+  /// several seeds (`take_seed`).
   expected<entry*> entry_of(const lease& x, checkpoint_store& store) {
     entry* result = nullptr;
     {
       const std::lock_guard guard{mutex_};
-      if (x.workload != spec_) {
+      auto common = without_seed(x.workload);
+      if (common != spec_) {
         kept_.clear();
         entries_.clear(); // two workloads at a time may not fit
         at_once_max_ = no_maximum;
-        spec_ = x.workload;
+        spec_ = std::move(common);
       }
       result = &entries_[x.lane];
     }
-    if (result->work)
+    if (result->work && result->spec == x.workload)
       return result;
+    if (result->work)
+      kept_.clear(); // what it has saved goes with it
+    *result = {};    // before another one takes its memory
+    result->spec = x.workload;
     auto made = make_workload(registry_, x, store);
     if (!made)
       return made.failure();
@@ -175,7 +183,7 @@ private:
   std::mutex mutex_; ///< guards what follows
   std::condition_variable left_;
   std::map<std::uint32_t, entry> entries_; ///< by lane, of `spec_`
-  workload_spec spec_;
+  workload_spec spec_;                     ///< without its seed
   std::set<std::uint32_t> busy_; ///< lanes that train
   std::size_t at_once_max_ = no_maximum; ///< leases at once of `spec_`
 

@@ -136,6 +136,12 @@ struct TrialView $python("TrialInfo") {
     none  @12 :Void;
     value @13 :UInt64;
   }
+  spread :union $since("0.2") $column("spread: number, if-any") {
+    # The standard deviation of that best value over the seeds of the trial;
+    # none with one seed.
+    none  @14 :Void;
+    value @15 :Float64;
+  }
 }
 
 struct GoalView $dict {
@@ -289,6 +295,9 @@ struct StudyView $python("StudyInfo(HasEnded)") {
   # Words by which people group studies, sorted.
   removed @39 :Bool $since("0.2");
   # Whether it is hidden: neither listed nor found by its name.
+  seeds @40 :UInt32 $since("0.2") $column("seeds: number, hidden");
+  # The number of seeds that each trial is trained with. Steps are counted for
+  # each of them, results are a summary of all.
   front :union $omitted $read("front_of_several") {
     # Its goals and its Pareto front, if it has several metrics or constraints.
     none  @23 :Void;

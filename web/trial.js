@@ -68,6 +68,7 @@ export function trialView(id, no, act) {
   const measured = () => events.filter(x => x.measured);
   const names = () => [...new Set(measured().flatMap(x =>
     Object.keys(x.measured)))];
+  const seedsOf = name => names().filter(x => x.startsWith(`${name}.seed`));
   const chart = lines("Values of the trial", {xWord: "step"});
   const metric = choice("metric", [], () => drawValues(true));
   const values = panel("Learning curve", {chart: chart.node,
@@ -76,14 +77,21 @@ export function trialView(id, no, act) {
         cell: x => shown(x.measured[name], 6)}))],
     rows: measured});
   function drawValues(now = false) {
-    const all = names(), some = measured();
+    const some = measured();
+    // What single seeds measured is drawn beside their summary.
+    const all = names().filter(x => !x.match(/\.(std|seed\d+)$/)
+      || !seedsOf(x.replace(/\.[^.]*$/, "")).length);
     metric.node.hidden = all.length < 2;
     metric.offer(all.map(x => [x, x]), all.includes(study.metric)
       ? study.metric : all[0]);
     const name = metric.value || study.metric;
-    chart.set(some.length ? [{x: some.map(x => x.step), y: some.map(x =>
-      x.measured[name] ?? NaN), name: `trial ${no}`, bold: true, marks: true,
-    colour: colour("--accent")}] : [], {xLabel: "step", yLabel: name,
+    const line = (key, label, more) => ({x: some.map(x => x.step),
+      y: some.map(x => x.measured[key] ?? NaN), name: label, ...more});
+    chart.set(some.length ? [...seedsOf(name).map(x => line(x,
+      x.slice(name.length + 1).replace("seed", "seed "),
+      {colour: colour("--quiet")})),
+    line(name, `trial ${no}`, {bold: true, marks: true,
+      colour: colour("--accent")})] : [], {xLabel: "step", yLabel: name,
       empty: "Nothing was measured of this trial yet"}, now);
     values.refresh();
   }
@@ -158,6 +166,8 @@ export function trialView(id, no, act) {
           `of ${shown(trial.asked_steps)}`],
         ["shared", shown(trial.shared_steps),
           "steps that another trial had trained"],
+        ...trial.spread == null ? [] : [["spread", shown(trial.spread, 6),
+          `standard deviation over ${of.seeds} seeds`]],
         ...trial.predicted === null ? [] : [["predicted",
           shown(trial.predicted, 6), "by the model that chose its values"]]]));
       renew(failure, ...(trial.failure ? [element("section",

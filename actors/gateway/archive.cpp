@@ -119,6 +119,7 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     result.varied = read.study->spec().space.varied();
     result.max_steps = read.study->spec().max_steps;
     result.cost_max = read.study->spec().budget.cost;
+    result.seeds = read.study->spec().repeats.seeds;
     if (const auto initial = requested_code(split(text).study).initial)
       result.initial_state = to_text(*initial);
   }
@@ -174,11 +175,12 @@ expected<archived_study> archive::look_at(stored_study study,
   view.algorithm = known->algorithm;
   view.workload = known->workload_key;
   view.cost_max = known->cost_max;
+  view.seeds = known->seeds;
   view.initial_state = known->initial_state;
   view.trials = counts->trials;
   view.finished = counts->finished;
-  view.asked_steps = counts->asked_steps;
-  view.delivered_steps = counts->delivered_steps;
+  view.asked_steps = counts->asked_steps * known->seeds;
+  view.delivered_steps = counts->delivered_steps * known->seeds;
   view.shared_steps = counts->shared_steps;
   view.trials_by_state = std::move(counts->by_state);
   if (const auto failed
@@ -192,14 +194,16 @@ expected<archived_study> archive::look_at(stored_study study,
   const auto own = trained->own_step_seconds(mean_step_seconds(*timings));
   view.saved_seconds = static_cast<double>(view.shared_steps) * own;
   const auto in_full = counts->pruned * known->max_steps;
-  const auto stopped = in_full - std::min(counts->pruned_steps, in_full);
+  const auto stopped =
+    (in_full - std::min(counts->pruned_steps, in_full)) * known->seeds;
   view.stopped_seconds = static_cast<double>(stopped) * own;
   if (*best) {
-    const auto time = improved(result.row.id, **best);
-    if (!time)
-      return time.failure();
-    view.improved = *time;
+    const auto known_best = improvement_of(result.row, **best, known->seeds);
+    if (!known_best)
+      return known_best.failure();
+    view.improved = known_best->time;
     view.best = view_of(**best);
+    view.best->spread = known_best->spread;
   }
   const auto front = store_->load_front(result.row.id);
   if (!front)
@@ -219,19 +223,33 @@ expected<archived_study> archive::look_at(stored_study study,
   return result;
 }
 
-expected<std::optional<double>> archive::improved(study_id id,
-                                                  const stored_trial& best) {
+expected<archive::improvement>
+archive::improvement_of(const stored_study& study, const stored_trial& best,
+                        std::uint32_t seeds) {
   const auto step = best.best ? best.best->step : 0;
-  const auto known = improved_.find(id);
+  const auto known = improved_.find(study.id);
   if (known != improved_.end() && known->second.trial == best.trial
       && known->second.step == step && known->second.time)
-    return known->second.time;
-  const auto time = store_->load_time(id, best.trial, step);
-  if (time) {
-    limit(improved_, kept_studies_max);
-    improved_[id] = {best.trial, step, *time};
-  }
-  return time;
+    return known->second;
+  const auto time = store_->load_time(study.id, best.trial, step);
+  if (!time)
+    return time.failure();
+  const auto found = spreads_of(study, best.trial, best.trial, seeds);
+  if (!found)
+    return found.failure();
+  limit(improved_, kept_studies_max);
+  const auto spread = found->find({best.trial, step});
+  return improved_[study.id] = {best.trial, step, *time,
+                                spread == found->end()
+                                  ? std::nullopt
+                                  : std::optional{spread->second}};
+}
+
+expected<archive::spreads> archive::spreads_of(const stored_study& study,
+                                               trial_no first, trial_no last,
+                                               std::uint32_t seeds) {
+  return seeds > 1 ? store_->load_spreads(study.id, study.metric, first, last)
+                   : expected<spreads>{spreads{}};
 }
 
 expected<archived_study> archive::describe(study_id id) {
@@ -261,38 +279,39 @@ expected<std::vector<archived_study>> archive::list() {
   return result;
 }
 
-expected<std::vector<trial_view>> archive::trials(study_id study,
-                                                  std::uint64_t first,
-                                                  std::size_t most) {
+expected<std::vector<trial_view>>
+archive::trials(study_id id, std::uint64_t first, std::size_t most) {
   bool is_whole = false;
   const auto rows = read_bounded<stored_trial>(
     rows_of(most, trials_per_call_max), is_whole,
     [&](const auto& known, std::size_t n) {
       return store_->load_trials(
-        study, known.empty() ? first : known.back().trial + 1, n);
+        id, known.empty() ? first : known.back().trial + 1, n);
     });
   if (!rows)
     return rows.failure();
   std::vector<trial_view> result;
-  result.reserve(rows->size());
-  for (const auto& x : *rows)
-    result.push_back(view_of(x));
-  return result;
-}
-
-expected<trial_view> archive::best(study_id id) {
-  const auto study = describe(id);
+  if (rows->empty())
+    return result;
+  const auto study = store_->load_study(id);
   if (!study)
     return study.failure();
-  if (has_several_metrics(study->view))
-    return {errc::invalid_argument,
-            "study '" + study->view.name
-              + "' has several metrics, and so no best trial: look at its"
-                " front"};
-  if (!study->view.best)
-    return {errc::invalid_argument,
-            "study '" + study->view.name + "' has no result yet"};
-  return *study->view.best;
+  const auto known = facts_of(*study);
+  if (!known)
+    return known.failure();
+  const auto found =
+    spreads_of(*study, rows->front().trial, rows->back().trial, known->seeds);
+  if (!found)
+    return found.failure();
+  result.reserve(rows->size());
+  for (const auto& x : *rows) {
+    auto& view = result.emplace_back(view_of(x));
+    if (view.best)
+      if (const auto i = found->find({x.trial, view.best->step});
+          i != found->end())
+        view.spread = i->second;
+  }
+  return result;
 }
 
 expected<events_view> archive::events(study_id id, std::uint64_t after,
@@ -307,7 +326,7 @@ expected<events_view> archive::events(study_id id, std::uint64_t after,
     rows_of(most, events_per_call_max), is_whole,
     [&](const auto& known, std::size_t n) {
       return store_->load_events(id, known.empty() ? after : known.back().id, n,
-                                 trial);
+                                 trial, parts::left_out);
     });
   if (!events)
     return events.failure();
@@ -315,37 +334,6 @@ expected<events_view> archive::events(study_id id, std::uint64_t after,
   result.study_has_ended = is_whole && has_ended(study->state);
   for (const auto& x : *events)
     result.events.push_back(view_of(x));
-  return result;
-}
-
-expected<trained_trial> archive::progress(study_id study, trial_no trial,
-                                          step_t step) {
-  auto found = find_trial(*store_, study, trial);
-  if (!found)
-    return found.failure();
-  trained_trial result;
-  result.trial = trial;
-  result.state = found->state;
-  result.failure = std::move(found->failure);
-  for (const auto at : {step, found->steps}) {
-    auto values = store_->load_metrics(study, trial, at);
-    if (!values)
-      return values.failure();
-    result.step = at;
-    result.metrics = std::move(*values);
-    if (!result.metrics.empty())
-      break;
-  }
-  return result;
-}
-
-expected<std::vector<workload_timings_view>> archive::timings() {
-  const auto all = store_->load_timings();
-  if (!all)
-    return all.failure();
-  std::vector<workload_timings_view> result;
-  for (const auto& x : *all)
-    result.push_back(view_of(x));
   return result;
 }
 

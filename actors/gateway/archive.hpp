@@ -178,6 +178,7 @@ private:
     bool exact = true;
     step_t max_steps = 0;
     std::optional<double> cost_max{}; ///< that its budget allows
+    std::uint32_t seeds = 1;          ///< that each trial is trained with
     std::string initial_state; ///< that it names; empty: none
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
@@ -189,9 +190,22 @@ private:
   expected<archived_study> look_at(stored_study study, bool reads_text = true);
   /// All that is known of a study but for its trials.
   expected<study_record> head_of(study_id study);
-  /// Returns when a study's best value was heard of.
-  expected<std::optional<double>> improved(study_id study,
-                                           const stored_trial& best);
+  /// Where a study's best value was measured, when, and how much it differs by
+  /// the seeds of its trial, if there are several.
+  struct improvement {
+    trial_no trial{};
+    step_t step = 0;
+    std::optional<double> time;
+    std::optional<double> spread;
+  };
+  /// @param seeds of each trial
+  expected<improvement> improvement_of(const stored_study& study,
+                                       const stored_trial& best,
+                                       std::uint32_t seeds);
+  /// Standard deviations over seeds, by trial and step.
+  using spreads = std::map<std::pair<trial_no, step_t>, double>;
+  expected<spreads> spreads_of(const stored_study& study, trial_no first,
+                               trial_no last, std::uint32_t seeds);
   /// Returns a study as it was submitted, if its workload is still known.
   expected<study_spec> spec_of(study_id study);
   /// Where the checkpoints of a workload key lie.
@@ -205,13 +219,7 @@ private:
   /// What pages look at, the last one first; together about
   /// `kept_history_bytes`.
   std::list<std::pair<study_id, study_history>> histories_;
-  std::map<study_id, archived_study> ended_;  ///< by study, texts left out
-  /// Where a study's best value was measured, and when.
-  struct improvement {
-    trial_no trial{};
-    step_t step = 0;
-    std::optional<double> time;
-  };
+  std::map<study_id, archived_study> ended_; ///< by study, texts left out
   std::map<study_id, improvement> improved_; ///< by study
 };
 

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "gateway/column_text.hpp"
 #include "gateway/limits.hpp"
 #include "gateway/schedule_curves.hpp"
 #include "hippo/base/nearest.hpp"
@@ -36,10 +37,6 @@ std::uint64_t first_version() {
       .count());
 }
 
-std::string text_of(const json& x) {
-  return x.dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
 /// Puts a value of a hyper-parameter into a column: a number as it is, all else
 /// in short.
 void put_value(cell_column& to, std::size_t row, const json& x) {
@@ -50,49 +47,6 @@ void put_value(cell_column& to, std::size_t row, const json& x) {
   else
     to.set(row, text_of(x.is_number() ? x : json(brief({{"x", x}}).substr(2))));
 }
-
-/// Writes an object by columns.
-class columns {
-public:
-  /// Adds a member, of which the value is to be written next.
-  std::string& add(const char* name) {
-    text_ += text_.empty() ? '{' : ',';
-    text_ += '"';
-    text_ += name;
-    text_ += "\":";
-    return text_;
-  }
-  /// Adds a list of what `f` gives for each item.
-  template <class Items, class F>
-  void add_list(const char* name, const Items& items, F f) {
-    add(name) += '[';
-    for (const auto& x : items) {
-      write(f(x));
-      text_ += ',';
-    }
-    if (text_.back() == ',')
-      text_.pop_back();
-    text_ += ']';
-  }
-  std::string take() {
-    text_ += "}\n";
-    return std::move(text_);
-  }
-
-private:
-  void write(std::uint64_t x) { add_number(text_, x); }
-  void write(double x) { add_number(text_, x); }
-  void write(const std::string& x) { text_ += text_of(x); }
-  void write(const json& x) { text_ += text_of(x); }
-  void write(const std::optional<std::uint64_t>& x) {
-    if (x)
-      add_number(text_, *x);
-    else
-      text_ += "null";
-  }
-
-  std::string text_;
-};
 
 /// Adds how the values of trials were chosen, if any were: a table of many
 /// trials has no room for what says nothing.
@@ -164,23 +118,23 @@ expected<std::string> study_history::answer(state_reader& store,
 expected<std::monostate> study_history::read_values(state_reader& store) {
   for (;;) {
     const auto part = store.load_values(study_.id, study_.metric, last_event_,
-                                        rows_per_read);
+                                        rows_per_read, parts::given);
     if (!part)
       return part.failure();
     for (const auto& x : *part) {
       last_event_ = x.event;
-      if (values_.size() < kept_values_max)
+      if (!x.is_part && values_.size() < kept_values_max)
         values_.push_back(x);
       if (x.node == root_node)
         continue;
-      if (metrics_.empty()) {
-        const auto all = store.load_metrics(workload_key_, {{x.node, x.step}});
+      if (metrics_.empty() && !x.is_part) {
+        const auto all = store.load_metrics(study_.id, x.trial, x.step);
         if (!all)
           return all.failure();
-        for (const auto& [name, value] : all->front())
+        for (const auto& [name, value] : *all)
           metrics_.push_back(name);
       }
-      if (auto& known = places_[x.trial]; x.step >= known.step)
+      if (auto& known = places_[{x.trial, x.seed_no}]; x.step >= known.step)
         known = {x.node, x.step};
       auto i = stages_.find(x.node);
       if (i == stages_.end()) {
@@ -397,9 +351,10 @@ study_history::curves_text(const std::string& metric,
                            const std::vector<stored_value>& rows,
                            std::uint64_t after) const {
   const auto start = values_.empty() ? 0 : values_.front().time;
-  std::vector<double> value, seconds;
+  std::vector<double> value, spread, seconds;
   for (const auto& x : rows) {
     value.push_back(x.value);
+    spread.push_back(x.spread);
     seconds.push_back(std::round((x.time - start) * 1000) / 1000);
   }
   columns result;
@@ -414,6 +369,8 @@ study_history::curves_text(const std::string& metric,
   result.add_list("step", rows, [](const auto& x) { return x.step; });
   result.add_list("shared", rows, [](const auto& x) { return x.shared; });
   add_numbers(result.add("value"), value);
+  if (!rows.empty() && rows.front().seed_no > 0)
+    add_numbers(result.add("spread"), spread);
   add_numbers(result.add("seconds"), seconds);
   return result.take();
 }
@@ -426,8 +383,8 @@ std::string study_history::tree() const {
     bool counts = false; ///< whether a trial that did not fail is one of them
   };
   std::map<node_id, passage> passed;
-  for (const auto& [no, where] : places_) {
-    const auto* trial = find(no);
+  for (const auto& [run, where] : places_) {
+    const auto* trial = find(run.first);
     auto end = where.step;
     for (auto i = stages_.find(where.node); i != stages_.end();
          i = stages_.find(i->second.parent)) {
@@ -469,7 +426,7 @@ std::string study_history::tree() const {
   result.add_list("label", rows,
                   [&](const row& x) { return stage_of(x).label; });
   columns at;
-  at.add_list("trial", places_, [](const auto& x) { return x.first; });
+  at.add_list("trial", places_, [](const auto& x) { return x.first.first; });
   at.add_list("node", places_,
               [](const auto& x) { return number_of(x.second.node); });
   at.add_list("step", places_, [](const auto& x) { return x.second.step; });
@@ -481,8 +438,10 @@ std::string study_history::tree() const {
 
 std::string study_history::schedules() const {
   std::vector<trained_way> trials;
-  for (const auto& [trial, where] : places_) {
-    trained_way way{trial, where.step, {}};
+  for (const auto& [run, where] : places_) {
+    if (run.second > 1) // the values are the same with each seed
+      continue;
+    trained_way way{run.first, where.step, {}};
     for (auto i = stages_.find(where.node); i != stages_.end();
          i = stages_.find(i->second.parent))
       way.parts.emplace_back(i->second.begin, &i->second.config);
@@ -492,13 +451,28 @@ std::string study_history::schedules() const {
   return schedule_curves(trials, shown_curves_max);
 }
 
+expected<std::vector<metrics>>
+study_history::measured_at(state_reader& store,
+                           const std::vector<measured_state>& states) const {
+  if (values_.empty() || values_.front().seed_no == 0) {
+    std::vector<std::pair<node_id, step_t>> places;
+    for (const auto& x : states)
+      places.emplace_back(x.node, x.step);
+    return store.load_metrics(workload_key_, places);
+  }
+  std::set<std::pair<trial_no, step_t>> wanted;
+  for (const auto& x : states)
+    wanted.emplace(x.trial, x.step);
+  auto summaries = store.load_summaries(study_.id, wanted);
+  if (!summaries)
+    return summaries.failure();
+  std::vector<metrics> result;
+  for (const auto& x : states)
+    result.push_back(std::move((*summaries)[{x.trial, x.step}]));
+  return result;
+}
+
 expected<std::string> study_history::front(state_reader& store) const {
-  struct state {
-    node_id node{};
-    step_t step = 0;
-    trial_no trial = 0;
-    auto operator<=>(const state&) const = default;
-  };
   const auto told = store.load_front(study_.id);
   if (!told)
     return told.failure();
@@ -508,20 +482,18 @@ expected<std::string> study_history::front(state_reader& store) const {
       return x.best->step;
     if (!has_result(x.state))
       return std::nullopt;
-    const auto last = places_.find(x.trial);
-    return *told && last != places_.end() ? std::optional{last->second.step}
-                                          : std::nullopt;
+    const auto last = places_.lower_bound({x.trial, 0});
+    return *told && last != places_.end() && last->first.first == x.trial
+             ? std::optional{last->second.step}
+             : std::nullopt;
   };
-  std::vector<state> states;
+  std::vector<measured_state> states;
   for (const auto& x : values_) {
     if (const auto* trial = find(x.trial); trial && shown(*trial) == x.step)
       states.push_back({x.node, x.step, x.trial});
   }
   std::sort(states.begin(), states.end());
-  std::vector<std::pair<node_id, step_t>> places;
-  for (const auto& x : states)
-    places.emplace_back(x.node, x.step);
-  const auto measured = store.load_metrics(workload_key_, places);
+  const auto measured = measured_at(store, states);
   if (!measured)
     return measured.failure();
   std::map<std::string, std::vector<double>> by_name;

@@ -92,6 +92,18 @@ private:
   /// measured: `schedule_curves`.
   [[nodiscard]] std::string schedules() const;
 
+  struct measured_state {
+    node_id node{};
+    step_t step = 0;
+    trial_no trial = 0;
+    auto operator<=>(const measured_state&) const = default;
+  };
+  /// Returns all that was measured of some states: of trials with several seeds
+  /// the summary.
+  [[nodiscard]] expected<std::vector<metrics>>
+  measured_at(state_reader& store,
+              const std::vector<measured_state>& states) const;
+
   /// Returns all metrics of each trial where its best value was measured, and
   /// the study's front, if it has one.
   [[nodiscard]] expected<std::string> front(state_reader& store) const;
@@ -122,7 +134,8 @@ private:
   std::vector<stored_value> values_; ///< in the order in which they came
   std::uint64_t last_event_ = 0;
   std::vector<std::string> metrics_; ///< that came with the first of them
-  std::map<trial_no, place> places_; ///< by trial
+  /// By trial and seed (`trial_measured::seed_no`).
+  std::map<std::pair<trial_no, std::uint32_t>, place> places_;
   std::map<node_id, stage> stages_; ///< by node
   std::set<node_id> unknown_;       ///< nodes that are yet to be read
   std::vector<node_id> unlabelled_; ///< nodes that were read

@@ -169,8 +169,8 @@ listing list_trials(const std::vector<trial_view>& trials,
        {"params", params.back()}});
   }
   auto result = list_views(columns_of_trial_view(), computed,
-                           {"trial", "state", "best", "step", "steps", "asked",
-                            "shared", "params", "failure", "chosen",
+                           {"trial", "state", "best", "spread", "step", "steps",
+                            "asked", "shared", "params", "failure", "chosen",
                             "predicted", "untrained"},
                            views, values);
   std::map<std::uint64_t, std::size_t> places; // of trials in `measured`

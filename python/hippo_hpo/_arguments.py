@@ -40,6 +40,8 @@ _ELSEWHERE = {
     "state": "storage local_dir storage_path folder",
     "progress": "show_progress_bar verbose",
     "seed": "random_state",
+    "repeats": "repeat n_repeats num_repeats seeds num_seeds n_seeds "
+               "executions_per_trial",
     "device": "resources resources_per_trial gpus num_gpus gpu",
     "on_error": "catch raise_on_failed_trial fail_fast",
     "space": "config param_space params search_space",

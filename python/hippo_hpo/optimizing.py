@@ -83,6 +83,12 @@ class Options(TypedDict, total=False):
             Optuna's `add_trial` gives them: ``[{"params": {"lr": 0.1}, "step":
             10, "metrics": {"loss": 0.3}}]``. They are no trials of the study.
             None: there are none.
+        prior: beliefs about good values, for the samplers "tpe" and "gp":
+            ``{"lr": {"mode": 0.003, "strength": 2}}``. None: there are none.
+        repeats: the number of seeds that each trial is trained with, from that
+            of the code on; its results are the mean. Or
+            ``{"seeds": 3, "summary": "median"}``, or "worst". Default 1.
+        tags: words by which people find the study.
         max_steps: the last step of a trial; 1 for a function without `yield`.
             Or the lengths of trials: ``choice(1000, 2000)``.
         trials: the largest number of trials; None: the algorithm decides.
@@ -129,6 +135,9 @@ class Options(TypedDict, total=False):
     constraints: list[str] | None
     first: list[Mapping[str, Any]] | None
     past: list[Mapping[str, Any]] | None
+    prior: Mapping[str, Mapping[str, Any]] | None
+    repeats: int | Mapping[str, Any] | None
+    tags: list[str] | None
     max_steps: int | Form
     trials: int | None
     failed: int | None
@@ -222,10 +231,11 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         state: as for `local`, and so are `trainers`, `device` and `threads`.
         progress: whether to show progress.
         rerun: whether the same call runs a new study if one has finished.
-        options: `objective`, `constraints`, `first`, `past`, `max_steps`,
-            `trials`, `algorithm`, `max_concurrent`, `eval_every`, `seconds`,
-            `device_hours`, `cost`, `deadline`, `stop_when`, `name`, `seed`,
-            `on_error`, `files`, `initial` and `check`: see `Options`.
+        options: `objective`, `constraints`, `first`, `past`, `prior`,
+            `repeats`, `tags`, `max_steps`, `trials`, `algorithm`,
+            `max_concurrent`, `eval_every`, `seconds`, `device_hours`, `cost`,
+            `deadline`, `stop_when`, `name`, `seed`, `on_error`, `files`,
+            `initial` and `check`: see `Options`.
 
     Returns:
         The study, which has ended: see `best`, `trials` and `state`.
@@ -497,6 +507,9 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
             in [("constraints", options.get("constraints")),
                 ("first", options.get("first")),
                 ("import", options.get("past")),
+                ("prior", options.get("prior")),
+                ("repeats", options.get("repeats")),
+                ("tags", options.get("tags")),
                 ("stop_when", options.get("stop_when")),
                 ("on_error", options.get("on_error") or "end")] if value}
     objective: list[dict[str, Any]] = [

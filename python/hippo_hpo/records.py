@@ -50,6 +50,8 @@ class TrialInfo:
         untrained: of its steps to its first goal, those that no trial of the
             study had been asked for when its values were chosen. None if there
             is none.
+        spread: the standard deviation of that best value over the seeds of the
+            trial; none with one seed. New in 0.2. None if there is none.
     """
 
     number: int = 0
@@ -64,6 +66,7 @@ class TrialInfo:
     chosen: str = ""
     predicted: float | None = None
     untrained: int | None = None
+    spread: float | None = None
 
     @property
     def steps(self) -> int:
@@ -85,7 +88,8 @@ def trial_info_of(message: Any) -> TrialInfo:
         failure=message.failure,
         chosen=message.chosen,
         predicted=given(message.predicted),
-        untrained=given(message.untrained))
+        untrained=given(message.untrained),
+        spread=given(message.spread))
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,8 @@ class StudyInfo(HasEnded):
         tags: words by which people group studies, sorted. New in 0.2.
         removed: whether it is hidden: neither listed nor found by its name.
             New in 0.2.
+        seeds: the number of seeds that each trial is trained with. Steps are
+            counted for each of them, results are a summary of all. New in 0.2.
         front: its goals and its Pareto front, if it has several metrics or
             constraints. None if there is none.
     """
@@ -246,6 +252,7 @@ class StudyInfo(HasEnded):
     note: str = ""
     tags: tuple[str, ...] = ()
     removed: bool = False
+    seeds: int = 0
     front: Front | None = None
 
     @property
@@ -297,6 +304,7 @@ def study_info_of(message: Any) -> StudyInfo:
         note=message.note,
         tags=tuple(str(x) for x in message.tags),
         removed=message.removed,
+        seeds=message.seeds,
         front=given(message.front, front_of_several))
 
 

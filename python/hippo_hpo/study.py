@@ -273,7 +273,7 @@ class Study:
                        delivered_steps=x.delivered_steps,
                        shared_steps=x.shared_steps, failure=x.failure,
                        chosen=x.chosen, predicted=x.predicted,
-                       untrained=x.untrained,
+                       untrained=x.untrained, spread=x.spread,
                        steps=x.delivered_steps)  # its former name
             rows.append(row)
         return pandas.DataFrame(rows)

@@ -464,6 +464,45 @@ TEST_F(TrainingEngineTest, LanesTrainAtOnceEachForItself) {
   EXPECT_EQ(made, 3) << "a workload for each lane";
 }
 
+TEST_F(TrainingEngineTest, LanesTrainWithSeveralSeedsAtOnce) {
+  std::barrier both{2}; // each waits in its first step until both are there
+  workload_registry works;
+  workload_descriptor x;
+  x.name = "summing";
+  std::mutex seeds_mutex;
+  std::vector<double> seeds;
+  works.add(x, [&](const workload_spec& spec) {
+    const std::lock_guard guard{seeds_mutex};
+    seeds.push_back(std::get<double>(spec.options.at("seed")));
+    auto work = std::make_unique<summing_workload>();
+    work->on_step = [&](step_t at) {
+      if (at == 0)
+        both.arrive_and_wait();
+    };
+    return work;
+  });
+  training_engine device{std::move(works), "test"};
+  const auto train = [&](std::uint64_t number, std::uint32_t lane,
+                         double seed) {
+    auto work = make_lease(number, 3);
+    work.lane = lane;
+    work.workload.options["seed"] = seed;
+    device.start(work, events.sink());
+  };
+  train(1, 0, 1);
+  train(2, 1, 2);
+  EXPECT_FALSE(events.wait_for_end().failure);
+  EXPECT_FALSE(events.wait_for_end().failure);
+  train(3, 0, 2); // each lane has its own
+  train(4, 1, 2);
+  EXPECT_FALSE(events.wait_for_end().failure);
+  EXPECT_FALSE(events.wait_for_end().failure);
+  for (const auto& report : events.reports())
+    EXPECT_EQ(report.values, events.reports().front().values);
+  std::sort(seeds.begin(), seeds.end());
+  EXPECT_EQ(seeds, (std::vector<double>{1, 2, 2}));
+}
+
 TEST_F(TrainingEngineTest, FewerAreTrainedAtOnceWhereMemoryIsShort) {
   for (const int room : {1, 2, 3}) {
     small_memory memory{room};

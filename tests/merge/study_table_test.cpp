@@ -88,11 +88,10 @@ TEST_F(StudyTable, StudiesAreNumberedAsTheyAreAdded) {
 TEST_F(StudyTable, TrialsGoByTheNumbersOfTheirStudy) {
   study_orders x;
   x.added = {trial_of(2, .1), trial_of(0, .2)};
+  x.asked = {{0, 20, 0, false}, {2, 10, 0, false}};
   apply(s1, x);
-  EXPECT_EQ(studies.trials(s1),
-            (std::pmr::vector<trial_id>{trial_id{1}, study_table::no_trial,
-                                        trial_id{0}}));
-  EXPECT_TRUE(studies.trials(s0).empty());
+  EXPECT_EQ(plan.asked_to(trial_id{0}), 10u);
+  EXPECT_EQ(plan.asked_to(trial_id{1}), 20u);
 }
 
 TEST_F(StudyTable, OrdersWithUnknownTrialsAreRefused) {
@@ -188,6 +187,147 @@ TEST_F(StudyTable, FailuresAreNews) {
   const auto& x = std::get<trial_failed>(news.at(s0)[0]);
   EXPECT_EQ(x.trial, 4u);
   EXPECT_EQ(x.reason.message, "it broke");
+}
+
+/// Two studies of which the second has trials with three seeds, 4 to 6.
+class Repeats : public StudyTable {
+protected:
+  Repeats() {
+    study_registration x{study_id{9}, {10, {20}}, 1, false};
+    x.repeats = {
+      {3, repeat_summary::mean}, 4, {{{"loss", direction::minimize}}, {}}};
+    studies.add(x);
+  }
+
+  /// Measures a state of a node that a lease trains.
+  void measure_as(std::uint64_t number, step_t at, double loss) {
+    stop_report x;
+    x.lease = lease_id{number};
+    x.at = at;
+    x.values = {{"loss", loss}, {"ms", 2 * loss}};
+    x.trained_steps = 10;
+    plan.record(x);
+  }
+
+  std::vector<trial_measured> measured() {
+    std::vector<trial_measured> result;
+    for (const auto& [study, news] : studies.take_news())
+      for (const auto& x : news)
+        result.push_back(std::get<trial_measured>(x));
+    return result;
+  }
+};
+
+TEST_F(Repeats, ATrialIsTrainedWithEachSeedAndSharesTheFirst) {
+  start(s0, 0, 20);
+  start(s2, 5, 20);
+  EXPECT_EQ(plan.trials(), 4u);
+  // The first seed is that of the workload itself.
+  EXPECT_EQ(plan.figures().unique_steps, 60u);
+  EXPECT_EQ(plan.figures(s2).asked_steps, 60u);
+  study_orders x;
+  x.added = {trial_of(6)};
+  x.asked = {{6, 20, 0, false}};
+  apply(s2, x); // trials of one study share, seed by seed
+  EXPECT_EQ(plan.figures().unique_steps, 60u);
+}
+
+TEST_F(Repeats, TheLastSeedBringsTheSummary) {
+  start(s2, 5, 20);
+  for (std::uint64_t i = 1; i <= 3; ++i)
+    lease_node(i, i);
+  measure_as(3, 10, 9);
+  measure_as(3, 20, 12); // it may be ahead
+  measure_as(1, 10, 3);
+  auto parts = measured();
+  ASSERT_EQ(parts.size(), 3u);
+  for (const auto& x : parts) {
+    EXPECT_EQ(x.trial, 5u);
+    EXPECT_TRUE(x.is_part);
+  }
+  EXPECT_EQ(parts[0].seed_no, 3u);
+  EXPECT_EQ(parts[0].values, (metrics{{"loss", 9}, {"ms", 18}}));
+  EXPECT_EQ(parts[2].seed_no, 1u);
+  measure_as(2, 10, 6);
+  parts = measured();
+  ASSERT_EQ(parts.size(), 1u);
+  EXPECT_FALSE(parts[0].is_part);
+  EXPECT_EQ(parts[0].seed_no, 2u);
+  EXPECT_EQ(parts[0].node, node_id{2});
+  EXPECT_EQ(parts[0].values, (metrics{{"loss", 6},
+                                      {"loss.seed4", 3},
+                                      {"loss.seed5", 6},
+                                      {"loss.seed6", 9},
+                                      {"loss.std", 3},
+                                      {"ms", 12}}));
+  measure_as(1, 20, 12);
+  measure_as(2, 20, 12);
+  parts = measured();
+  ASSERT_EQ(parts.size(), 2u);
+  EXPECT_TRUE(parts[0].is_part);
+  EXPECT_EQ(parts[1].values.at("loss"), 12);
+  EXPECT_EQ(parts[1].values.at("loss.std"), 0);
+}
+
+TEST_F(Repeats, AFailureNamesItsSeed) {
+  start(s2, 5, 20);
+  plan.fail(node_id{2}, 5, {errc::training_failed, "it broke"});
+  const auto news = studies.take_news();
+  ASSERT_EQ(news.at(s2).size(), 1u);
+  const auto& x = std::get<trial_failed>(news.at(s2)[0]);
+  EXPECT_EQ(x.trial, 5u);
+  EXPECT_EQ(x.reason.message, "seed 5: it broke");
+  study_orders drop;
+  drop.dropped = {5};
+  apply(s2, drop);
+  EXPECT_FALSE(plan.is_waiting(s2));
+}
+
+TEST_F(Repeats, WhatIsKnownIsToldOfNoMore) {
+  study_orders x;
+  x.added = {trial_of(0)};
+  x.asked = {{0, 20, 10, false, 25}};
+  apply(s2, x);
+  EXPECT_EQ(plan.figures(s2).delivered_steps, 30u);
+  EXPECT_EQ(plan.figures(s2).shared_steps, 25u);
+  for (std::uint64_t i = 1; i <= 3; ++i)
+    lease_node(i, i);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    measure_as(i, 10, 1);
+    EXPECT_TRUE(measured().empty());
+    measure_as(i, 20, 1);
+    EXPECT_EQ(measured().size(), 1u);
+  }
+}
+
+TEST_F(Repeats, PausedTrialsWaitForTheirRunningSeeds) {
+  start(s2, 0, 20);
+  lease_node(2, 2);
+  studies.set_paused(s2, true);
+  EXPECT_TRUE(studies.take_quiesced().empty());
+  study_orders x;
+  x.added = {trial_of(1, .2)};
+  x.asked = {{1, 10, 0, false}};
+  apply(s2, x);
+  EXPECT_EQ(plan.asked_to(trial_id{3}), 0u);
+  measure_as(2, 10, 1);
+  measure_as(2, 20, 1);
+  EXPECT_EQ(measured().size(), 2u);
+  EXPECT_EQ(studies.take_quiesced().size(), 1u);
+  studies.set_paused(s2, false);
+  for (std::uint64_t i = 3; i < 6; ++i)
+    EXPECT_EQ(plan.asked_to(trial_id{i}), 10u);
+}
+
+TEST_F(Repeats, UnmergedRunsAreOfStrandsOfTheirOwn) {
+  study_orders x;
+  x.added = {trial_of(0), trial_of(1, .2)};
+  x.added[1].fork_of = 0;
+  apply(s2, x, false);
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(plan.strand_of(trial_id{i}), 9 * strands_per_study + i + 1);
+    EXPECT_EQ(plan.strand_of(trial_id{3 + i}), plan.strand_of(trial_id{i}));
+  }
 }
 
 TEST_F(StudyTable, DroppedTrialWaitsForNothing) {

@@ -8,6 +8,7 @@
 #include "hippo/search/tuner.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/service/merge/options.hpp"
+#include "hippo/space/repeats_reader.hpp"
 #include "pool.hpp"
 #include "simulation/study_texts.hpp"
 #include "simulation/world.hpp"
@@ -26,6 +27,14 @@ struct known_trial {
   json params;
   std::map<step_t, metrics> results;
 };
+
+/// The key of the workload that trains one of a trial's seeds.
+std::string key_with_seed(const study_spec& spec, std::uint32_t index) {
+  auto workload = spec.workload;
+  auto& seed = workload.options.at("seed");
+  seed = std::get<double>(seed) + index;
+  return key_of(workload);
+}
 
 /// What a trial was trained with, by what is stored of it.
 std::map<std::string, sequence>
@@ -200,6 +209,8 @@ void world::check_study(state_reader& store, const stored_study& study) {
     if (trials.count(x->trial) == 0)
       return fail(label + std::to_string(x->trial)
                   + " was measured and is not stored");
+    if (x->is_part)
+      continue; // it is told of again after a restart
     if (!trials[x->trial].results.emplace(x->at, x->values).second)
       return fail(label + std::to_string(x->trial) + " was told of step "
                   + std::to_string(x->at) + " twice");
@@ -218,18 +229,27 @@ void world::check_study(state_reader& store, const stored_study& study) {
     sequences.emplace("lr", sequence{form::constant(0.1)});
     sequences.emplace("batch_size", sequence{form::constant(64)});
     const auto segments = join(sequences, spec.max_steps);
-    auto state = hash_state::initial(key_of(spec.workload));
     const auto hash_at = [&](step_t at) {
       auto i = segments.size();
       while (segments[--i].begin > at) {
       }
       return hash_of(segments[i].config);
     };
+    const auto repeats = repeats_of(spec);
+    std::vector<hash_state> states; // one for each seed
+    for (std::uint32_t i = 0; i < repeats.spec.seeds; ++i)
+      states.push_back(hash_state::initial(key_with_seed(spec, i)));
+    const auto initial = states;
     for (const auto& [at, values] : trial.results) {
-      while (state.at < at)
-        state.step(hash_at(state.at));
+      std::vector<metrics> by_seed;
+      for (auto& state : states) {
+        while (state.at < at)
+          state.step(hash_at(state.at));
+        by_seed.push_back({{"value", state.measured()}});
+      }
       ++compared_;
-      if (values != metrics{{"value", state.measured()}})
+      if (values
+          != (repeats.is_one() ? by_seed[0] : summarize(repeats, by_seed)))
         return fail(label + std::to_string(row.trial) + " measured at step "
                     + std::to_string(at)
                     + " what training it alone does not give: "
@@ -240,28 +260,30 @@ void world::check_study(state_reader& store, const stored_study& study) {
     // It fails on its way, where it does alone; else somebody else's fault
     // did it.
     // What it measures before, it was told.
-    const auto until = when.next(state.at);
     bool is_its_own = !may_run(spec.workload);
     bool is_others = false; // somewhere it may have failed on some trainers
-    state = hash_state::initial(key_of(spec.workload));
-    for (const auto first = trial.results.empty()
-                              ? step_t{0} : trial.results.rbegin()->first;;) {
-      const auto wrong = what_.flaws + what_.hangs != 0 ? state.wrong()
-                                                        : flaw{};
-      // What only others measure or keep counts for it as well where it passes
-      // there: nobody else would be told of it.
-      if (wrong.call != flawed_call::none
-          && (wrong.call != flawed_call::init || state.at == 0)
-          && (wrong.call != flawed_call::evaluate
-              || (state.at > first && when.next(state.at - 1) == state.at)))
-        (wrong.is_everywhere ? is_its_own : is_others) = true;
-      if (state.at >= until)
-        break;
-      state.step(hash_at(state.at));
-      if (what_.poison != 0 && state.at > first)
-        is_its_own
-          = is_its_own || state.is_poisoned() || state.is_diverged();
-    }
+    const auto first =
+      trial.results.empty() ? step_t{0} : trial.results.rbegin()->first;
+    for (auto state : initial)
+      // One seed may have got further than another one.
+      for (const auto until = repeats.is_one() ? when.next(states[0].at)
+                                               : spec.max_steps;
+           ;) {
+        const auto wrong =
+          what_.flaws + what_.hangs != 0 ? state.wrong() : flaw{};
+        // What only others measure or keep counts for it as well where it
+        // passes there: nobody else would be told of it.
+        if (wrong.call != flawed_call::none
+            && (wrong.call != flawed_call::init || state.at == 0)
+            && (wrong.call != flawed_call::evaluate
+                || (state.at > first && when.next(state.at - 1) == state.at)))
+          (wrong.is_everywhere ? is_its_own : is_others) = true;
+        if (state.at >= until)
+          break;
+        state.step(hash_at(state.at));
+        if (what_.poison != 0 && state.at > first)
+          is_its_own = is_its_own || state.is_poisoned() || state.is_diverged();
+      }
     // What a trainer measures is believed. Else its faults fail no trial while
     // there is another one to try it, which a service knows of, unless as many
     // as make a verdict have them.

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "hippo/base/hash.hpp"
+#include "hippo/model/workload_seed.hpp"
 #include "simulation/study_texts.hpp"
 
 namespace hippo::simulation {
@@ -71,7 +72,8 @@ hash_engine::~hash_engine() {
 void hash_engine::start(const lease& lease, engine_sink sink) {
   for (const auto& [number, y] : jobs_)
     if (y.work.lane == lease.lane
-        || key_of(y.work.workload) != key_of(lease.workload))
+        || key_of(without_seed(y.work.workload))
+             != key_of(without_seed(lease.workload)))
       where_.complain("a lease starts beside one that excludes it");
   if (is_stuck_)
     where_.complain("a lease starts on a device that is stuck");

@@ -108,6 +108,12 @@ std::string random_study(std::mt19937_64& random, const scenario& scenario,
     default:
       break;
   }
+  more.discard(16);
+  if (more() % 5 == 0) {
+    static const std::vector<std::string> repeats{
+      "2", "3", "{seeds: 2, summary: worst}", "{seeds: 3, summary: median}"};
+    result += "repeats: " + repeats[more() % repeats.size()] + "\n";
+  }
   if (scenario.settings != 0) {
     // Of the same keys: what a study says of its silence is in none.
     static const std::vector<std::string> spans{"0.5", "30", "60"};

@@ -144,7 +144,8 @@ TEST(StudyError, DuplicateAndBadKeys) {
                  "'budget'? Allowed: study, tags, workload, objective, "
                  "constraints, max_steps, eval_every, space, prior, first, "
                  "import, algorithm, "
-                 "budget, stop_when, seed, weight, on_error, devices"});
+                 "budget, stop_when, seed, weight, on_error, devices, "
+                 "repeats"});
 }
 
 TEST(StudyError, DevicesAreOfOneKindOrAny) {

@@ -374,6 +374,100 @@ TEST_F(StateFolderTest, TrialsKeepTheirParametersAndChangeTheRest) {
   EXPECT_TRUE(folder->load_trials(study_id{2}, 0, 10)->empty());
 }
 
+TEST_F(StateFolderTest, ResultsOfSeveralSeedsAreSummedUpOnce) {
+  auto folder = open();
+  commit(
+    *folder,
+    {study_saved{some_study(1, "a")}, node_added{key, node(1)},
+     node_added{key, node(2)},
+     result_added{key, {node_id{1}, 5, {{"validation_accuracy", 0.5}}, ""}},
+     result_added{key, {node_id{2}, 5, {{"validation_accuracy", 0.75}}, ""}}});
+  const trial_measured part{4, node_id{2}, 5,   {{"validation_accuracy", 0.75}},
+                            3, 2,          true};
+  const metrics summary{{"validation_accuracy", 0.625},
+                        {"validation_accuracy.std", 0.125},
+                        {"a \"b\"", NAN},
+                        {"zero", -0.0}};
+  const trial_measured whole{4, node_id{1}, 5, summary, 1, 1, false};
+  commit(*folder, {event_added{study_id{1}, key, part},
+                   event_added{study_id{1}, key, whole}});
+  const auto events = *folder->load_events(study_id{1}, 0, 10);
+  ASSERT_EQ(events.size(), 2u);
+  const auto& first = std::get<trial_measured>(events[0].what);
+  EXPECT_EQ(first.values, part.values);
+  EXPECT_EQ(first.seed_no, 2u);
+  EXPECT_TRUE(first.is_part);
+  const auto& second = std::get<trial_measured>(events[1].what);
+  EXPECT_EQ(second.seed_no, 1u);
+  EXPECT_FALSE(second.is_part);
+  EXPECT_EQ(second.node, node_id{1});
+  EXPECT_EQ(second.shared, 1u);
+  const auto expect_summary = [&](const metrics& found) {
+    EXPECT_EQ(found.size(), summary.size());
+    EXPECT_EQ(found.at("validation_accuracy"), 0.625);
+    EXPECT_TRUE(std::isnan(found.at("a \"b\"")));
+    EXPECT_TRUE(std::signbit(found.at("zero")));
+  };
+  expect_summary(second.values);
+  const auto left_out = parts::left_out;
+  EXPECT_EQ(folder->load_events(study_id{1}, 0, 10, {}, left_out)->size(), 1u);
+  EXPECT_EQ(folder->load_results(study_id{1}, 0, 0, 10)->size(), 1u);
+  expect_summary(*folder->load_metrics(study_id{1}, 4, 5));
+  EXPECT_EQ(folder->load_node(study_id{1}, 4, 5)->value(), node_id{1});
+  EXPECT_EQ(*folder->load_time(study_id{1}, 4, 5), events[1].time);
+  const auto values =
+    *folder->load_values(study_id{1}, "validation_accuracy", 0, 10);
+  ASSERT_EQ(values.size(), 1u);
+  EXPECT_EQ(values[0].value, 0.625);
+  EXPECT_EQ(values[0].spread, 0.125);
+  EXPECT_EQ(values[0].seed_no, 1u);
+  const auto nan = *folder->load_values(study_id{1}, "a \"b\"", 0, 10);
+  ASSERT_EQ(nan.size(), 1u);
+  EXPECT_TRUE(std::isnan(nan[0].value));
+  EXPECT_TRUE(std::isnan(nan[0].spread));
+  const auto all = *folder->load_values(study_id{1}, "validation_accuracy", 0,
+                                        10, parts::given);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_TRUE(all[0].is_part);
+  EXPECT_EQ(all[0].value, 0.75);
+  EXPECT_FALSE(all[1].is_part);
+  const auto spreads =
+    *folder->load_spreads(study_id{1}, "validation_accuracy", 4, 4);
+  ASSERT_EQ(spreads.size(), 1u);
+  EXPECT_EQ(spreads.at({4, 5}), 0.125);
+  EXPECT_TRUE(
+    folder->load_spreads(study_id{1}, "validation_accuracy", 5, 9)->empty());
+  const auto summaries = *folder->load_summaries(study_id{1}, {{4, 5}, {5, 5}});
+  ASSERT_EQ(summaries.size(), 1u);
+  expect_summary(summaries.at({4, 5}));
+  // Each seed has trained its own 5 steps, and each has its end.
+  EXPECT_EQ(*folder->count_unique_steps(study_id{1}), 10u);
+  EXPECT_EQ(folder->load_ends(key, false)->size(), 2u);
+}
+
+TEST_F(StateFolderTest, DamagedSummariesAreFound) {
+  auto folder = open();
+  commit(*folder, {study_saved{some_study(1, "a")}, node_added{key, node(1)},
+                   result_added{key, {node_id{1}, 5, {{"acc", 0.5}}, ""}}});
+  commit(*folder,
+         {event_added{
+           study_id{1}, key,
+           trial_measured{4, node_id{1}, 5, {{"acc", 0.5}}, 0, 1, false}}});
+  folder.reset();
+  for (const auto& [damage, why] :
+       {std::pair{"text = '[1]'", "it is no summary of several seeds"},
+        {"text = '{}'", "it is no summary of several seeds"},
+        {"text = '{\"acc\": \"x\"}'", "the summary of a metric is no number"},
+        {"code = 0", "there is no such seed"},
+        {"code = 33", "there is no such seed"}}) {
+    run_sql(std::string{"UPDATE events SET "} + damage);
+    const auto found = open()->load_events(study_id{1}, 0, 10);
+    ASSERT_FALSE(found) << damage;
+    EXPECT_NE(found.failure().message.find(why), std::string::npos)
+      << found.failure().message;
+  }
+}
+
 TEST_F(StateFolderTest, EventsComeBackInTheOrderInWhichTheyWereHeard) {
   auto folder = open();
   commit(*folder,

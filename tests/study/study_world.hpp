@@ -245,8 +245,8 @@ public:
     for (const auto& [no, x] : rows_) {
       stored.insert(no);
       finished += hippo::has_ended(x.state);
-      asked += x.asked_to;
-      delivered += x.steps;
+      asked += x.asked_to * options_.spec.repeats.seeds;
+      delivered += x.steps * options_.spec.repeats.seeds;
     }
     for (const auto& x : record.trials)
       shown.insert(x.id);
@@ -270,6 +270,7 @@ public:
   std::deque<study_effect::commit> journal_;
   std::vector<stored_event> history_;
   std::vector<bool> paused_;
+  std::vector<trial_no> dropped_;
   std::vector<study_effect::raise_budget> raises_;
   std::optional<study_end> end_;
   std::string front_; ///< as it was saved last
@@ -279,6 +280,8 @@ public:
 
 private:
   void obey(const study_orders& orders) {
+    dropped_.insert(dropped_.end(), orders.dropped.begin(),
+                    orders.dropped.end());
     for (const auto no : orders.dropped)
       if (const auto i = wanted_.find(no); i != wanted_.end())
         i->second.to = i->second.at;

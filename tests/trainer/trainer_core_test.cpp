@@ -170,6 +170,18 @@ TEST_F(TrainerCore, ALeaseWaitsForItsLane) {
   EXPECT_EQ(effects<trainer_effect::start_lease>().at(0).owner, 3u);
 }
 
+TEST_F(TrainerCore, LeasesOfSeveralSeedsRunAtOnce) {
+  be_welcome();
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    auto x = work(1 + i, static_cast<std::uint32_t>(i));
+    if (i > 0)
+      x.workload.options["seed"] = static_cast<double>(i);
+    give(x);
+    EXPECT_TRUE(effects<trainer_effect::cancel>().empty());
+    EXPECT_EQ(effects<trainer_effect::start_lease>().size(), 1u);
+  }
+}
+
 TEST_F(TrainerCore, ALeaseOfAnotherMergerWaitsForAll) {
   be_welcome();
   give(work(1, 0));
@@ -514,6 +526,8 @@ struct history {
   void give() {
     auto what = work(++last_lease, static_cast<std::uint32_t>(below(3)),
                      below(5) == 0 ? "other" : "model");
+    if (below(4) == 0)
+      what.workload.options["seed"] = 2.0; // which hinders nobody
     if (below(10) == 0)
       what.stages = {{root_node, 10, 20, {}, 0}}; // of no plan
     if (below(20) == 0 && !device.empty())

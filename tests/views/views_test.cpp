@@ -170,9 +170,15 @@ TEST_F(ViewsTest, HttpShowsTheFieldsOfBefore) {
     expected[i]["note"] = nullptr;
     expected[i]["tags"] = json::array();
     expected[i]["removed"] = false;
+    expected[i]["seeds"] = 1;
+    if (expected[i]["best"].is_object())
+      expected[i]["best"]["spread"] = nullptr;
   }
   expect_fields(expected, to_json(studies));
-  expect_fields(golden_json("http-trials.json"), to_json(trials));
+  auto of_trials = golden_json("http-trials.json");
+  for (auto& x : of_trials)
+    x["spread"] = nullptr;
+  expect_fields(of_trials, to_json(trials));
   expect_fields(golden_json("http-trainers.json"), to_json(trainers));
 }
 

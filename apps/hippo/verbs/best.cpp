@@ -40,6 +40,8 @@ void print_best(const study_view& study, const trial_view& trial,
                                  {"metric", study.metric},
                                  {"value", best.value},
                                  {"params", params}};
+    if (trial.spread)
+      shown["spread"] = *trial.spread;
     for (const auto& x : each)
       shown["best_of_each_length"].push_back({{"length", x.length},
                                               {"trial", x.trial},
@@ -50,7 +52,11 @@ void print_best(const study_view& study, const trial_view& trial,
   }
   std::cout << "study " << study.name << ": trial " << trial.trial << " ("
             << to_string(trial.state) << ") at step " << best.step << ", "
-            << study.metric << ' ' << to_text(best.value) << '\n';
+            << study.metric << ' ' << to_text(best.value);
+  if (trial.spread)
+    std::cout << " +- " << significant(*trial.spread, 3) << " over "
+              << study.seeds << " seeds";
+  std::cout << '\n';
   for (const auto& [name, value] : params.items())
     std::cout << "  " << name << ": " << value.dump() << '\n';
   if (!each.empty())

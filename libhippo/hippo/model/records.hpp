@@ -68,7 +68,12 @@ struct stored_value {
   step_t step = 0;
   node_id node{}; ///< of the plan, where the result is
   double value = 0;       ///< NaN, too, where the metric was not measured
-  step_t shared = 0;      ///< as of `trial_measured`
+  step_t shared = 0;      ///< as of `trial_measured`, and so what follows
+  std::uint32_t seed_no = 0;
+  bool is_part = false;
+  /// The standard deviation of the value over seeds; NaN: there are not
+  /// several.
+  double spread = __builtin_nan("");
 };
 
 /// A checkpoint of one state of a node.
@@ -164,6 +169,12 @@ struct trial_measured {
   /// Of the trial's steps since its last measurement, those that a trial had
   /// got before: they were not trained for this one.
   step_t shared = 0;
+  /// Of a trial with several seeds, which of them it was, from 1; 0: it has
+  /// one.
+  std::uint32_t seed_no = 0;
+  /// Whether results with other seeds are to come: then `values` are those of
+  /// this seed, else the summary of all (`summarize`).
+  bool is_part = false;
 };
 
 /// A trial cannot be trained as far as it was asked.

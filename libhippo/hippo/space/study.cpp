@@ -19,6 +19,7 @@
 #include "hippo/space/first_trials.hpp"
 #include "hippo/space/old_spellings.hpp"
 #include "hippo/space/own_workload.hpp"
+#include "hippo/space/repeats_reader.hpp"
 #include "hippo/space/space_reader.hpp"
 #include "hippo/space/tags.hpp"
 #include "hippo/space/value_reader.hpp"
@@ -51,7 +52,7 @@ public:
                {"study", "tags", "workload", "objective", "constraints",
                 "max_steps", "eval_every", "space", "prior", "first", "import",
                 "algorithm", "budget", "stop_when", "seed", "weight",
-                "on_error", "devices"});
+                "on_error", "devices", "repeats"});
     read_name();
     if (const auto* x = root_->find("tags"))
       study_.tags = read_tags(*x, *notes_);
@@ -80,6 +81,8 @@ public:
       study_.seed = whole(*x, 0, 999'999'999'999).value_or(0);
     if (const auto* x = root_->find("on_error"))
       read_on_error(*x);
+    if (const auto* x = root_->find("repeats"))
+      study_.repeats = read_repeats(*x, study_, *notes_);
     if (const auto* x = root_->find("weight"))
       study_.weight = positive(*x).value_or(1);
     return std::move(study_);

@@ -17,6 +17,7 @@
 #include "hippo/base/limits.hpp"
 #include "hippo/base/name.hpp"
 #include "hippo/model/goals.hpp"
+#include "hippo/model/repeats.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/model/workload_spec.hpp"
 #include "hippo/sequence/sequence.hpp"
@@ -297,6 +298,7 @@ struct study_spec {
   /// The beliefs of its author about the values; at most one for each leaf.
   std::vector<prior_belief> prior{};
   std::vector<std::string> tags{}; ///< sorted, without repetitions
+  repeat_spec repeats{};           ///< of each trial
   algorithm_spec algorithm;
   study_budget budget;
   stop_rule stop_when;

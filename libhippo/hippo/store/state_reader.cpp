@@ -265,11 +265,12 @@ state_reader::load_open_trials(study_id study) {
 }
 
 expected<std::vector<stored_event>>
-state_reader::load_events(study_id study, std::uint64_t after,
-                          std::size_t most, std::optional<trial_no> trial) {
+state_reader::load_events(study_id study, std::uint64_t after, std::size_t most,
+                          std::optional<trial_no> trial, parts which) {
   return read_events(study,
-                     "id > ?2 AND (?4 IS NULL OR trial = ?4)"
-                     " ORDER BY id LIMIT ?3",
+                     (which == parts::left_out ? is_whole + " AND " : "")
+                       + "id > ?2 AND (?4 IS NULL OR trial = ?4)"
+                         " ORDER BY id LIMIT ?3",
                      [&](sql_statement& x) {
                        x.bind_bound(2, after).bind_bound(3, most);
                        if (trial)
@@ -281,8 +282,9 @@ expected<std::vector<stored_event>>
 state_reader::load_results(study_id study, trial_no first, std::uint64_t after,
                            std::size_t most) {
   return read_events(study,
-                     "kind = ?5 AND (trial > ?2 OR (trial = ?2 AND id > ?3))"
-                     " ORDER BY trial, id LIMIT ?4",
+                     "kind = ?5 AND " + is_whole
+                       + " AND (trial > ?2 OR (trial = ?2 AND id > ?3))"
+                         " ORDER BY trial, id LIMIT ?4",
                      [&](sql_statement& x) {
                        x.bind_bound(2, first).bind_bound(3, after);
                        x.bind_bound(4, most).bind_text(5, measured_kind);
@@ -293,7 +295,7 @@ expected<std::uint64_t> state_reader::count_unique_steps(study_id study) {
   const auto found = read_first<std::uint64_t>(
     database_.prepare(
       "SELECT coalesce(sum(step - before), 0) FROM (SELECT step,"
-      " lag(step, 1, 0) OVER (PARTITION BY trial ORDER BY id) AS before,"
+      " lag(step, 1, 0) OVER (PARTITION BY trial, code ORDER BY id) AS before,"
       " row_number() OVER (PARTITION BY node, step ORDER BY id) AS nth"
       " FROM events WHERE study = ? AND kind = ?)"
       " WHERE nth = 1 AND step > before"),
@@ -329,7 +331,8 @@ state_reader::read_events(study_id study, const std::string& condition,
                                 + " of study " + to_string(study) + ": "
                                 + event.failure().message);
       event->study = study;
-      if (const auto* x = std::get_if<trial_measured>(&event->what))
+      if (const auto* x = std::get_if<trial_measured>(&event->what);
+          x && x->values.empty())
         states.push_back({row.number(8), x->node, x->at, i});
       ++i;
       return event;
@@ -356,28 +359,6 @@ state_reader::read_events(study_id study, const std::string& condition,
     event.values = std::move(*measured);
   }
   return result;
-}
-
-expected<std::vector<stored_value>>
-state_reader::load_values(study_id study, const std::string& metric,
-                          std::uint64_t after, std::size_t most) {
-  return read_all<stored_value>(
-    database_.prepare(
-      "SELECT e.id, e.time, e.trial, e.step, e.node, m.value, m.bits, e.shared"
-      " FROM events e LEFT JOIN metrics m ON m.workload = e.workload"
-      "  AND m.node = e.node AND m.step = e.step AND m.name = ?"
-      " WHERE e.study = ? AND e.id > ? AND e.kind = ? ORDER BY e.id LIMIT ?"),
-    [&](sql_statement& x) {
-      x.bind_text(1, metric).bind(2, study).bind_bound(3, after);
-      x.bind_text(4, measured_kind).bind_bound(5, most);
-    },
-    [](const sql_statement& row) -> expected<stored_value> {
-      const bool is_none = row.is_null(5) && row.is_null(6);
-      return stored_value{row.number(0), row.real(1), row.number(2),
-                          row.number(3), row.id_in<node_id>(4),
-                          is_none ? std::nan("") : exact_real(row, 5),
-                          row.number(7)};
-    });
 }
 
 expected<std::vector<stored_node>>
@@ -457,8 +438,10 @@ expected<std::optional<node_id>>
 state_reader::load_node(study_id study, trial_no trial,
                         step_t step) {
   return read_first<node_id>(
+    // Of several seeds the first one.
     database_.prepare("SELECT node FROM events WHERE study = ?1 AND trial = ?2"
-                      " AND step = ?3 AND kind = ?4"),
+                      " AND step = ?3 AND kind = ?4"
+                      " ORDER BY coalesce(code, 1) LIMIT 1"),
     [&](sql_statement& x) {
       x.bind(1, study).bind(2, trial).bind(3, step).bind_text(4,
                                                               measured_kind);
@@ -472,52 +455,13 @@ expected<std::optional<double>>
 state_reader::load_time(study_id study, trial_no trial, step_t step) {
   return read_first<double>(
     database_.prepare("SELECT time FROM events WHERE study = ?1 AND trial = ?2"
-                      " AND step = ?3 AND kind = ?4 ORDER BY id"),
+                      " AND step = ?3 AND kind = ?4 AND "
+                      + is_whole + " ORDER BY id"),
     [&](sql_statement& x) {
       x.bind(1, study).bind(2, trial).bind(3, step).bind_text(4,
                                                               measured_kind);
     },
     [](const sql_statement& row) -> expected<double> { return row.real(0); });
-}
-
-expected<metrics> state_reader::load_metrics(study_id study,
-                                             trial_no trial, step_t step) {
-  using row = std::pair<std::string, double>;
-  const auto rows = read_all<row>(
-    database_.prepare(
-      "SELECT m.name, m.value, m.bits FROM events e JOIN metrics m"
-      " ON m.workload = e.workload AND m.node = e.node AND m.step = e.step"
-      " WHERE e.study = ? AND e.trial = ? AND e.step = ? AND e.kind = ?"),
-    [&](sql_statement& query) {
-      query.bind(1, study).bind(2, trial).bind(3, step);
-      query.bind_text(4, measured_kind);
-    },
-    [](const sql_statement& x) -> expected<row> {
-      return row{x.text(0), exact_real(x, 1)};
-    });
-  if (!rows)
-    return rows.failure();
-  return metrics(rows->begin(), rows->end());
-}
-
-expected<std::vector<metrics>> state_reader::load_metrics(
-  const std::string& workload_key,
-  const std::vector<std::pair<node_id, step_t>>& states) {
-  const auto workload = find_workload(workload_key);
-  if (!workload)
-    return workload.failure();
-  auto values = metrics_reader::make(database_);
-  if (!values)
-    return values.failure();
-  std::vector<metrics> result;
-  for (const auto& [node, step] : states) {
-    auto measured = *workload ? values->read(**workload, node, step)
-                              : expected<metrics>{metrics{}};
-    if (!measured)
-      return measured.failure();
-    result.push_back(std::move(*measured));
-  }
-  return result;
 }
 
 expected<std::vector<stored_output>>

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <variant>
@@ -16,6 +17,9 @@
 #include "hippo/store/sqlite.hpp"
 
 namespace hippo {
+
+/// Whether results of single seeds are wanted, which others have yet to join.
+enum class parts : std::uint8_t { given, left_out };
 
 /// The durable state of a service, for reading: a folder with a database
 /// (`hippo.db`), the checkpoints and the report.
@@ -87,10 +91,11 @@ public:
 
   /// Returns what a study has received after event `after`, in its order.
   /// @param trial whose events are wanted; nothing: all
+  /// @param which whether results of single seeds are wanted too
   /// @complexity O(events of the study after `after`) with a trial
   expected<std::vector<stored_event>>
   load_events(study_id study, std::uint64_t after, std::size_t most,
-              std::optional<trial_no> trial = {});
+              std::optional<trial_no> trial = {}, parts which = parts::given);
 
   /// Returns what the trials of a study have measured: by trial, from `first`
   /// on, and of each in the order in which the study has heard it. Of `first`
@@ -101,6 +106,13 @@ public:
                                                    std::uint64_t after,
                                                    std::size_t most);
 
+  /// The standard deviations of a metric over the seeds of each measurement of
+  /// some trials, from `first` to `last`, by trial and step.
+  /// @complexity O(events of the study)
+  expected<std::map<std::pair<trial_no, step_t>, double>>
+  load_spreads(study_id study, const std::string& metric, trial_no first,
+               trial_no last);
+
   /// Returns how many steps of a study's trials are left if it is merged alone:
   /// of each state that it has heard of only the first trial's count.
   /// @complexity O(events of the study)
@@ -108,10 +120,17 @@ public:
 
   /// Returns what a study has heard of one metric after event `after`, in its
   /// order. Cheaper than `load_events`, which reads all metrics.
-  expected<std::vector<stored_value>> load_values(study_id study,
-                                                  const std::string& metric,
-                                                  std::uint64_t after,
-                                                  std::size_t most);
+  expected<std::vector<stored_value>>
+  load_values(study_id study, const std::string& metric, std::uint64_t after,
+              std::size_t most, parts which = parts::left_out);
+
+  /// Measurements of several seeds, summed up, by trial and step.
+  /// @param wanted the trials and steps of interest
+  /// @complexity O(events of the study)
+  using summaries = std::map<std::pair<trial_no, step_t>, metrics>;
+  expected<summaries>
+  load_summaries(study_id study,
+                 const std::set<std::pair<trial_no, step_t>>& wanted);
 
   /// Returns those of these nodes that a workload's plan has.
   /// @complexity O(log nodes) each

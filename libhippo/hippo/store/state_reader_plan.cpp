@@ -104,8 +104,10 @@ state_reader::load_ends(const std::string& workload_key, bool ended) {
     database_.prepare(
       // Of a group SQLite takes the node from the row with the largest step.
       "SELECT node, step, COUNT(*) FROM (SELECT node, MAX(step) AS step"
-      "  FROM events WHERE workload = ?1 AND kind = ?2 AND node > 0" + of_ended
-      + " GROUP BY study, trial) GROUP BY node, step ORDER BY node, step"),
+      "  FROM events WHERE workload = ?1 AND kind = ?2 AND node > 0"
+      + of_ended
+      + " GROUP BY study, trial, code) GROUP BY node, step"
+        " ORDER BY node, step"),
     [&](sql_statement& x) {
       x.bind(1, **workload).bind_text(2, measured_kind);
     },

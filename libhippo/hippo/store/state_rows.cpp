@@ -12,9 +12,11 @@
 #include "hippo/base/name.hpp"
 #include "hippo/base/trial_result.hpp"
 #include "hippo/base/utf8.hpp"
+#include "hippo/model/repeats.hpp"
 #include "hippo/store/choice_text.hpp"
 #include "hippo/store/schema.hpp"
 #include "hippo/store/state_database.hpp"
+#include "hippo/store/summary_text.hpp"
 
 namespace hippo {
 
@@ -191,8 +193,20 @@ expected<stored_event> event_in(const sql_statement& row) {
   const std::string text{row.text(7)};
   constexpr auto codes = static_cast<std::uint64_t>(errc::fails_everywhere);
   if (kind == measured_kind) {
-    result.what
-      = trial_measured{trial, row.id_in<node_id>(5), step, {}, row.number(9)};
+    trial_measured what{trial, row.id_in<node_id>(5), step, {}, row.number(9)};
+    if (!row.is_null(6)) {
+      if (row.number(6) == 0 || row.number(6) > repeats_max)
+        return {errc::malformed_message, "there is no such seed"};
+      what.seed_no = static_cast<std::uint32_t>(row.number(6));
+      what.is_part = row.is_null(7);
+    }
+    if (what.seed_no > 0 && !what.is_part) {
+      auto values = read_summary(text);
+      if (!values)
+        return values.failure();
+      what.values = std::move(*values);
+    }
+    result.what = std::move(what);
   } else if (kind == failed_kind) {
     if (row.number(6) == 0 || row.number(6) > codes)
       return {errc::malformed_message, "a trial has failed for no reason"};

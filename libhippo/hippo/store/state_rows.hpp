@@ -44,6 +44,10 @@ inline const std::string trial_columns
 
 expected<stored_trial> trial_in(const sql_statement& row);
 
+/// The condition that an event is more than a part of one, of a trial of which
+/// other seeds have yet to measure the step.
+inline const std::string is_whole = "(code IS NULL OR text IS NOT NULL)";
+
 /// Reads the columns that `state_reader::load_events` selects: an event, a
 /// measurement without its values.
 expected<stored_event> event_in(const sql_statement& row);

@@ -11,6 +11,7 @@
 #include "hippo/store/schema.hpp"
 #include "hippo/store/state_database.hpp"
 #include "hippo/store/state_rows.hpp"
+#include "hippo/store/summary_text.hpp"
 
 namespace hippo {
 
@@ -484,13 +485,18 @@ expected<std::monostate> state_writer::write(const event_added& record) {
     auto workload = workload_id(record.workload_key);
     if (!workload)
       return workload.failure();
-    return to.bind_text(2, measured_kind)
+    to.bind_text(2, measured_kind)
       .bind(3, y->trial)
       .bind(4, y->at)
       .bind(5, *workload)
       .bind(6, y->node)
-      .bind(9, y->shared)
-      .run();
+      .bind(9, y->shared);
+    if (y->seed_no == 0)
+      return to.run();
+    to.bind(7, y->seed_no);
+    if (y->is_part) // its values are those of its node
+      return to.run();
+    return to.bind_text(8, summary_text(y->values)).run();
   }
   if (auto* y = std::get_if<trial_failed>(&record.what))
     return to.bind_text(2, failed_kind)

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "hippo/model/repeats.hpp"
+
 namespace hippo {
 
 namespace {
@@ -56,6 +58,7 @@ make_weights_recipe(const stored_plan& plan, node_id node, step_t step,
         break;
       }
   }
+  take_seed(path);
   return result;
 }
 

@@ -13,6 +13,7 @@
 #include "hippo/report/run_figures.hpp"
 #include "hippo/search/tuner.hpp"
 #include "hippo/space/own_workload.hpp"
+#include "hippo/space/repeats_reader.hpp"
 
 namespace hippo {
 
@@ -223,12 +224,17 @@ merged_work merge(const std::vector<accepted_study>& studies,
       = plan.add_study({1, {std::max<step_t>(studies[i].spec().max_steps, 1)}});
     where.emplace_back(&plan, no);
     const bool shares = may_share(studies[i].spec().workload);
-    for (std::size_t j = 0; j < trials[i].segments.size() && !stops(); ++j) {
-      const auto strand = shares ? 0 : (i + 1) * strands_per_study + j;
-      const auto trial = plan.add_trial(no, trials[i].segments[j], strand);
-      plan.recall(trial, trials[i].ends[j]);
-      plan.cover(trial, trials[i].asked[j]);
-    }
+    const auto repeats = repeats_of(studies[i].spec());
+    const auto seeds = repeats.spec.seeds;
+    for (std::size_t j = 0; j < trials[i].segments.size() && !stops(); ++j)
+      for (std::uint32_t k = 0; k < seeds; ++k) {
+        const auto strand =
+          shares ? 0 : (i + 1) * strands_per_study + j * seeds + k;
+        const auto run = plan.add_trial(
+          no, with_seed(trials[i].segments[j], repeats, k), strand);
+        plan.recall(run, trials[i].ends[j]);
+        plan.cover(run, trials[i].asked[j]);
+      }
   }
   merged_work result;
   std::uint64_t sum_of_studies = 0;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "hippo/model/repeats.hpp"
 #include "hippo/service/merge/save_interval.hpp"
 
 // Who is given what to train.
@@ -154,6 +155,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
     append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
                                             save_every));
   }
+  take_seed(work);
   result.bytes = bytes;
   auto& progress = result.progress;
   progress.reached = progress.saved = work.stages.front().begin;

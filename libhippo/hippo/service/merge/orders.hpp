@@ -10,6 +10,7 @@
 #include "hippo/base/types.hpp"
 #include "hippo/model/measuring.hpp"
 #include "hippo/model/records.hpp"
+#include "hippo/model/repeats.hpp"
 #include "hippo/sequence/configuration.hpp"
 
 namespace hippo {
@@ -27,6 +28,8 @@ struct study_registration {
   double complexity = 1; ///< of its search space (`complexity_of`)
   /// The remaining cost of trainers for it.
   std::optional<double> cost{};
+  /// The seeds of its trials.
+  repeat_plan repeats{};
 };
 
 /// Of what a study may have only so much.

@@ -10,18 +10,30 @@
 namespace hippo {
 
 study_no study_table::add(const study_registration& registration) {
-  studies_.add(entry{registration.id, registration.paused, cold_});
+  assert(registration.repeats.spec.seeds > 0);
+  studies_.add(entry{registration, cold_});
   const auto result = plan_.add_study(registration.when);
   assert(number_of(result) + 1 == studies_.size());
   return result;
+}
+
+template <class F>
+void study_table::for_each_run(const entry& study, trial_no no, F&& function) {
+  const auto seeds = study.repeats.spec.seeds;
+  for (std::uint32_t i = 0; i < seeds; ++i)
+    function(i, study.runs[no * seeds + i]);
+}
+
+bool study_table::has_trial(const entry& study, trial_no no) {
+  const auto first = no * study.repeats.spec.seeds;
+  return first < study.runs.size() && study.runs[first] != no_trial;
 }
 
 std::optional<error> study_table::check(const entry& study,
                                         const study_orders& orders) const {
   std::set<trial_no> added;
   const auto is_known = [&](trial_no no) {
-    return added.count(no) > 0
-           || (no < study.trials.size() && study.trials[no] != no_trial);
+    return added.count(no) > 0 || has_trial(study, no);
   };
   const auto unknown = [](trial_no no) {
     return error{errc::invalid_argument,
@@ -62,63 +74,94 @@ std::optional<error> study_table::apply(study_no no, const study_orders& orders,
     return why;
   study.wants_capacity = orders.wants_capacity;
   study.acked = orders.acked;
-  for (const auto& y : orders.added) {
-    if (y.no >= study.trials.size())
-      study.trials.resize(y.no + 1, no_trial);
-    study.trials[y.no] = plan_.add_trial(
-      no, y.segments, strand_for(study, y, merge), y.responsive);
-    [[maybe_unused]] const auto id = number_in_study_.add(y.no);
-    assert(study.trials[y.no] == id);
-  }
+  for (const auto& y : orders.added)
+    add_trial(no, y, merge);
   for (const auto& y : orders.rerouted)
-    plan_.reroute(study.trials[y.no], y.segments);
-  for (auto trial : orders.dropped)
-    plan_.drop(study.trials[trial]);
-  for (const auto& y : orders.asked)
-    request(study, y);
+    for_each_run(study, y.no, [&](std::uint32_t i, trial_id run) {
+      plan_.reroute(run, with_seed(y.segments, study.repeats, i));
+    });
+  for (auto trial : orders.dropped) {
+    for_each_run(study, trial,
+                 [&](std::uint32_t, trial_id run) { plan_.drop(run); });
+  }
+  request(study, orders.asked);
   check_invariants();
   return std::nullopt;
 }
 
-/// The strand of a trial: with merging off each has its own, the same after a
-/// restart, but a fork is in that of the trial it comes from.
-std::uint64_t study_table::strand_for(const entry& study,
-                                      const study_orders::trial& trial_number,
-                                      bool merge) const {
-  if (merge)
-    return 0;
-  return trial_number.fork_of
-           ? plan_.strand_of(study.trials[*trial_number.fork_of])
-           : number_of(study.id) * strands_per_study + trial_number.no + 1;
+void study_table::add_trial(study_no no, const study_orders::trial& added,
+                            bool merge) {
+  auto& study = studies_[no];
+  const auto seeds = study.repeats.spec.seeds;
+  if ((added.no + 1) * seeds > study.runs.size())
+    study.runs.resize((added.no + 1) * seeds, no_trial);
+  for (std::uint32_t i = 0; i < seeds; ++i) {
+    const auto place = added.no * seeds + i;
+    study.runs[place] =
+      plan_.add_trial(no, with_seed(added.segments, study.repeats, i),
+                      strand_for(study, added, i, merge), added.responsive);
+    [[maybe_unused]] const auto id = number_in_study_.add(place);
+    assert(study.runs[place] == id);
+  }
 }
 
-void study_table::request(entry& study, const study_orders::request& request) {
-  const auto trial = study.trials[request.no];
-  assert(trial != no_trial);
-  if (request.again) {
-    plan_.retry(trial);
+/// The strand of a run: with merging off each has its own, the same after a
+/// restart, but a fork is in that of the run it comes from.
+std::uint64_t study_table::strand_for(const entry& study,
+                                      const study_orders::trial& added,
+                                      std::uint32_t index, bool merge) const {
+  if (merge)
+    return 0;
+  const auto seeds = study.repeats.spec.seeds;
+  return added.fork_of
+           ? plan_.strand_of(study.runs[*added.fork_of * seeds + index])
+           : number_of(study.id) * strands_per_study + added.no * seeds + index
+               + 1;
+}
+
+void study_table::request(entry& study,
+                          const std::vector<study_orders::request>& asked) {
+  // Seed by seed: a trainer that goes on with another seed starts anew.
+  for (std::uint32_t i = 0; i < study.repeats.spec.seeds; ++i)
+    for (const auto& y : asked)
+      request_run(study, y, i);
+  if (study.paused)
+    for (const auto& y : asked)
+      if (!y.is_over)
+        study.deferred.push_back({y.no, y.to, 0, false});
+}
+
+void study_table::request_run(const entry& study,
+                              const study_orders::request& asked,
+                              std::uint32_t index) {
+  assert(has_trial(study, asked.no));
+  const auto run = study.runs[asked.no * study.repeats.spec.seeds + index];
+  if (asked.again) {
+    plan_.retry(run);
     if (!study.paused) // else it goes on with the others
-      plan_.go_on(trial);
+      plan_.go_on(run);
   }
-  if (request.known_to > 0)
-    plan_.recall(trial, request.known_to, request.known_shared);
-  if (request.is_over) {
-    plan_.cover(trial, request.to);
-    plan_.drop(trial);
-  } else if (study.paused) {
-    study.deferred.push_back({request.no, request.to, 0, false});
-  } else {
-    plan_.ask(trial, request.to);
+  if (asked.known_to > 0) {
+    // All that was shared is told of the first runs, up to what they have.
+    const auto before = std::min(asked.known_shared, index * asked.known_to);
+    plan_.recall(run, asked.known_to,
+                 std::min(asked.known_shared - before, asked.known_to));
+  }
+  if (asked.is_over) {
+    plan_.cover(run, asked.to);
+    plan_.drop(run);
+  } else if (!study.paused) {
+    plan_.ask(run, asked.to);
   }
 }
 
 void study_table::wait_for_running_only(entry& study) {
   assert(study.paused);
   study.running.clear();
-  for (auto trial : study.trials)
-    if (trial != no_trial)
-      if (const auto to = plan_.suspend(trial))
-        study.running[trial] = to;
+  for (auto run : study.runs)
+    if (run != no_trial)
+      if (const auto to = plan_.suspend(run))
+        study.running[run] = to;
   study.is_told_quiesced = false;
 }
 
@@ -135,22 +178,22 @@ void study_table::set_paused(study_no no, bool paused) {
     return;
   }
   study.running.clear();
-  for (auto trial : study.trials)
-    if (trial != no_trial)
-      plan_.go_on(trial);
-  for (const auto& x : std::exchange(study.deferred, {}))
-    request(study, x);
+  for (auto run : study.runs)
+    if (run != no_trial)
+      plan_.go_on(run);
+  request(study, std::exchange(study.deferred, {}));
   check_invariants();
 }
 
 void study_table::leave(study_no no) {
   assert(has(no) && !has_left(no));
   auto& study = studies_[no];
-  for (auto trial : study.trials)
-    if (trial != no_trial)
-      plan_.drop(trial);
-  study.trials.clear();
-  study.trials.shrink_to_fit();
+  for (auto run : study.runs)
+    if (run != no_trial)
+      plan_.drop(run);
+  study.runs.clear();
+  study.runs.shrink_to_fit();
+  study.parts.clear();
   study.running.clear();
   study.deferred.clear();
   study.paused = study.wants_capacity = false;
@@ -166,24 +209,56 @@ void study_table::follow_ended_lease() {
 
 std::map<study_no, study_news> study_table::take_news() {
   std::map<study_no, study_news> result;
-  const auto add = [&](trial_id trial, step_t at, study_input what) {
-    const auto no = plan_.study_of(trial);
+  const auto add = [&](trial_id run, step_t at, study_input what) {
+    const auto no = plan_.study_of(run);
     auto& study = studies_[no];
-    if (const auto i = study.running.find(trial);
+    if (const auto i = study.running.find(run);
         i != study.running.end()
         && (at >= i->second || std::holds_alternative<trial_failed>(what)))
       study.running.erase(i);
     ++study.sent;
     result[no].push_back(std::move(what));
   };
-  for (auto& x : plan_.take_deliveries())
+  for (auto& x : plan_.take_deliveries()) {
+    auto& study = studies_[plan_.study_of(x.trial)];
+    const auto seeds = study.repeats.spec.seeds;
+    const auto place = number_in_study_[x.trial];
+    trial_measured what{place / seeds, x.node, x.at, std::move(x.values),
+                        x.shared};
+    if (seeds > 1) {
+      what.seed_no = static_cast<std::uint32_t>(place % seeds) + 1;
+      take_part(study, what);
+    }
+    add(x.trial, x.at, std::move(what));
+  }
+  for (auto& x : plan_.take_failures()) {
+    const auto& repeats = studies_[plan_.study_of(x.trial)].repeats;
+    const auto place = number_in_study_[x.trial];
+    if (!repeats.is_one())
+      x.reason.message = to_text(seed_failure{
+        "seed "
+          + std::to_string(repeats.first_seed + place % repeats.spec.seeds),
+        std::move(x.reason.message)});
     add(x.trial, x.at,
-        trial_measured{number_in_study_[x.trial], x.node, x.at,
-                       std::move(x.values), x.shared});
-  for (auto& x : plan_.take_failures())
-    add(x.trial, x.at,
-        trial_failed{number_in_study_[x.trial], x.at, std::move(x.reason)});
+        trial_failed{place / repeats.spec.seeds, x.at, std::move(x.reason)});
+  }
   return result;
+}
+
+void study_table::take_part(entry& study, trial_measured& what) {
+  const auto seeds = study.repeats.spec.seeds;
+  auto& of_trial = study.parts[what.trial];
+  auto& by_seed = of_trial[what.at];
+  by_seed.resize(seeds);
+  by_seed[what.seed_no - 1] = what.values;
+  what.is_part = std::any_of(by_seed.begin(), by_seed.end(),
+                             [](const metrics& x) { return x.empty(); });
+  if (what.is_part)
+    return;
+  what.values = summarize(study.repeats, by_seed);
+  of_trial.erase(what.at);
+  if (of_trial.empty())
+    study.parts.erase(what.trial);
 }
 
 std::vector<study_no> study_table::take_quiesced() {
@@ -226,7 +301,9 @@ void study_table::check_invariants() const {
     assert(x.awaited <= x.sent);
     assert(x.deferred.empty() || x.paused);
     assert(x.running.empty() || x.paused);
-    assert(!x.has_left || (!x.paused && !x.wants_capacity && x.trials.empty()));
+    for (const auto& [no, by_step] : x.parts)
+      assert(has_trial(x, no) && !by_step.empty());
+    assert(!x.has_left || (!x.paused && !x.wants_capacity && x.runs.empty()));
   }
   assert(plan_.trials() == number_in_study_.size());
   assert(plan_.studies() == studies_.size());

@@ -15,6 +15,10 @@ namespace hippo {
 /// The studies of a plan: their trials by their own numbers, whether they are
 /// paused, and whether they would start more trials if there were capacity.
 ///
+/// A trial of a study with repeats is a trial of the plan for each of its seeds
+/// (a run). The study hears of every measurement of a run, and has the summary
+/// with that of the last one.
+///
 /// News and offers of capacity to a study are counted. With its orders a study
 /// says how many it had taken in by then, so that nothing is offered while what
 /// it has yet to hear may make it start something.
@@ -22,10 +26,10 @@ namespace hippo {
 /// @invariant a study has acknowledged, and need have, no more than was sent
 /// @invariant requests are deferred only while the study is paused
 /// @invariant a study that has left wants nothing
-/// @invariant each trial of the plan is that of one number of its study
+/// @invariant each trial of the plan is one run of one number of its study
 class study_table {
 public:
-  /// A study's number of a trial that does not exist.
+  /// The run of a trial that does not exist.
   static constexpr trial_id no_trial{UINT64_MAX};
 
   /// @param plan outlives the table; studies are added to both
@@ -89,13 +93,7 @@ public:
   [[nodiscard]] study_id stored_id(study_no study) const {
     return studies_[study].id;
   }
-  /// The trials of a study by its own numbers; `no_trial` where there is none.
-  [[nodiscard]] const std::pmr::vector<trial_id>&
-  trials(study_no study) const {
-    return studies_[study].trials;
-  }
-
-  /// About how much of the cold memory it takes, in bytes: a trial has a number
+  /// About how much of the cold memory it takes, in bytes: a run has a number
   /// here and one in its study. O(1).
   [[nodiscard]] std::uint64_t cold_bytes() const {
     return number_in_study_.size() * (sizeof(trial_no) + sizeof(trial_id));
@@ -105,11 +103,18 @@ public:
 
 private:
   struct entry {
-    entry(study_id number, bool is_paused, std::pmr::memory_resource* cold)
-      : id(number), trials(cold), paused(is_paused) {}
+    entry(const study_registration& study, std::pmr::memory_resource* cold)
+      : id(study.id), repeats(study.repeats), runs(cold), paused(study.paused) {
+    }
 
     study_id id; ///< the store's
-    std::pmr::vector<trial_id> trials;
+    repeat_plan repeats;
+    /// The trials of the plan: run i of trial t is at `t * seeds + i`.
+    std::pmr::vector<trial_id> runs;
+    /// Of trials with several seeds, what runs have measured that others have
+    /// not, by step: of a trial that has failed or was dropped too, as it may
+    /// go on. At most what the runs of a trial are ahead of each other.
+    std::map<trial_no, std::map<step_t, std::vector<metrics>>> parts;
     bool paused;
     /// Of a paused study: trials that wait for what runs, and up to where.
     std::map<trial_id, step_t> running;
@@ -124,15 +129,27 @@ private:
 
   [[nodiscard]] std::optional<error> check(const entry& study,
                                            const study_orders& orders) const;
-  [[nodiscard]] std::uint64_t
-  strand_for(const entry& study, const study_orders::trial& trial_number,
-             bool merge) const;
-  void request(entry& study, const study_orders::request& request);
+  /// Calls `function` with the index and the trial of the plan of each run.
+  template <class F>
+  static void for_each_run(const entry& study, trial_no no, F&& function);
+  static bool has_trial(const entry& study, trial_no no);
+  void add_trial(study_no no, const study_orders::trial& added, bool merge);
+  [[nodiscard]] std::uint64_t strand_for(const entry& study,
+                                         const study_orders::trial& added,
+                                         std::uint32_t index, bool merge) const;
+  void request(entry& study, const std::vector<study_orders::request>& asked);
+  /// @param index of the seed, from 0
+  void request_run(const entry& study, const study_orders::request& asked,
+                   std::uint32_t index);
   void wait_for_running_only(entry& study);
+  /// Takes a measurement of one of several seeds to those of the others. Once
+  /// it is the last one, the values are their summary.
+  static void take_part(entry& study, trial_measured& what);
 
   search_plan& plan_;
   std::pmr::memory_resource* cold_;
   by_id<study_no, entry> studies_;
+  /// The place of each run among those of its study (`entry::runs`).
   by_id<trial_id, trial_no, std::pmr::deque<trial_no>> number_in_study_;
 };
 

@@ -17,9 +17,14 @@ std::string damage_of(const trial_measured& x, const study_books& books,
   if (x.trial >= books.trials.size() || !books.trials[x.trial].added)
     return "it has no " + what;
   const auto& trial = books.trials[x.trial];
-  if (x.at != when.next(trial.acked) || x.at > trial.asked_to)
+  const auto seeds = books.spec().repeats.seeds;
+  if (x.seed_no > seeds || (x.seed_no == 0) != (seeds == 1))
+    return what + " has no seed " + std::to_string(x.seed_no);
+  // Some seeds may be ahead of others.
+  if ((x.is_part ? !when.covers(x.at) : x.at != when.next(trial.acked))
+      || x.at > trial.asked_to)
     return what + " is not to be measured next at step " + std::to_string(x.at);
-  if (x.shared > x.at - trial.acked)
+  if (x.shared > (x.is_part ? x.at : x.at - trial.acked))
     return what + " shares more steps than it has at step "
            + std::to_string(x.at);
   if (x.values.empty())

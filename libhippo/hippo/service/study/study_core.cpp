@@ -11,6 +11,7 @@
 #include "hippo/service/study/refusals.hpp"
 #include "hippo/service/study/study_shown.hpp"
 #include "hippo/space/complexity.hpp"
+#include "hippo/space/repeats_reader.hpp"
 
 namespace hippo {
 
@@ -23,11 +24,12 @@ constexpr auto rest_text = "memory is short: ";
 
 /// What is said of a failure. Code that counts its steps itself has said which
 /// it was: `in step 3`, on the way to state 4.
-std::string failure_of(const trial_failed& x) {
-  const auto& said = x.reason.message;
-  return said.starts_with("in step") || said.starts_with("before step ")
-           ? said
-           : "at step " + std::to_string(x.at) + ": " + said;
+std::string failure_of(const seed_failure& x, step_t at) {
+  const auto seed = x.seed.empty() ? std::string{} : x.seed + ", ";
+  return x.message.starts_with("in step")
+             || x.message.starts_with("before step ")
+           ? seed + x.message
+           : seed + "at step " + std::to_string(at) + ": " + x.message;
 }
 
 /// Whether the merger caused an event.
@@ -58,10 +60,9 @@ using verb = study_command::verb;
 
 study_core::study_core(study_options options, moment begun)
   : options_(std::move(options)),
-    tuner_(
-      std::make_unique<tuner>(options_.spec, options_.search,
-                              defaults_of(options_.workload))),
-    trials_(options_.spec.objective),
+    tuner_(std::make_unique<tuner>(options_.spec, options_.search,
+                                   defaults_of(options_.workload))),
+    trials_(options_.spec.objective, options_.spec.repeats.seeds),
     gains_(options_.spec, tuner_->when().rungs.back()),
     // Who drives a study looks at each failure anyway.
     failures_(options_.spec.on_error != failure_policy::go_on
@@ -151,7 +152,8 @@ study_registration study_core::registration() const {
           options_.spec.workload.settings,
           left_of(budget.device_seconds, stored.device_seconds),
           complexity_of(options_.spec.space),
-          left_of(budget.cost, stored.cost)};
+          left_of(budget.cost, stored.cost),
+          repeats_of(options_.spec)};
 }
 
 // -- events -------------------------------------------------------------------
@@ -276,16 +278,20 @@ void study_core::take_news(const trial_measured& report) {
 
 void study_core::follow(const trial_measured& report) {
   const auto no = report.trial;
-  const auto is_first = !std::exchange(has_measured_, true);
   failures_.end();
-  const auto before = trials_[no].acked;
   admit_trial(no);
-  trials_.ack(no, report.at, report.shared);
-  gains_.add_steps(trials_[no].acked - before);
   if (!trials_[no].removed)
     outbox_.change_trial(no);
   if (has_ended())
     outbox_.change_study(); // so that it is synced: nothing replays it
+  if (report.seed_no > 0)
+    trials_.ack_seed(no, report.seed_no, report.at, report.shared);
+  if (report.is_part)
+    return;
+  const auto is_first = !std::exchange(has_measured_, true);
+  const auto before = trials_[no].acked;
+  trials_.ack(no, report.at, report.seed_no > 0 ? 0 : report.shared);
+  gains_.add_steps(trials_[no].acked - before);
   if (hippo::has_ended(trials_[no].state))
     return;
   if (const auto* missing = trials_.missing_in(report.values)) {
@@ -311,12 +317,17 @@ void study_core::take_news(const trial_failed& news) {
   admit_trial(news.trial);
   if (hippo::has_ended(trials_[news.trial].state))
     return;
-  end_trial(news.trial, trial_state::failed, failure_of(news),
+  seed_failure failure{{}, news.reason.message};
+  if (options_.spec.repeats.seeds > 1) {
+    failure = seed_failure_from(news.reason.message);
+    orders_.drop(news.trial); // its other seeds are not needed
+  }
+  end_trial(news.trial, trial_state::failed, failure_of(failure, news.at),
             news.reason.code);
   take_turn(tuner_->on_failure(news.trial));
   end_if_failed();
   if (!has_ended())
-    note_failure(news.reason);
+    note_failure({news.reason.code, failure.message});
 }
 
 void study_core::take_news(const study_command& command) {

@@ -173,7 +173,7 @@ study_record record_of(const study_books& books) {
     if (books.trials[no].withdrawn || books.trials[no].removed)
       continue;
     const auto& x = result.trials.emplace_back(record_of(books, no));
-    result.delivered_steps += x.steps;
+    result.delivered_steps += x.steps * spec.repeats.seeds;
     result.shared_steps += x.shared_steps;
   }
   return result;

@@ -50,10 +50,28 @@ bool study_trials::ask(trial_no no, step_t to) {
 void study_trials::ack(trial_no no, step_t to, step_t shared) {
   auto& x = at(no);
   waiting_steps_ -= waiting(x);
+  x.heard = true;
   x.acked = std::max(x.acked, to);
   waiting_steps_ += waiting(x);
   x.shared += shared;
+  if (const auto i = ahead_.find(no);
+      i != ahead_.end()
+      && *std::max_element(i->second.begin(), i->second.end()) <= x.acked)
+    ahead_.erase(i);
   check(no);
+}
+
+void study_trials::ack_seed(trial_no no, std::uint32_t seed_no, step_t got,
+                            step_t shared) {
+  assert(seed_no > 0 && seed_no <= seeds_);
+  auto& x = at(no);
+  x.heard = true;
+  auto& reached = ahead_[no];
+  reached.resize(seeds_);
+  if (got <= reached[seed_no - 1])
+    return;
+  reached[seed_no - 1] = got;
+  x.shared += shared;
 }
 
 double study_trials::measure(trial_no no, step_t at_step,
@@ -162,8 +180,7 @@ void study_trials::retry(trial_no no) {
 bool study_trials::is_begun(trial_no no) const {
   const auto& x = (*this)[no];
   return !x.withdrawn
-         && (x.acked > 0 || !x.results.empty() || x.retried
-             || has_ended(x.state));
+         && (x.heard || !x.results.empty() || x.retried || has_ended(x.state));
 }
 
 void study_trials::withdraw(trial_no no) {
@@ -344,7 +361,7 @@ void study_trials::check([[maybe_unused]] trial_no no) const {
   assert(!x.cause || x.state == trial_state::failed);
   assert(!x.best || !x.results.empty());
   assert(!x.best || !std::isnan(x.best->value));
-  assert(x.shared <= x.acked);
+  assert(seeds_ > 1 || x.shared <= x.acked);
   assert(!x.best || !may_be_best(x) || has_front()
          || (best_ && !is_better(x.best->value, best_->value)));
 #endif

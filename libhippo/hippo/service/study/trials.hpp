@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -25,10 +26,10 @@ namespace hippo {
 ///            and removed ones left out
 /// @invariant `withdrawn()` and `removed()` are the numbers of trials that are
 /// @invariant no trial is both, and one that is removed has ended
-/// @invariant `asked_steps()` is the sum of the trials' `asked_to`, withdrawn
-///            and removed ones left out
+/// @invariant `asked_steps()` is the sum of the trials' `asked_to` for each of
+///            their seeds, withdrawn and removed ones left out
 /// @invariant `waiting_steps()` is the sum of what the trials that have not
-///            ended were asked for and have not got
+///            ended were asked for and have not got, for each of their seeds
 /// @invariant of the trials that have neither failed nor are removed, none's
 ///            best is better than `best()`
 class study_trials {
@@ -39,9 +40,11 @@ public:
     bool retried = false;   ///< whether it has failed, and was tried again
     bool withdrawn = false; ///< whether it has ended before it was begun
     bool removed = false;   ///< whether somebody has hidden it
+    bool heard = false;     ///< whether it has got a state, with any seed
     step_t asked_to = 0;
     step_t acked = 0; ///< the last state that the merger has delivered
-    step_t shared = 0; ///< of its steps, those that a trial had got before
+    /// Of its steps, with all seeds, those that a trial had got before.
+    step_t shared = 0;
     /// In the order in which they came; see `results_of`.
     std::vector<std::pair<step_t, packed_metrics>> results;
     /// Of the results, of those that keep the constraints; of several metrics
@@ -63,8 +66,10 @@ public:
       = default;
   };
 
-  explicit study_trials(objective objective)
-    : objective_(std::move(objective)), wanted_(objective_.all()) {}
+  /// @param seeds with which each trial is trained
+  explicit study_trials(objective objective, std::uint32_t seeds = 1)
+    : objective_(std::move(objective)), wanted_(objective_.all()),
+      seeds_(seeds) {}
 
   [[nodiscard]] std::uint64_t size() const noexcept { return entries_.size(); }
   /// REQUIRES (here and below): `no < size()`.
@@ -78,9 +83,15 @@ public:
   /// @returns whether that is news: it has not ended, nor was asked so far
   bool ask(trial_no no, step_t to);
 
-  /// The merger has delivered state `at` of a trial. @param shared of the steps
-  /// since the last one, those that a trial had got before
+  /// The merger has delivered state `at` of a trial, with all of its seeds.
+  /// @param shared of the steps since the last one, those that a trial had got
+  ///               before
   void ack(trial_no no, step_t at, step_t shared = 0);
+  /// The merger has delivered state `at` of a trial with one of several seeds.
+  /// Once more counts nothing: after a restart all is delivered again that some
+  /// seed lacked.
+  /// @param seed_no from 1
+  void ack_seed(trial_no no, std::uint32_t seed_no, step_t at, step_t shared);
 
   /// Notes a measurement. @returns its objective, NaN if it is not among them
   double measure(trial_no no, step_t at, const metrics& values);
@@ -170,10 +181,10 @@ public:
     return entries_.size() * sizeof(entry) + held_bytes_;
   }
   [[nodiscard]] std::uint64_t asked_steps() const noexcept {
-    return asked_steps_;
+    return asked_steps_ * seeds_;
   }
   [[nodiscard]] std::uint64_t waiting_steps() const noexcept {
-    return waiting_steps_;
+    return waiting_steps_ * seeds_;
   }
 
   /// Asserts what is said above. Does nothing in release builds.
@@ -207,7 +218,11 @@ private:
   objective objective_;
   goals wanted_;
   std::deque<entry> entries_; ///< by number
+  /// Of trials of which some seeds are ahead of others: the states that each
+  /// seed has got.
+  std::map<trial_no, std::vector<step_t>> ahead_;
   metric_names names_;        ///< of all results
+  std::uint32_t seeds_;
   std::uint64_t finished_ = 0;
   std::uint64_t failed_ = 0;
   std::uint64_t withdrawn_ = 0;

@@ -27,6 +27,8 @@ void fields(F& inspector, trial_measured& report) {
   inspector("at", report.at);
   inspector("values", report.values);
   inspector("shared", report.shared);
+  inspector("seed_no", report.seed_no);
+  inspector("is_part", report.is_part);
 }
 template <class F>
 void fields(F& inspector, trial_failed& failed) {
@@ -203,6 +205,33 @@ void fields(F& inspector, lease_epoch_begun& record) {
 }
 
 template <class F>
+void fields(F& inspector, metric_goal& goal) {
+  inspector("metric", goal.metric);
+  inspector("direction", goal.direction);
+}
+template <class F>
+void fields(F& inspector, metric_constraint& constraint) {
+  inspector("metric", constraint.metric);
+  inspector("is_at_most", constraint.is_at_most);
+  inspector("limit", constraint.limit);
+}
+template <class F>
+void fields(F& inspector, goals& wanted) {
+  inspector("metrics", wanted.metrics);
+  inspector("constraints", wanted.constraints);
+}
+template <class F>
+void fields(F& inspector, repeat_spec& spec) {
+  inspector("seeds", spec.seeds);
+  inspector("summary", spec.summary);
+}
+template <class F>
+void fields(F& inspector, repeat_plan& repeats) {
+  inspector("spec", repeats.spec);
+  inspector("first_seed", repeats.first_seed);
+  inspector("wanted", repeats.wanted);
+}
+template <class F>
 void fields(F& inspector, study_registration& registration) {
   inspector("id", registration.id);
   inspector("when", registration.when);
@@ -212,6 +241,7 @@ void fields(F& inspector, study_registration& registration) {
   inspector("device_seconds", registration.device_seconds);
   inspector("complexity", registration.complexity);
   inspector("cost", registration.cost);
+  inspector("repeats", registration.repeats);
 }
 template <class F>
 void fields(F& inspector, segment& segment) {

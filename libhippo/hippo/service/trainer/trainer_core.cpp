@@ -7,6 +7,7 @@
 
 #include "hippo/base/first_line.hpp"
 #include "hippo/model/stop_points.hpp"
+#include "hippo/model/workload_seed.hpp"
 
 namespace hippo {
 
@@ -87,7 +88,7 @@ void trainer_core::on(trainer_event::left& event) {
 }
 
 void trainer_core::on(trainer_event::leased& event) {
-  auto key = key_of(event.work.workload);
+  auto key = key_of(without_seed(event.work.workload));
   task next{std::move(event.work), std::move(key), event.owner, registrations_};
   if (leaving_) {
     hand_back(next);

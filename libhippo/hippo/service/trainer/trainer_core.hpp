@@ -40,7 +40,7 @@ inline constexpr std::size_t unacknowledged_max = 10'000;
 /// @invariant it has a number, or waits for one, only at a service, and never
 ///            both
 /// @invariant a lease waits or runs, never both; all that run have the same
-///            workload key, and a lane each
+///            workload key but for its seed, and a lane each
 /// @invariant a lease waits only for one that runs; none does once it leaves
 /// @invariant every lease has an owner of its own, which is dropped once, after
 ///            one `send_end` at most

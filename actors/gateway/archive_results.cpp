@@ -1,0 +1,59 @@
+#include <utility>
+
+#include "gateway/archive.hpp"
+#include "gateway/stored_views.hpp"
+#include "hippo/model/view/study_front.hpp"
+#include "hippo/store/timing_views.hpp"
+#include "hippo/store/trial_output.hpp"
+
+// What an archive has of single trials and of times.
+
+namespace hippo {
+
+expected<trial_view> archive::best(study_id id) {
+  const auto study = describe(id);
+  if (!study)
+    return study.failure();
+  if (has_several_metrics(study->view))
+    return {errc::invalid_argument,
+            "study '" + study->view.name
+              + "' has several metrics, and so no best trial: look at its"
+                " front"};
+  if (!study->view.best)
+    return {errc::invalid_argument,
+            "study '" + study->view.name + "' has no result yet"};
+  return *study->view.best;
+}
+
+expected<trained_trial> archive::progress(study_id study, trial_no trial,
+                                          step_t step) {
+  auto found = find_trial(*store_, study, trial);
+  if (!found)
+    return found.failure();
+  trained_trial result;
+  result.trial = trial;
+  result.state = found->state;
+  result.failure = std::move(found->failure);
+  for (const auto at : {step, found->steps}) {
+    auto values = store_->load_metrics(study, trial, at);
+    if (!values)
+      return values.failure();
+    result.step = at;
+    result.metrics = std::move(*values);
+    if (!result.metrics.empty())
+      break;
+  }
+  return result;
+}
+
+expected<std::vector<workload_timings_view>> archive::timings() {
+  const auto all = store_->load_timings();
+  if (!all)
+    return all.failure();
+  std::vector<workload_timings_view> result;
+  for (const auto& x : *all)
+    result.push_back(view_of(x));
+  return result;
+}
+
+} // namespace hippo
