@@ -442,7 +442,8 @@ class Reading(Case):
         self.assertEqual(["number", "value", "step", "state", "params_lr",
                           "asked_steps", "delivered_steps", "shared_steps",
                           "failure", "chosen", "predicted", "untrained",
-                          "spread", "steps", "params_momentum"], list(table.columns))
+                          "spread", "steps", "params_momentum"],
+                         list(table.columns))
         self.assertEqual([0.5, {"step": [1, 2]}], list(table.params_lr))
         self.assertEqual(0.75, table.value[1])
         self.assertTrue(math.isnan(table.value[0]))
