@@ -78,7 +78,7 @@ export function trialView(id, no, act) {
     rows: measured});
   function drawValues(now = false) {
     const some = measured();
-    // What single seeds measured is drawn beside their summary.
+    // Curves of single seeds are drawn beside their summary.
     const all = names().filter(x => !x.match(/\.(std|seed\d+)$/)
       || !seedsOf(x.replace(/\.[^.]*$/, "")).length);
     metric.node.hidden = all.length < 2;

@@ -6,7 +6,7 @@
 #include "hippo/store/timing_views.hpp"
 #include "hippo/store/trial_output.hpp"
 
-// What an archive has of single trials and of times.
+// Single trials and times of an archive.
 
 namespace hippo {
 

@@ -271,7 +271,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
            ;) {
         const auto wrong =
           what_.flaws + what_.hangs != 0 ? state.wrong() : flaw{};
-        // What only others measure or keep counts for it as well where it
+        // A step that only others measure or keep counts as well where it
         // passes there: nobody else would be told of it.
         if (wrong.call != flawed_call::none
             && (wrong.call != flawed_call::init || state.at == 0)

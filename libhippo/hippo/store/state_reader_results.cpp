@@ -9,7 +9,7 @@
 #include "hippo/store/state_rows.hpp"
 #include "hippo/store/summary_text.hpp"
 
-// What a state folder has of measurements.
+// Measurements of a state folder.
 
 namespace hippo {
 

@@ -24,7 +24,7 @@ first_rung first_rung_of(const accepted_study& study,
     plan.cover(plan.add_trial(no, decisions.segments(trial), strand), to);
   }
   result.trials = asked.size();
-  // What is trained with different seeds shares nothing.
+  // Trainings with different seeds share nothing.
   result.steps = plan.figures().unique_steps * spec.repeats.seeds;
   return result;
 }
