@@ -80,6 +80,8 @@ void carry_out(coordinator_self self, coordinator_effect::retire_study& what) {
       [self, what](bool goes) {
         if (goes)
           tell(self, coordinator_event::study_retired{what.id, what.end});
+        else
+          tell(self, coordinator_event::study_stays{what.id});
       },
       [](const caf::error&) {}); // it is down: the down handler knows
 }
@@ -99,46 +101,63 @@ bool may_reopen(study_command::verb what) {
 
 void carry_out(coordinator_self self, coordinator_effect::command_study& what) {
   auto& st = self->state;
-  auto command = st.commands.extract(what.request).mapped();
-  const bool goes_on = may_reopen(command.second.what);
+  const auto command = st.commands.extract(what.request).mapped().second;
+  const bool goes_on = may_reopen(command.what);
   self
     ->request(st.studies.at(what.id).handle, caf::infinite, command_atom::value,
-              command.second)
+              command)
     .then(
       [self, what, goes_on](command_answer& x) {
         tell(self, coordinator_event::command_answered{what.id, !goes_on});
         take_promise(self->state.commanders, what.request)
           .deliver(std::move(x));
       },
-      [self, what, goes_on, command](caf::error& why) {
-        // It may have left memory meanwhile, as one does that stays ended. Such
-        // a command may be given twice.
-        if (!goes_on && is_for_ended(command.second.what)
-            && why == caf::sec::request_receiver_down) {
-          self->state.commands.emplace(what.request, command);
-          tell(self, coordinator_event::commanded{what.request, what.id});
-          return;
-        }
+      [self, what](caf::error& why) {
         tell(self, coordinator_event::command_answered{what.id, true});
         take_promise(self->state.commanders, what.request)
           .deliver(std::move(why));
       });
 }
 
-void carry_out(coordinator_self self, coordinator_effect::reopen_study& what) {
+void refuse_reopening(coordinator_self self,
+                      const coordinator_effect::reopen_study& what,
+                      caf::error why) {
+  self->state.commands.erase(what.request);
+  take_promise(self->state.commanders, what.request).deliver(std::move(why));
+  tell(self, coordinator_event::not_reopened{what.id});
+}
+
+/// Submits the study of a command as it is stored by now: another command may
+/// have changed its row since the caller has read it.
+void submit_stored(coordinator_self self,
+                   const coordinator_effect::reopen_study& what) {
+  auto& st = self->state;
+  auto& study = st.commands.at(what.request).first;
+  if (auto* known = st.options.known.get()) {
+    auto row = known->load_study(what.id);
+    if (!row)
+      return refuse_reopening(self, what, to_caf_error(row.failure()));
+    study.stored = std::move(*row);
+  }
   self
     ->request(caf::actor_cast<coordinator_actor>(self), caf::infinite,
-              submit_atom::value, self->state.commands.at(what.request).first)
+              submit_atom::value, study)
     .then(
       [self, what](study_id opened) {
         tell(self, coordinator_event::reopened{what.request, opened});
       },
       [self, what](caf::error& why) {
-        tell(self, coordinator_event::not_reopened{what.id});
-        self->state.commands.erase(what.request);
-        take_promise(self->state.commanders, what.request)
-          .deliver(std::move(why));
+        refuse_reopening(self, what, std::move(why));
       });
+}
+
+void carry_out(coordinator_self self, coordinator_effect::reopen_study& what) {
+  // What its last actor has given the journal comes first.
+  self
+    ->request(self->state.journal, caf::infinite, commit_atom::value,
+              journal_entry{})
+    .then([self, what](std::uint64_t) { submit_stored(self, what); },
+          [self](caf::error& err) { self->quit(std::move(err)); });
 }
 
 void carry_out(coordinator_self self,

@@ -17,6 +17,7 @@
 #include "hippo/model/code/study_code.hpp"
 #include "hippo/model/front_text.hpp"
 #include "hippo/model/initial_state.hpp"
+#include "hippo/model/repeats.hpp"
 #include "hippo/model/view/study_front.hpp"
 #include "hippo/search/accepted_study.hpp"
 #include "hippo/space/own_workload.hpp"
@@ -120,6 +121,7 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     result.max_steps = read.study->spec().max_steps;
     result.cost_max = read.study->spec().budget.cost;
     result.seeds = read.study->spec().repeats.seeds;
+    result.metric = read.study->spec().objective.metric;
     if (const auto initial = requested_code(split(text).study).initial)
       result.initial_state = to_text(*initial);
   }
@@ -127,13 +129,17 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
   return facts_.emplace(study.id, std::move(result)).first->second;
 }
 
+expected<archive::facts> archive::facts_of(study_id id) {
+  stored_study study;
+  study.id = id;
+  return facts_of(study);
+}
+
 expected<std::set<std::string>>
 archive::varied(const std::set<study_id>& studies) {
   std::set<std::string> result;
   for (const auto id : studies) {
-    stored_study study;
-    study.id = id;
-    const auto known = facts_of(study);
+    const auto known = facts_of(id);
     if (!known)
       return known.failure();
     result.insert(known->varied.begin(), known->varied.end());
@@ -198,7 +204,7 @@ expected<archived_study> archive::look_at(stored_study study,
     (in_full - std::min(counts->pruned_steps, in_full)) * known->seeds;
   view.stopped_seconds = static_cast<double>(stopped) * own;
   if (*best) {
-    const auto known_best = improvement_of(result.row, **best, known->seeds);
+    const auto known_best = improvement_of(result.row.id, *known, **best);
     if (!known_best)
       return known_best.failure();
     view.improved = known_best->time;
@@ -224,32 +230,40 @@ expected<archived_study> archive::look_at(stored_study study,
 }
 
 expected<archive::improvement>
-archive::improvement_of(const stored_study& study, const stored_trial& best,
-                        std::uint32_t seeds) {
+archive::improvement_of(study_id study, const facts& known,
+                        const stored_trial& best) {
   const auto step = best.best ? best.best->step : 0;
-  const auto known = improved_.find(study.id);
-  if (known != improved_.end() && known->second.trial == best.trial
-      && known->second.step == step && known->second.time)
-    return known->second;
-  const auto time = store_->load_time(study.id, best.trial, step);
+  const auto last = improved_.find(study);
+  if (last != improved_.end() && last->second.trial == best.trial
+      && last->second.step == step && last->second.time)
+    return last->second;
+  const auto time = store_->load_time(study, best.trial, step);
   if (!time)
     return time.failure();
-  const auto found = spreads_of(study, best.trial, best.trial, seeds);
+  const auto found = spreads_of(study, known, {{best.trial, step}});
   if (!found)
     return found.failure();
   limit(improved_, kept_studies_max);
   const auto spread = found->find({best.trial, step});
-  return improved_[study.id] = {best.trial, step, *time,
-                                spread == found->end()
-                                  ? std::nullopt
-                                  : std::optional{spread->second}};
+  return improved_[study] = {best.trial, step, *time,
+                             spread == found->end()
+                               ? std::nullopt
+                               : std::optional{spread->second}};
 }
 
-expected<archive::spreads> archive::spreads_of(const stored_study& study,
-                                               trial_no first, trial_no last,
-                                               std::uint32_t seeds) {
-  return seeds > 1 ? store_->load_spreads(study.id, study.metric, first, last)
-                   : expected<spreads>{spreads{}};
+expected<archive::spreads>
+archive::spreads_of(study_id study, const facts& known,
+                    const std::set<std::pair<trial_no, step_t>>& results) {
+  spreads result;
+  if (known.seeds == 1)
+    return result;
+  const auto found = store_->load_summaries(study, results);
+  if (!found)
+    return found.failure();
+  for (const auto& [where, values] : *found)
+    if (const auto i = values.find(spread_of(known.metric)); i != values.end())
+      result.emplace(where, i->second);
+  return result;
 }
 
 expected<archived_study> archive::describe(study_id id) {
@@ -293,14 +307,14 @@ archive::trials(study_id id, std::uint64_t first, std::size_t most) {
   std::vector<trial_view> result;
   if (rows->empty())
     return result;
-  const auto study = store_->load_study(id);
-  if (!study)
-    return study.failure();
-  const auto known = facts_of(*study);
+  const auto known = facts_of(id);
   if (!known)
     return known.failure();
-  const auto found =
-    spreads_of(*study, rows->front().trial, rows->back().trial, known->seeds);
+  std::set<std::pair<trial_no, step_t>> best;
+  for (const auto& x : *rows)
+    if (x.best)
+      best.emplace(x.trial, x.best->step);
+  const auto found = spreads_of(id, *known, best);
   if (!found)
     return found.failure();
   result.reserve(rows->size());

@@ -179,6 +179,7 @@ private:
     step_t max_steps = 0;
     std::optional<double> cost_max{}; ///< that its budget allows
     std::uint32_t seeds = 1;          ///< that each trial is trained with
+    std::string metric;               ///< the objective
     std::string initial_state; ///< that it names; empty: none
     std::set<std::string> varied; ///< hyper-parameters that trials differ in
   };
@@ -198,19 +199,20 @@ private:
     std::optional<double> time;
     std::optional<double> spread;
   };
-  /// @param seeds of each trial
-  expected<improvement> improvement_of(const stored_study& study,
-                                       const stored_trial& best,
-                                       std::uint32_t seeds);
+  expected<improvement> improvement_of(study_id study, const facts& known,
+                                       const stored_trial& best);
   /// Standard deviations over seeds, by trial and step.
   using spreads = std::map<std::pair<trial_no, step_t>, double>;
-  expected<spreads> spreads_of(const stored_study& study, trial_no first,
-                               trial_no last, std::uint32_t seeds);
+  /// Those of the results at these trials and steps.
+  expected<spreads>
+  spreads_of(study_id study, const facts& known,
+             const std::set<std::pair<trial_no, step_t>>& results);
   /// Returns a study as it was submitted, if its workload is still known.
   expected<study_spec> spec_of(study_id study);
   /// Where the checkpoints of a workload key lie.
   [[nodiscard]] std::string checkpoints_of(const std::string& key) const;
   expected<facts> facts_of(const stored_study& study);
+  expected<facts> facts_of(study_id study);
 
   std::unique_ptr<state_reader> store_;
   std::vector<workload_descriptor> workloads_;

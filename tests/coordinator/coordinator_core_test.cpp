@@ -272,7 +272,7 @@ TEST_F(CoordinatorCore, OpensAStudyForOneCommandAtATime) {
   tell(event::commanded{1, id});
   EXPECT_TRUE(has<effect::reopen_study>());
   tell(event::commanded{2, id});
-  EXPECT_EQ(all<effect::refuse_command>().at(0).why.code, errc::in_use);
+  EXPECT_TRUE(last.empty()) << "it waits for the first one";
   event::submitted x;
   x.request = requests = 3;
   x.stored = id;
@@ -285,14 +285,52 @@ TEST_F(CoordinatorCore, OpensAStudyForOneCommandAtATime) {
   EXPECT_TRUE(last.empty()) << "that is known";
   tell(event::started{id, 3, study_no{1}});
   tell(event::reopened{1, id});
-  EXPECT_TRUE(has<effect::command_study>());
+  const auto given = all<effect::command_study>();
+  ASSERT_EQ(given.size(), 2u);
+  EXPECT_EQ(given[0].request, 1u);
+  EXPECT_EQ(given[1].request, 2u);
   tell(event::command_answered{id, true});
   EXPECT_TRUE(has<effect::retire_study>()) << "it was opened for that alone";
+  tell(event::command_answered{id, true});
+  EXPECT_TRUE(last.empty());
   tell(event::study_retired{id, {}});
   EXPECT_TRUE(core->studies().empty());
   EXPECT_FALSE(has<effect::tell_end>());
   tell(event::reopened{4, id});
   EXPECT_EQ(all<effect::refuse_command>().at(0).why.code, errc::unknown_study);
+}
+
+TEST_F(CoordinatorCore, ACommandWaitsWhileItsStudyMayLeave) {
+  const auto id = run();
+  tell(event::study_ended{{id, "study", study_phase::complete}});
+  ASSERT_TRUE(has<effect::retire_study>());
+  tell(event::commanded{7, id});
+  EXPECT_TRUE(last.empty());
+  tell(event::study_stays{id});
+  EXPECT_EQ(all<effect::command_study>().at(0).request, 7u);
+  tell(event::command_answered{id, false});
+
+  tell(event::study_ended{{id, "study", study_phase::complete}});
+  tell(event::study_ended{{id, "study", study_phase::complete}});
+  tell(event::commanded{8, id});
+  tell(event::study_stays{id});
+  EXPECT_TRUE(last.empty()) << "it was asked twice";
+  tell(event::study_retired{id, {}});
+  EXPECT_TRUE(has<effect::drop_study>());
+  EXPECT_EQ(all<effect::reopen_study>().at(0).request, 8u);
+  EXPECT_FALSE(has<effect::command_study>());
+  tell(event::commanded{9, id});
+  tell(event::not_reopened{id});
+  EXPECT_EQ(all<effect::reopen_study>().at(0).request, 9u)
+    << "the other one has its own answer";
+}
+
+TEST_F(CoordinatorCore, ACommandIsAnsweredIfTheStudyDiesThatMayLeave) {
+  const auto id = run();
+  tell(event::study_ended{{id, "study", study_phase::complete}});
+  tell(event::commanded{7, id});
+  tell(event::study_down{id, false, "why"});
+  EXPECT_EQ(all<effect::refuse_command>().at(0).request, 7u);
 }
 
 TEST_F(CoordinatorCore, DividesSpaceOnlyWhileNothingIsStoredOrRead) {
@@ -409,7 +447,7 @@ private:
 
   void step() {
     const auto id = any_id();
-    switch (below(10)) {
+    switch (below(12)) {
       case 0:
         submit({});
         break;
@@ -431,6 +469,11 @@ private:
             below(4) == 0 && mergers_.erase(key) > 0)
           tell(event::merger_down{
             key, false, "why", below(2) * number_of(id), {}});
+        break;
+      case 7:
+      case 8:
+        if (core_.studies().contains(id) || ended_.contains(id))
+          tell(event::commanded{ask(), id});
         break;
       case 6:
         if (below(4) == 0 && actors_.erase(id) > 0)
@@ -457,6 +500,11 @@ private:
     if (const auto* goes = std::get_if<event::study_retired>(&next);
         goes != nullptr && !actors_.contains(goes->id))
       return;
+    if (const auto* stays = std::get_if<event::study_stays>(&next);
+        stays != nullptr && !actors_.contains(stays->id))
+      return;
+    if (const auto* goes = std::get_if<event::study_retired>(&next))
+      ended_.insert(goes->id);
     tell(std::move(next));
   }
 
@@ -503,17 +551,45 @@ private:
   }
   void on(effect::drop_study& x) { actors_.erase(x.id); }
   void on(effect::retire_study& x) {
-    due_.emplace_back(event::study_retired{x.id, x.end});
+    if (below(3) == 0)
+      due_.emplace_back(event::study_stays{x.id});
+    else
+      due_.emplace_back(event::study_retired{x.id, x.end});
+  }
+  void on(effect::command_study& x) {
+    EXPECT_EQ(core_.studies().at(x.id).leaving, 0u);
+    ++answers_.at(x.request);
+    due_.emplace_back(event::command_answered{x.id, below(2) == 0});
+  }
+  void on(effect::refuse_command& x) { ++answers_.at(x.request); }
+  void on(effect::reopen_study& x) {
+    if (below(3) == 0) {
+      ++answers_.at(x.request);
+      due_.emplace_back(event::not_reopened{x.id});
+      return;
+    }
+    // As its submission is answered: once it has started.
+    event::submitted again;
+    again.request = ask();
+    again.stored = x.id;
+    again.has_ended = true;
+    again.workload_key = "a";
+    reopened_.emplace(requests_, event::reopened{x.request, x.id});
+    due_.emplace_back(std::move(again));
   }
   void on(effect::end_study& x) {
     if (x.submitter)
-      ++answers_.at(*x.submitter);
+      note_refusal(*x.submitter);
     if (x.canceller)
       ++answers_.at(*x.canceller);
   }
   void on(effect::submit_again& x) {
-    if (x.submitter) // the next submission answers it
+    std::optional<event::reopened> reopened;
+    if (x.submitter) { // the next submission answers it
       ++answers_.at(*x.submitter);
+      if (const auto entry = reopened_.extract(*x.submitter))
+        reopened = entry.mapped();
+    }
     event::submitted again;
     again.request = ask();
     again.stored = x.id;
@@ -521,13 +597,28 @@ private:
     if (below(4) == 0) {
       answers_.erase(requests_);
       due_.emplace_back(event::not_resubmitted{x.id, {}});
+      if (reopened)
+        due_.emplace_back(*reopened);
     } else {
+      if (reopened)
+        reopened_.emplace(requests_, *reopened);
       due_.emplace_back(std::move(again));
     }
   }
-  void on(effect::accept_submission& x) { ++answers_.at(x.request); }
-  void on(effect::refuse_submission& x) { ++answers_.at(x.request); }
-  void on(effect::refuse_unstored& x) { ++answers_.at(x.request); }
+  void on(effect::accept_submission& x) {
+    ++answers_.at(x.request);
+    if (const auto entry = reopened_.extract(x.request))
+      due_.emplace_back(entry.mapped());
+  }
+  void on(effect::refuse_submission& x) { note_refusal(x.request); }
+  void on(effect::refuse_unstored& x) { note_refusal(x.request); }
+  void note_refusal(request_number request) {
+    ++answers_.at(request);
+    if (const auto entry = reopened_.extract(request)) {
+      ++answers_.at(entry.mapped().request);
+      due_.emplace_back(event::not_reopened{entry.mapped().id});
+    }
+  }
   void on(effect::refuse_cancel& x) { ++answers_.at(x.request); }
   void on(effect::answer_question& x) {
     EXPECT_EQ(x.is_there, core_.studies().contains(x.id));
@@ -542,6 +633,9 @@ private:
   std::map<request_number, int> answers_; ///< how often each was answered
   std::set<std::string> mergers_;
   std::set<study_id> actors_;
+  std::set<study_id> ended_; ///< by themselves
+  /// The submissions of studies that are opened for a command.
+  std::map<request_number, event::reopened> reopened_;
   std::vector<any_coordinator_event> due_;
 };
 

@@ -431,12 +431,7 @@ TEST_F(StateFolderTest, ResultsOfSeveralSeedsAreSummedUpOnce) {
   EXPECT_TRUE(all[0].is_part);
   EXPECT_EQ(all[0].value, 0.75);
   EXPECT_FALSE(all[1].is_part);
-  const auto spreads =
-    *folder->load_spreads(study_id{1}, "validation_accuracy", 4, 4);
-  ASSERT_EQ(spreads.size(), 1u);
-  EXPECT_EQ(spreads.at({4, 5}), 0.125);
-  EXPECT_TRUE(
-    folder->load_spreads(study_id{1}, "validation_accuracy", 5, 9)->empty());
+  EXPECT_TRUE(folder->load_summaries(study_id{1}, {{5, 5}, {9, 5}})->empty());
   const auto summaries = *folder->load_summaries(study_id{1}, {{4, 5}, {5, 5}});
   ASSERT_EQ(summaries.size(), 1u);
   expect_summary(summaries.at({4, 5}));

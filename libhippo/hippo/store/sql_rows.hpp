@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "hippo/base/error.hpp"
@@ -9,25 +10,41 @@
 
 namespace hippo {
 
+/// Shows each row of a query to `use`, which returns an `std::optional<error>`.
+/// The first one ends the query.
+template <class Bind, class Use>
+expected<std::monostate> for_each_row(expected<sql_statement> query,
+                                      Bind&& bind, Use&& use) {
+  if (!query)
+    return query.failure();
+  bind(*query);
+  for (;;) {
+    const auto more = query->step();
+    if (!more)
+      return more.failure();
+    if (!*more)
+      return std::monostate{};
+    if (std::optional<error> why = use(*query))
+      return std::move(*why);
+  }
+}
+
 /// Reads all rows of a query.
 template <class T, class Bind, class Read>
 expected<std::vector<T>> read_all(expected<sql_statement> query, Bind&& bind,
                                   Read&& read) {
-  if (!query)
-    return query.failure();
-  bind(*query);
   std::vector<T> result;
-  for (;;) {
-    auto more = query->step();
-    if (!more)
-      return more.failure();
-    if (!*more)
-      return result;
-    auto row = read(*query);
-    if (!row)
-      return row.failure();
-    result.push_back(std::move(*row));
-  }
+  auto done = for_each_row(std::move(query), bind,
+                           [&](const sql_statement& x) -> std::optional<error> {
+                             expected<T> row = read(x);
+                             if (!row)
+                               return row.failure();
+                             result.push_back(std::move(*row));
+                             return std::nullopt;
+                           });
+  if (!done)
+    return done.failure();
+  return result;
 }
 
 /// Reads the first row of a query, if there is one.

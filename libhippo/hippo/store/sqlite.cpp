@@ -91,13 +91,13 @@ sql_statement& sql_statement::bind_null(int parameter) {
 
 sql_statement& sql_statement::bind_text(int parameter, std::string_view value) {
   sqlite3_bind_text64(handle_.get(), parameter, value.data(), value.size(),
-                      SQLITE_STATIC, SQLITE_UTF8);
+                      SQLITE_TRANSIENT, SQLITE_UTF8);
   return *this;
 }
 
 sql_statement& sql_statement::bind_blob(int parameter, std::string_view value) {
   sqlite3_bind_blob64(handle_.get(), parameter, value.data(), value.size(),
-                      SQLITE_STATIC);
+                      SQLITE_TRANSIENT);
   return *this;
 }
 

@@ -19,9 +19,8 @@ class file_witness;
 /// The remedy for a damaged database, for people.
 std::string damage_remedy(const std::string& file);
 
-/// A prepared SQL statement. Parameters count from 1, columns from 0. What a
-/// bind refers to must live until the statement has been run; every parameter
-/// is bound anew for each run.
+/// A prepared SQL statement. Parameters count from 1, columns from 0. Each is
+/// bound to a copy of the value; every parameter is bound anew for each run.
 class sql_statement {
 public:
   sql_statement() = default;

@@ -106,13 +106,6 @@ public:
                                                    std::uint64_t after,
                                                    std::size_t most);
 
-  /// The standard deviations of a metric over the seeds of each measurement of
-  /// some trials, from `first` to `last`, by trial and step.
-  /// @complexity O(events of the study)
-  expected<std::map<std::pair<trial_no, step_t>, double>>
-  load_spreads(study_id study, const std::string& metric, trial_no first,
-               trial_no last);
-
   /// Returns how many steps of a study's trials are left if it is merged alone:
   /// of each state that it has heard of only the first trial's count.
   /// @complexity O(events of the study)

@@ -16,7 +16,6 @@ namespace hippo {
 expected<std::vector<stored_value>>
 state_reader::load_values(study_id study, const std::string& metric,
                           std::uint64_t after, std::size_t most, parts which) {
-  const auto spread = spread_of(metric); // as long as the statement
   return read_all<stored_value>(
     database_.prepare(
       "SELECT e.id, e.time, e.trial, e.step, e.node, iif(e.text IS NULL,"
@@ -34,7 +33,7 @@ state_reader::load_values(study_id study, const std::string& metric,
     [&](sql_statement& x) {
       x.bind_text(1, metric).bind(2, study).bind_bound(3, after);
       x.bind_text(4, measured_kind).bind_bound(5, most);
-      x.bind_text(6, spread);
+      x.bind_text(6, spread_of(metric));
     },
     [](const sql_statement& row) -> expected<stored_value> {
       const bool is_none = row.is_null(5) && row.is_null(6);
@@ -47,51 +46,33 @@ state_reader::load_values(study_id study, const std::string& metric,
     });
 }
 
-expected<std::map<std::pair<trial_no, step_t>, double>>
-state_reader::load_spreads(study_id study, const std::string& metric,
-                           trial_no first, trial_no last) {
-  using row = std::pair<std::pair<trial_no, step_t>, double>;
-  const auto name = spread_of(metric); // as long as the statement
-  const auto rows = read_all<row>(
-    database_.prepare(
-      "SELECT e.trial, e.step, j.value FROM events e, json_each(e.text) j"
-      " WHERE e.study = ?1 AND e.kind = ?2 AND e.text IS NOT NULL"
-      " AND e.trial BETWEEN ?3 AND ?4 AND j.key = ?5 AND j.value IS NOT NULL"),
-    [&](sql_statement& x) {
-      x.bind(1, study).bind_text(2, measured_kind).bind_bound(3, first);
-      x.bind_bound(4, last).bind_text(5, name);
-    },
-    [](const sql_statement& x) -> expected<row> {
-      return row{{x.number(0), x.number(1)}, x.real(2)};
-    });
-  if (!rows)
-    return rows.failure();
-  return std::map(rows->begin(), rows->end());
-}
-
 expected<state_reader::summaries> state_reader::load_summaries(
   study_id study, const std::set<std::pair<trial_no, step_t>>& wanted) {
-  auto query = database_.prepare(
-    "SELECT trial, step, text FROM events WHERE study = ?1 AND kind = ?2"
-    " AND code IS NOT NULL AND text IS NOT NULL");
-  if (!query)
-    return query.failure();
-  query->bind(1, study).bind_text(2, measured_kind);
   summaries result;
-  for (;;) {
-    const auto more = query->step();
-    if (!more)
-      return more.failure();
-    if (!*more)
-      return result;
-    const std::pair<trial_no, step_t> where{query->number(0), query->number(1)};
-    if (!wanted.contains(where))
-      continue;
-    auto values = read_summary(std::string{query->text(2)});
-    if (!values)
-      return values.failure();
-    result[where] = std::move(*values);
-  }
+  if (wanted.empty())
+    return result;
+  auto done = for_each_row(
+    database_.prepare("SELECT trial, step, text FROM events"
+                      " WHERE study = ?1 AND kind = ?2 AND text IS NOT NULL"
+                      " AND trial BETWEEN ?3 AND ?4"),
+    [&](sql_statement& x) {
+      x.bind(1, study).bind_text(2, measured_kind);
+      x.bind_bound(3, wanted.begin()->first);
+      x.bind_bound(4, wanted.rbegin()->first);
+    },
+    [&](const sql_statement& x) -> std::optional<error> {
+      const std::pair<trial_no, step_t> where{x.number(0), x.number(1)};
+      if (!wanted.contains(where))
+        return std::nullopt;
+      auto values = read_summary(std::string{x.text(2)});
+      if (!values)
+        return values.failure();
+      result[where] = std::move(*values);
+      return std::nullopt;
+    });
+  if (!done)
+    return done.failure();
+  return result;
 }
 
 expected<metrics> state_reader::load_metrics(study_id study, trial_no trial,

@@ -239,37 +239,66 @@ void coordinator_core::on(coordinator_event::commanded& event) {
       coordinator_effect::refuse_command{event.request, retired_error()});
   else if (studies_.contains(event.id))
     command(event.request, event.id);
-  else if (reopening_.insert(event.id).second)
+  else if (const auto [i, is_first] = reopening_.try_emplace(event.id);
+           is_first)
     effects_.emplace_back(
       coordinator_effect::reopen_study{event.request, event.id});
   else
-    effects_.emplace_back(coordinator_effect::refuse_command{
-      event.request,
-      {errc::in_use, "study " + to_string(event.id)
-                       + " is being opened for another command"}});
+    i->second.push_back(event.request);
 }
 
 void coordinator_core::on(coordinator_event::reopened& event) {
+  std::vector<request_number> others;
+  if (const auto i = reopening_.find(event.id); i != reopening_.end())
+    others.swap(i->second);
   command(event.request, event.id);
+  for (const auto request : others)
+    command(request, event.id);
 }
 
 void coordinator_core::on(coordinator_event::not_reopened& event) {
-  reopening_.erase(event.id);
+  end_reopening(event.id);
 }
 
-/// Gives a command to a study in memory.
-void coordinator_core::command(request_number request, study_id id) {
-  if (studies_.contains(id)) {
-    effects_.emplace_back(coordinator_effect::command_study{request, id});
-    return;
+/// Commands that waited for the first one of a study are given once more.
+/// @returns whether it was opened for a command
+bool coordinator_core::end_reopening(study_id id) {
+  const auto entry = reopening_.extract(id);
+  if (!entry)
+    return false;
+  command_again(entry.mapped(), id);
+  return true;
+}
+
+void coordinator_core::command_again(
+  const std::vector<request_number>& requests, study_id id) {
+  for (const auto request : requests) {
+    coordinator_event::commanded again{request, id};
+    on(again);
   }
-  reopening_.erase(id);
+}
+
+/// Gives a command to a study in memory, unless that one may leave: then the
+/// command waits until it has left, or stays.
+void coordinator_core::command(request_number request, study_id id) {
+  const auto i = studies_.find(id);
+  if (i == studies_.end()) {
+    refuse_command(request, id);
+    end_reopening(id);
+  } else if (i->second.leaving > 0) {
+    i->second.held.push_back(request);
+  } else {
+    effects_.emplace_back(coordinator_effect::command_study{request, id});
+  }
+}
+
+void coordinator_core::refuse_command(request_number request, study_id id) {
   effects_.emplace_back(
     coordinator_effect::refuse_command{request, not_running(id)});
 }
 
 void coordinator_core::on(coordinator_event::command_answered& event) {
-  const bool was_opened = reopening_.erase(event.id) > 0;
+  const bool was_opened = end_reopening(event.id);
   if (!event.is_failure)
     note_return(event.id);
   else if (was_opened)
@@ -421,6 +450,7 @@ void coordinator_core::check_invariants() const {
       submitters.insert(*x.submitter);
     assert(!x.submitter || !submissions_.contains(*x.submitter));
     assert(!x.ending || !x.restarting);
+    assert(x.held.empty() || x.leaving > 0);
   }
   std::map<request_number, int> waits;
   for (const auto& [key, x] : mergers_) {

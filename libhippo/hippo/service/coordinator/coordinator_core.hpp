@@ -33,6 +33,8 @@ namespace hippo {
 /// @invariant a merger that retires has no study, and only one that retires has
 ///            submissions that wait
 /// @invariant every request is answered once
+/// @invariant no command is given to a study that has been asked to leave
+///            memory, until it has answered
 /// @invariant an awaited study has been submitted, or is to be
 class coordinator_core {
 public:
@@ -54,6 +56,9 @@ public:
     std::optional<coordinator_effect::end_study> ending{};
     bool is_full = false; ///< no new trials of it begin: see `memory_shares`
     bool is_room_told = false; ///< whether it knows that they may
+    /// How often it was asked to leave memory, and has not answered yet.
+    std::uint32_t leaving = 0;
+    std::vector<request_number> held{}; ///< commands until it has answered
   };
 
   coordinator_core(coordinator_begin known, moment begun);
@@ -115,6 +120,7 @@ private:
   void on(coordinator_event::row_unreadable& event);
   void on(coordinator_event::study_ended& event);
   void on(coordinator_event::study_retired& event);
+  void on(coordinator_event::study_stays& event);
   void on(coordinator_event::study_down& event);
   void on(coordinator_event::merger_down& event);
   void on(coordinator_event::cancel_asked& event);
@@ -151,12 +157,16 @@ private:
   void note_end(study_id id);
   void let_go(study_id id, std::optional<study_end> end);
   void end_wait(study_id id, study_entry& which);
+  void refuse_held(study_id id, study_entry& which);
   bool has_died_again(const std::string& key);
   void retire_idle(std::chrono::seconds idle_max);
 
   // -- questions, commands, memory --------------------------------------------
 
   void command(request_number request, study_id id);
+  void command_again(const std::vector<request_number>& requests, study_id id);
+  void refuse_command(request_number request, study_id id);
+  bool end_reopening(study_id id);
   void answer_questions();
   void note_return(study_id id);
   [[nodiscard]] bool is_idle() const;
@@ -185,8 +195,9 @@ private:
   /// Questions for studies that may be still to come.
   std::vector<std::pair<request_number, study_id>> questions_;
   /// Studies that have ended, and are opened for a command that is yet to be
-  /// answered: that they have ended is known.
-  std::set<study_id> reopening_;
+  /// answered: that they have ended is known. Each with the commands that have
+  /// come for it since.
+  std::map<study_id, std::vector<request_number>> reopening_;
   memory_shares memory_;    ///< without a limit nothing is noted
   bool is_looking_ = false; ///< at memory, in a while
   bool has_let_go_ = false; ///< of a study or plan, since it looked last

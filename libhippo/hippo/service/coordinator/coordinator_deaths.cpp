@@ -30,13 +30,22 @@ void coordinator_core::on(coordinator_event::study_retired& event) {
     effects_.emplace_back(coordinator_effect::tell_end{std::move(*event.end)});
 }
 
+void coordinator_core::on(coordinator_event::study_stays& event) {
+  const auto i = studies_.find(event.id);
+  if (i == studies_.end() || i->second.leaving == 0 || --i->second.leaving > 0)
+    return;
+  command_again(std::exchange(i->second.held, {}), event.id);
+}
+
 /// Lets go of a study that has ended, unless it is kept. One that was told to
 /// go on since then does, and has not ended.
 /// @param end told once nothing can let it go on any more
 void coordinator_core::let_go(study_id id, std::optional<study_end> end) {
-  if (!studies_.contains(id))
+  const auto i = studies_.find(id);
+  if (i == studies_.end())
     return;
   if (!begun_.keep_ended) {
+    ++i->second.leaving;
     effects_.emplace_back(coordinator_effect::retire_study{id, std::move(end)});
     return;
   }
@@ -54,9 +63,11 @@ void coordinator_core::note_end(study_id id) {
   if (begun_.keep_ended)
     return;
   end_wait(id, i->second);
+  const auto held = std::move(i->second.held);
   studies_.erase(i);
   effects_.emplace_back(coordinator_effect::drop_study{id});
   note_let_go();
+  command_again(held, id);
 }
 
 /// Answers the requests that still wait for a study that has ended.
@@ -66,6 +77,12 @@ void coordinator_core::end_wait(study_id id, study_entry& which) {
   if (const auto end = std::exchange(which.ending, std::nullopt);
       end && end->canceller)
     effects_.emplace_back(coordinator_effect::refuse_cancel{*end->canceller});
+}
+
+/// Answers the commands that wait for a study whose actor is gone.
+void coordinator_core::refuse_held(study_id id, study_entry& which) {
+  for (const auto request : std::exchange(which.held, {}))
+    refuse_command(request, id);
 }
 
 void coordinator_core::leave_merger(const study_entry& which) {
@@ -125,6 +142,7 @@ coordinator_core::forget(study_id id) {
     return std::nullopt;
   if (!entry.mapped().ended)
     leave_merger(entry.mapped());
+  refuse_held(id, entry.mapped());
   return std::move(entry.mapped());
 }
 
@@ -161,6 +179,7 @@ void coordinator_core::on(coordinator_event::study_down& event) {
   auto& x = i->second;
   if (x.restarting) {
     const auto submitter = x.submitter;
+    refuse_held(id, x);
     studies_.erase(i); // its merger is gone
     awaited_.emplace(id, 0);
     memory_.remove_study(id);

@@ -102,6 +102,10 @@ struct study_retired {
   study_id id{};
   std::optional<study_end> end{}; ///< as of the effect
 };
+/// A study does not go by a `retire_study`: it was told to go on.
+struct study_stays {
+  study_id id{};
+};
 /// A study's actor has ended.
 struct study_down {
   study_id id{};
@@ -278,8 +282,8 @@ struct submit_again {
   study_id id{};
   std::optional<request_number> submitter{};
 };
-/// A study that has ended is asked to go. `study_retired` follows, unless it
-/// was told to go on.
+/// A study that has ended is asked to go. `study_retired` or `study_stays`
+/// follows, or the end of its actor.
 struct retire_study {
   study_id id{};
   std::optional<study_end> end{};
@@ -379,12 +383,12 @@ using any_coordinator_event = std::variant<
   coordinator_event::not_started, coordinator_event::not_resubmitted,
   coordinator_event::restore_failed, coordinator_event::row_unreadable,
   coordinator_event::study_ended, coordinator_event::study_retired,
-  coordinator_event::study_down, coordinator_event::merger_down,
-  coordinator_event::cancel_asked, coordinator_event::asked,
-  coordinator_event::commanded, coordinator_event::reopened,
-  coordinator_event::not_reopened, coordinator_event::command_answered,
-  coordinator_event::retirement_asked, coordinator_event::begun,
-  coordinator_event::going, coordinator_event::halted,
+  coordinator_event::study_stays, coordinator_event::study_down,
+  coordinator_event::merger_down, coordinator_event::cancel_asked,
+  coordinator_event::asked, coordinator_event::commanded,
+  coordinator_event::reopened, coordinator_event::not_reopened,
+  coordinator_event::command_answered, coordinator_event::retirement_asked,
+  coordinator_event::begun, coordinator_event::going, coordinator_event::halted,
   coordinator_event::ticked, coordinator_event::memory_due,
   coordinator_event::study_measured, coordinator_event::plan_measured>;
 

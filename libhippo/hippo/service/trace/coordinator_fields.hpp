@@ -74,6 +74,10 @@ void fields(F& inspector, coordinator_event::study_retired& event) {
   inspector("end", event.end);
 }
 template <class F>
+void fields(F& inspector, coordinator_event::study_stays& event) {
+  inspector("id", event.id);
+}
+template <class F>
 void fields(F& inspector, coordinator_event::study_down& event) {
   inspector("id", event.id);
   inspector("is_of_journal", event.is_of_journal);

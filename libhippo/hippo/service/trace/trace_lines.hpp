@@ -58,13 +58,16 @@ struct names<any_trainer_event> {
 template <>
 struct names<any_coordinator_event> {
   static constexpr std::array all{
-    "submitted",        "stored",         "unstored",       "plan_read",
-    "not_spawned",      "started",        "not_started",    "not_resubmitted",
-    "restore_failed",   "row_unreadable", "study_ended",    "study_retired",
-    "study_down",       "merger_down",    "cancel_asked",   "asked",
-    "commanded",        "reopened",       "not_reopened",   "command_answered",
-    "retirement_asked", "begun",          "going",          "halted",
-    "ticked",           "memory_due",     "study_measured", "plan_measured"};
+    "submitted",        "stored",          "unstored",
+    "plan_read",        "not_spawned",     "started",
+    "not_started",      "not_resubmitted", "restore_failed",
+    "row_unreadable",   "study_ended",     "study_retired",
+    "study_stays",      "study_down",      "merger_down",
+    "cancel_asked",     "asked",           "commanded",
+    "reopened",         "not_reopened",    "command_answered",
+    "retirement_asked", "begun",           "going",
+    "halted",           "ticked",          "memory_due",
+    "study_measured",   "plan_measured"};
 };
 
 /// The fields of an event in a line: `"event":"NAME","what":{...}`.
