@@ -17,7 +17,6 @@
 #include "hippo/model/code/study_code.hpp"
 #include "hippo/model/front_text.hpp"
 #include "hippo/model/initial_state.hpp"
-#include "hippo/model/repeats.hpp"
 #include "hippo/model/view/study_front.hpp"
 #include "hippo/search/accepted_study.hpp"
 #include "hippo/space/own_workload.hpp"
@@ -249,21 +248,6 @@ archive::improvement_of(study_id study, const facts& known,
                              spread == found->end()
                                ? std::nullopt
                                : std::optional{spread->second}};
-}
-
-expected<archive::spreads>
-archive::spreads_of(study_id study, const facts& known,
-                    const std::set<std::pair<trial_no, step_t>>& results) {
-  spreads result;
-  if (known.seeds == 1)
-    return result;
-  const auto found = store_->load_summaries(study, results);
-  if (!found)
-    return found.failure();
-  for (const auto& [where, values] : *found)
-    if (const auto i = values.find(spread_of(known.metric)); i != values.end())
-      result.emplace(where, i->second);
-  return result;
 }
 
 expected<archived_study> archive::describe(study_id id) {

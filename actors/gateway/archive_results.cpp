@@ -1,7 +1,9 @@
+#include <set>
 #include <utility>
 
 #include "gateway/archive.hpp"
 #include "gateway/stored_views.hpp"
+#include "hippo/model/repeats.hpp"
 #include "hippo/model/view/study_front.hpp"
 #include "hippo/store/timing_views.hpp"
 #include "hippo/store/trial_output.hpp"
@@ -23,6 +25,21 @@ expected<trial_view> archive::best(study_id id) {
     return {errc::invalid_argument,
             "study '" + study->view.name + "' has no result yet"};
   return *study->view.best;
+}
+
+expected<archive::spreads>
+archive::spreads_of(study_id study, const facts& known,
+                    const std::set<std::pair<trial_no, step_t>>& results) {
+  spreads result;
+  if (known.seeds == 1)
+    return result;
+  const auto found = store_->load_summaries(study, results);
+  if (!found)
+    return found.failure();
+  for (const auto& [where, values] : *found)
+    if (const auto i = values.find(spread_of(known.metric)); i != values.end())
+      result.emplace(where, i->second);
+  return result;
 }
 
 expected<trained_trial> archive::progress(study_id study, trial_no trial,
