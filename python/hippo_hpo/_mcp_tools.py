@@ -8,7 +8,7 @@ import concurrent.futures
 import os
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ._columns import column
@@ -40,7 +40,8 @@ STAGES_MAX = 20
 # largest table that is sorted for the best trials.
 READ_MAX = 200_000
 
-_VERBS = ("pause", "resume", "stop", "cancel", "retry", "set_weight")
+_VERBS = ("pause", "resume", "stop", "cancel", "retry", "set_weight", "remove",
+          "restore")
 
 
 class Tools:
@@ -328,8 +329,10 @@ class Tools:
             verb: pause (nothing new starts), resume, stop (the training in
                 progress ends first), cancel (now, with `reason`), retry
                 (failed `trials`, or all that have failed; `all`: those of
-                permanent failures too) or set_weight (the share of trainers,
-                relative to other studies: `weight`).
+                permanent failures too), set_weight (the share of trainers,
+                relative to other studies: `weight`), remove (hides `trials`
+                that have ended, or a study that has) or restore (shows them
+                again).
         """
         budget = self._need_budget(f"{verb} a study")
         client = self._connect()
@@ -342,14 +345,71 @@ class Tools:
         elif verb == "cancel":
             found.cancel(reason)
         elif verb == "retry":
-            answer["retried"] = self._retry(client, budget, found, info,
-                                            trials or [], all)
+            answer["retried"] = self._go_on(
+                client, budget, info, lambda: found.retry(trials or [], all))
+        elif verb in ("remove", "restore"):
+            getattr(found, verb)(*trials or [])
         elif verb in _VERBS:
             getattr(found, verb)()
         else:
             raise InvalidArgument(f"verb {cut_text(verb, 40)!r}: one of "
                                   f"{', '.join(_VERBS)} is asked for")
         return {**answer, "state": found.info().state}
+
+    def extend(self, study: StudyName, trials: int = 0, seconds: float = 0.0
+               ) -> dict[str, Any]:
+        """Raises the number of trials, or the time, of a study that was
+        submitted through this server. One that has ended continues. Its bound
+        in device hours stays.
+
+        Args:
+            trials: number of further trials.
+            seconds: time to add to `budget.seconds`.
+        """
+        if trials == 0 and seconds == 0:
+            raise InvalidArgument("extend: give 'trials' or 'seconds'")
+        return self._add("extend a study", study,
+                         lambda x: x.extend(trials=trials, seconds=seconds))
+
+    def enqueue(self, study: StudyName, params: list[dict[str, Any]],
+                outside: bool = False) -> dict[str, Any]:
+        """Adds trials with values of your choice to a study that was submitted
+        through this server. They come next; samplers learn from them. A study
+        that has ended continues.
+
+        Args:
+            params: for each trial a value for every hyper-parameter, as in a
+                study file.
+            outside: whether values need not be of the space.
+        """
+        return self._add("add a trial", study,
+                         lambda x: x.enqueue(*params, outside=outside))
+
+    def fork(self, study: StudyName, trial: int, at: int,
+             params: dict[str, Any]) -> dict[str, Any]:
+        """Adds a trial that continues from a step of another one with other
+        values: the steps before it are not trained again. A study that has
+        ended continues.
+
+        Args:
+            trial: number of the other trial.
+            at: the last step that both have, from 1 on.
+            params: the hyper-parameters that change. Others stay.
+        """
+        return self._add("add a trial", study,
+                         lambda x: x.fork(trial, at, params))
+
+    def note(self, study: StudyName, text: str, tags: list[str] | None = None
+             ) -> dict[str, Any]:
+        """Sets the note of a study that was submitted through this server, for
+        people who read its results, and adds tags."""
+        self._need_budget("write a note")
+        found, info = self._own(self._connect(), study)
+        found.set_note(text)
+        if tags:
+            found.add_tags(*tags)
+        info = found.info()
+        return {"id": info.id, **row({"note": info.note, "tags": list(info.tags)})}
 
     def ask(self, study: StudyName, params: dict[str, Any] | None = None
             ) -> dict[str, Any]:
@@ -484,9 +544,19 @@ class Tools:
             raise InvalidArgument(f"{why}. Study {made.id} was cancelled") \
                 from None
 
-    def _retry(self, client: Client, budget: Budget, study: Study,
-               info: StudyInfo, trials: list[int], all: bool) -> int:
-        """Tries failed trials again. A study that had ended may then use the
+    def _add(self, what: str, study: StudyName,
+             change: Callable[[Study], int]) -> dict[str, Any]:
+        """Adds something to a study of this server that is then trained."""
+        budget = self._need_budget(what)
+        client = self._connect()
+        found, info = self._own(client, study)
+        trials = self._go_on(client, budget, info, lambda: change(found))
+        return {"id": info.id, "trials": trials, "state": found.info().state,
+                **self._budget_summary(client)}
+
+    def _go_on(self, client: Client, budget: Budget, info: StudyInfo,
+               change: Callable[[], int]) -> int:
+        """Does what lets a study continue. One that had ended may then use the
         rest of its bound."""
         with self._submitting:
             entries = budget.entries(client)
@@ -495,7 +565,7 @@ class Tools:
                 others = [x for x in entries if x.id != info.id]
                 budget.refuse_beyond(others, max(own.bound, own.used),
                                      f"study {info.id} ({info.name})")
-            return study.retry(trials, all)
+            return change()
 
 
 # -- what tools tell
@@ -553,7 +623,10 @@ def _whole_study(x: StudyInfo) -> dict[str, Any]:
         "goals": x.front.goals, "points": len(x.front.points),
         "hypervolume": x.front.hypervolume}
     return {**_short_study(x), "reason": x.reason, "failed": x.failed,
-            "weight": x.weight, "asked_steps": x.asked_steps,
+            "weight": x.weight,
+            **({"note": x.note} if x.note else {}),
+            **({"tags": list(x.tags)} if x.tags else {}),
+            "asked_steps": x.asked_steps,
             "delivered_steps": x.delivered_steps,
             "shared_steps": x.shared_steps,
             "active_seconds": x.active_seconds,

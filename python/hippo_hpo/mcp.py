@@ -38,7 +38,9 @@ _INSTRUCTIONS = (
 # The tools, by what they do.
 _READING = ("service", "list_studies", "study", "study_file", "best", "trials",
             "curves", "tree", "cost", "importance", "wait", "preview")
-_CHANGING = ("submit", "ask", "train")
+_CHANGING = ("submit", "extend", "enqueue", "fork", "note", "ask", "train")
+# Called twice, they do twice as much.
+_ADDING = ("submit", "extend", "enqueue", "fork", "ask")
 _ENDING = ("steer", "tell", "close_study")
 
 
@@ -56,7 +58,7 @@ def make_server(tools: Tools) -> MCPServer[Any]:
             annotations=ToolAnnotations(
                 read_only_hint=name in _READING,
                 destructive_hint=name in _ENDING,
-                idempotent_hint=name not in ("submit", "ask"),
+                idempotent_hint=name not in _ADDING,
                 open_world_hint=False))
     return server
 

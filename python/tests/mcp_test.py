@@ -132,7 +132,13 @@ class Reading(Case):
                     await x.error("ask", study="theirs"),
                     await x.error("train", study="theirs", trial=0, until=1),
                     await x.error("tell", study="theirs", trial=0),
-                    await x.error("close_study", study="theirs")]
+                    await x.error("close_study", study="theirs"),
+                    await x.error("extend", study="theirs", trials=1),
+                    await x.error("enqueue", study="theirs",
+                                  params=[{"lr": 0.2}]),
+                    await x.error("fork", study="theirs", trial=0, at=1,
+                                  params={}),
+                    await x.error("note", study="theirs", text="words")]
                 for text in refused:
                     self.assertRegex(text, "^this server may not .*--allow-"
                                            "submit and --budget-device-hours$")
@@ -143,8 +149,9 @@ class Reading(Case):
                 for tool in tools:
                     self.assertTrue(tool.description)
                     self.assertEqual(
-                        tool.name not in ("submit", "steer", "ask", "train",
-                                          "tell", "close_study"),
+                        tool.name not in (
+                            "submit", "steer", "extend", "enqueue", "fork",
+                            "note", "ask", "train", "tell", "close_study"),
                         tool.annotations.read_only_hint, tool.name)
 
             self.run_caller(calls)
@@ -414,6 +421,67 @@ class Driving(Case):
                     if study == "theirs" else await self.by_another(study)
             self.run_submitter(calls, 1)
             self.assertEqual("RUNNING", client.study("theirs").state)
+
+    def test_a_study_that_has_ended_goes_on_within_its_bound(self):
+        text = study_text("mine", "random", {"lr": {"uniform": [0.1, 0.3]}},
+                          budget={"trials": 2, "device_hours": 0.6})
+
+        async def calls(x):
+            await x.call("submit", text=text)
+            await x.ended("mine")
+            told = await x.call("enqueue", study="mine",
+                                params=[{"lr": 0.25}, {"lr": 0.125}])
+            self.assertEqual(4, told["trials"])
+            self.assertGreaterEqual(told["left_device_hours"], 0)
+            await x.ended("mine")
+            told = await x.call("fork", study="mine", trial=2, at=8,
+                                params={"lr": {"multistep": {
+                                    "initial": 0.25, "milestones": [8],
+                                    "gamma": 0.5}}})
+            self.assertEqual(5, told["trials"])
+            await x.ended("mine")
+            told = await x.call("extend", study="mine", trials=2)
+            self.assertEqual(7, told["trials"])
+            whole = await x.ended("mine")
+            self.assertEqual(("COMPLETE", 7), (whole["state"], whole["trials"]))
+            best = (await x.call("best", study="mine"))["rows"][0]["trial"]
+            await x.call("steer", study="mine", verb="remove", trials=[best])
+            self.assertNotEqual(best, (await x.call(
+                "best", study="mine"))["rows"][0]["trial"])
+            await x.call("steer", study="mine", verb="restore", trials=[best])
+            self.assertEqual(best, (await x.call(
+                "best", study="mine"))["rows"][0]["trial"])
+            self.assertEqual(
+                {"id": 1, "note": "by hand", "tags": ["seen"]},
+                await x.call("note", study="mine", text="by hand",
+                             tags=["seen"]))
+            self.assertEqual("by hand",
+                             (await x.call("study", study="mine"))["note"])
+            refused = [
+                await x.error("extend", study="mine"),
+                await x.error("extend", study="mine", trials=-1),
+                await x.error("enqueue", study="mine", params=[{"lr": 9}]),
+                await x.error("fork", study="mine", trial=99, at=1,
+                              params={"lr": 0.2})]
+            # Another study has been promised what is left.
+            await x.call("submit", text=study_text(
+                "other", "client", {"lr": 0.1}, budget={"device_hours": 0.5}))
+            return refused, [
+                await x.error("extend", study="mine", trials=1),
+                await x.error("enqueue", study="mine", params=[{"lr": 0.2}])]
+        refused, promised = self.run_submitter(calls, 1)
+        for text, wanted in zip(refused, (
+                "give 'trials' or 'seconds'", "0 or more", "lr", "99"),
+                strict=True):
+            self.assertIn(wanted, text)
+        for text in promised:
+            self.assertIn("study 1 (mine) may use 0.6 device hours", text)
+        with self.connect() as client:
+            study = client.study("mine")
+            self.assertEqual(7, len(study.trials))
+            self.assertEqual([0.25, 0.125],
+                             [x.params["lr"] for x in study.trials[2:4]])
+            self.assertEqual(8, study.trials[4].shared_steps)
 
     async def by_another(self, study):
         """The refusal of a server of another name."""
