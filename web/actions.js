@@ -45,31 +45,71 @@ export function actions(done) {
     });
   }
 
-  /** Orders something of a study, and says in `said` how that went. */
+  /** Orders something of a study, and says in `said` how that went.
+   * @returns whether it was done */
   async function run(said, id, verb, more = {}) {
     said.textContent = "…";
     try {
       await order(`api/studies/${id}/${verb}`, more);
       said.textContent = "done";
       done();
+      return true;
     } catch (why) {
       if (!(why instanceof Refused) && why.name !== "TypeError") throw why;
       said.textContent = why instanceof Refused ? sentence(why)
         : "the service does not answer";
+      return false;
     }
+  }
+
+  /** A form for a study's note and tags, and for trials that are hidden.
+   * @param give(verb, more) orders it; @returns whether it was done */
+  function wordsForm(give) {
+    let study = null, isChanged = false;
+    const note = element("textarea", {rows: 3});
+    const tags = element("input", {type: "text", placeholder: "paper, 2026"});
+    const save = element("button", {type: "button"}, "Save");
+    const no = element("input", {type: "number", min: 0, step: 1,
+      class: "narrow"});
+    const again = element("button", {type: "button"}, "Show again");
+    for (const field of [note, tags])
+      field.addEventListener("input", () => { isChanged = true; });
+    save.addEventListener("click", async () => {
+      const wanted = tags.value.split(",").map(x => x.trim()).filter(Boolean);
+      isChanged = !await give("note", {note: note.value,
+        add_tags: wanted.filter(x => !study.tags.includes(x)),
+        remove_tags: study.tags.filter(x => !wanted.includes(x))});
+    });
+    again.addEventListener("click", () => give("restore",
+      {trials: [Number(no.value)]}));
+    const node = element("details", {}, element("summary", {},
+      "Note, tags, hidden trials"), element("label", {class: "quiet"}, "note",
+      note),
+    element("div", {class: "tools"}, element("label", {}, "tags ", tags), save,
+      element("label", {}, "hidden trial ", no), again));
+    return {node, show(of) {
+      study = of;
+      if (isChanged) return;
+      note.value = study.note ?? "";
+      tags.value = study.tags.join(", ");
+    }};
   }
 
   // One bar for the study that is shown: it must not be made anew under a
   // hand that writes into it.
   let bar = null, shownStudy = null;
+  const isOver = s => ["COMPLETE", "FAILED", "CANCELLED"].includes(s.state);
   const verbs = [
     ["pause", "Pause", s => s.state === "RUNNING"],
     ["resume", "Resume", s => s.state === "PAUSED"],
     ["stop", "Stop", s => ["RUNNING", "PAUSED"].includes(s.state),
       "What runs is finished, then the study ends."],
-    ["cancel", "Cancel", s => !["COMPLETE", "FAILED", "CANCELLED"].includes(
-      s.state), "The study ends now; what is being trained for it is lost."],
+    ["cancel", "Cancel", s => !isOver(s),
+      "The study ends now; what is being trained for it is lost."],
     ["retry", "Retry failed trials", s => s.state !== "CANCELLED"],
+    ["remove", "Hide study", s => isOver(s) && !s.removed,
+      "It is not listed any more; nothing is deleted."],
+    ["restore", "Show study again", s => s.removed],
   ];
   function makeBar() {
     const said = element("span", {role: "status"});
@@ -92,15 +132,17 @@ export function actions(done) {
     const add = element("button", {type: "button"}, "Add");
     add.addEventListener("click", () => give("extend",
       {trials: Number(more.value)}));
-    const node = forOperators(element("div", {class: "tools", role: "group",
-      "aria-label": "What to do with the study"}, ...buttons,
-    element("label", {}, "weight ", weight), set,
-    element("label", {}, "more trials ", more), add, said));
+    const words = wordsForm(give);
+    const node = forOperators(element("div", {}, element("div",
+      {class: "tools", role: "group",
+        "aria-label": "What to do with the study"}, ...buttons,
+      element("label", {}, "weight ", weight), set,
+      element("label", {}, "more trials ", more), add, said), words.node));
     return {id: shownStudy.id, node, show(study) {
       shownStudy = study;
       verbs.forEach(([, , may], i) => { buttons[i].hidden = !may(study); });
-      const ended = ["COMPLETE", "FAILED", "CANCELLED"].includes(study.state);
-      set.hidden = weight.parentElement.hidden = ended;
+      words.show(study);
+      set.hidden = weight.parentElement.hidden = isOver(study);
       add.hidden = more.parentElement.hidden = !["RUNNING", "PAUSED",
         "COMPLETE"].includes(study.state);
       if (document.activeElement !== weight && !weight.dataset.set) {
@@ -119,7 +161,8 @@ export function actions(done) {
       return bar.node;
     },
 
-    /** A place to let a trial go on in another way from one of its steps. */
+    /** A place to let a trial go on in another way from one of its steps, or
+     * to hide it. */
     ofTrial(id, no) {
       const at = element("input", {type: "number", min: 1, step: 1,
         class: "narrow"});
@@ -127,6 +170,14 @@ export function actions(done) {
         placeholder: "{\"lr\": 0.01}"});
       const button = element("button", {type: "button"}, "Fork");
       const said = element("span", {role: "status"});
+      const hide = element("button", {type: "button", hidden: true},
+        "Hide trial");
+      hide.addEventListener("click", async () => {
+        if (await confirm(`Hide trial ${no}? It is not listed any more, and `
+          + "samplers do not learn from it; the study's page shows it again.",
+        "Hide trial") && await run(said, id, "remove", {trials: [no]}))
+          location.hash = `#/study/${id}`;
+      });
       button.addEventListener("click", () => {
         let values = null;
         try {
@@ -142,8 +193,10 @@ export function actions(done) {
       const node = forOperators(element("div", {class: "tools", role: "group",
         "aria-label": "A new trial that goes on from this one"},
       element("label", {}, "from step ", at),
-      element("label", {}, "with ", params), button, said));
+      element("label", {}, "with ", params), button, hide, said));
       return {node, show(trial) {
+        hide.hidden = !["COMPLETE", "PRUNED", "FAILED", "CANCELLED"].includes(
+          trial.state);
         if (document.activeElement !== at && !at.value
           && trial.delivered_steps > 1)
           at.value = Math.floor(trial.delivered_steps / 2);
