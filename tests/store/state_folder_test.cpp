@@ -620,7 +620,12 @@ TEST_F(StateFolderTest, ATrialsOutputIsThatOfItsWay) {
           output_added{key, {node_id{3}, 6, "of a third\n"}},
           event_added{study_id{1}, key, trial_measured{7, node_id{1}, 4, {}}},
           event_added{study_id{1}, key, trial_measured{8, node_id{1}, 4, {}}},
-          event_added{study_id{1}, key, trial_measured{7, node_id{2}, 6, {}}}});
+          event_added{study_id{1}, key, trial_measured{7, node_id{2}, 6, {}}},
+          // The first seed, and another one that is ahead of it.
+          event_added{study_id{1}, key,
+                      trial_measured{10, node_id{1}, 4, {}, 0, 1, true}},
+          event_added{study_id{1}, key,
+                      trial_measured{10, node_id{3}, 6, {}, 0, 2, true}}});
   using outputs = std::vector<stored_output>;
   EXPECT_EQ(*folder->load_output(study_id{1}, 7, 0, 10),
             (outputs{{node_id{1}, 0, "begin\n"},
@@ -632,6 +637,8 @@ TEST_F(StateFolderTest, ATrialsOutputIsThatOfItsWay) {
             outputs({{node_id{1}, 4, "shared\n"}}));
   EXPECT_EQ(*folder->load_output(study_id{1}, 7, 7, 10), outputs{});
   EXPECT_EQ(*folder->load_output(study_id{1}, 9, 0, 10), outputs{});
+  EXPECT_EQ(*folder->load_output(study_id{1}, 10, 0, 10),
+            (outputs{{node_id{1}, 0, "begin\n"}, {node_id{1}, 4, "shared\n"}}));
 }
 
 TEST_F(StateFolderTest, OldOutputsAreForgotten) {

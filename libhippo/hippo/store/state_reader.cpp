@@ -467,13 +467,14 @@ state_reader::load_time(study_id study, trial_no trial, step_t step) {
 expected<std::vector<stored_output>>
 state_reader::load_output(study_id study, trial_no trial,
                           step_t first, std::size_t most) {
-  // From the node of the last measurement to the root: of each node the states
-  // between its begin and that of the next one.
+  // From the node of the last measurement, with several seeds the first one's,
+  // to the root: of each node the states between its begin and that of the next
+  // one.
   return read_all<stored_output>(
     database_.prepare(
       "WITH RECURSIVE last AS (SELECT workload, node, step FROM events"
       "  WHERE study = ?1 AND trial = ?2 AND kind = ?5"
-      "  ORDER BY step DESC LIMIT 1),"
+      "  ORDER BY coalesce(code, 1), step DESC LIMIT 1),"
       " way (workload, node, parent, begin, until) AS ("
       "  SELECT n.workload, n.node, n.parent, n.begin, l.step FROM last l"
       "  JOIN nodes n ON n.workload = l.workload AND n.node = l.node"
