@@ -611,6 +611,7 @@ TEST_F(StateFolderTest, ATrialsOutputIsThatOfItsWay) {
           node_added{key, second}, node_added{key, third},
           result_added{key, {node_id{1}, 4, {{"acc", 0.1}}, ""}},
           result_added{key, {node_id{2}, 6, {{"acc", 0.2}}, ""}},
+          result_added{key, {node_id{3}, 6, {{"acc", 0.3}}, ""}},
           output_added{key, {node_id{1}, 0, "begin\n"}},
           output_added{key, {node_id{1}, 4, "shared\n"}},
           output_added{key, {node_id{1}, 5, "of another\n"}},
