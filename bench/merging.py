@@ -64,6 +64,7 @@ def draw(path, reports):
     import matplotlib
     matplotlib.use("svg")
     matplotlib.rcParams["svg.hashsalt"] = "hippo"
+    matplotlib.rcParams["svg.fonttype"] = "none"  # texts, not outlines
     from matplotlib import pyplot
     studies = [x["name"] for x in next(iter(reports.values()))["studies"]]
     figure, rows = pyplot.subplots(1, len(studies), figsize=(9, 3.2),
