@@ -51,9 +51,7 @@ class Best(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        case.setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case()
         cls.files = case.studies(study("with-sha", SHA, every=2),
                                  study("with-grid", "grid"))
         cls.first_state = case.path("s")

@@ -17,9 +17,7 @@ class Leaving(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        case.setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case()
         cls.files = case.studies(study("sha", SHA, every=2, train=TRAIN),
                                  study("grid", "grid", every=3, train=TRAIN))
         cls.reference = case.run_studies(cls.files, "state", "--trainers", 2)

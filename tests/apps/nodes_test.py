@@ -119,9 +119,7 @@ class Joining(NodeCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        case.setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case()
         cls.files = case.studies(study("sha", SHA, every=2, train=TRAIN),
                                  study("grid", "grid", every=3, train=TRAIN))
         cls.reference = case.run_studies(cls.files, "state", "--trainers", 1)
@@ -214,9 +212,7 @@ class Service(NodeCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        super(Service, case).setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case(NodeCase)
         cls.files = case.studies(study("sha", SHA, every=2, train=TRAIN),
                                  study("grid", "grid", every=3, train=TRAIN))
         cls.reference = case.run_studies(cls.files, "state", "--trainers", 1)
@@ -339,9 +335,7 @@ class TwoKinds(NodeCase):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        super(TwoKinds, case).setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case()
         cls.files = case.studies(study("sha", SHA, every=2, train=128),
                                  study("grid", "grid", every=3, train=128))
         # All of the space, measured at each step.

@@ -27,9 +27,7 @@ class Checkpoints(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        super(Checkpoints, case).setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case(Case)
         files = case.studies(study("sha", SHA, every=2, train=TRAIN))
         cls.reference = case.run_studies(files, "state", "--trainers", 1)
 

@@ -76,9 +76,7 @@ class Output(Serving):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.case = case = cls()
-        Serving.setUp(case)
-        cls.addClassCleanup(case.doCleanups)
+        cls.case = case = cls.first_case(Serving)
         case.write("s.yaml", study())
         case.write("many.yaml", study("many", steps=1, lr={
             "choice": [x / 10 for x in range(1, 13)]}))

@@ -162,6 +162,19 @@ class Case(unittest.TestCase):
         self.folder = tempfile.mkdtemp(prefix="hippo-apps-")
         self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
 
+    @classmethod
+    def first_case(cls, begin=None):
+        """Returns a case whose folder lasts until all tests of the class have
+        ended, for what these have in common.
+
+        Args:
+            begin: the class whose `setUp` begins it; by default this one.
+        """
+        case = cls()
+        (begin or cls).setUp(case)
+        cls.addClassCleanup(case.doCleanups)
+        return case
+
     def path(self, *names):
         return os.path.join(self.folder, *names)
 

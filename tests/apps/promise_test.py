@@ -19,9 +19,7 @@ class MergedEqualsAlone(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        case.setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case()
         cls.files = case.studies(study("sha", SHA, every=2, train=512),
                                  study("grid", "grid", every=3, train=512))
         cls.reference = case.run_studies(cls.files, "state", "--trainers", 2)

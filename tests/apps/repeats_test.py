@@ -44,9 +44,7 @@ class Repeats(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        case.setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case()
         cls.alone = case.run_studies(
             case.studies(*(of_seed(f"seed{x}", x) for x in SEEDS)), "alone",
             "--trainers", 2)

@@ -46,9 +46,7 @@ class Report(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        case.setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case()
         files = case.studies(study("with-sha", SHA, every=2),
                              study("with-grid", "grid", every=4))
         cls.out = case.hippo("run", *files, "--state", case.path("s"),

@@ -19,9 +19,7 @@ class Verbs(Case):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        case = cls()
-        case.setUp()
-        cls.addClassCleanup(case.doCleanups)
+        case = cls.first_case()
         cls.state = case.path("s")
         report = case.run_studies(
             case.studies(study("with-sha", SHA, every=2),
