@@ -284,6 +284,20 @@ TEST(Removal, OfAStudyThatWasGivenUpLeavesItAsItWas) {
   }
 }
 
+TEST(Removal, ARefusalEndsAStudyThatWasGivenUpOnceMore) {
+  auto options = options_of(four_trials);
+  options.stored.state = study_phase::failed;
+  options.stored.reason = "a fault of the service itself";
+  world x{options};
+  x.commit_all();
+  EXPECT_NE(
+    refused(x, verb::remove, trials_text({0})).find("try it again first"),
+    std::string::npos);
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::failed);
+  EXPECT_EQ(x.stored_options().stored.state, study_phase::failed);
+}
+
 // -- all of it, at any moment -------------------------------------------------
 
 TEST(Removal, HistoriesOfAnyOrderAreReplayedAsTheyWere) {

@@ -550,8 +550,9 @@ void study_core::request(study_command command,
         command, books(),
         {requests_, full_, clock_, now_, was_given_up_, may_go_on(), spent_})) {
     effects_.emplace_back(study_effect::answer{from.from, std::move(*why)});
-    if (was_given_up_ && !has_ended()) { // it was opened for nothing else
-      end_study(study_phase::failed, trial_state::cancelled, given_up_for_);
+    if (was_given_up_) { // it was opened for nothing else
+      if (!has_ended())
+        end_study(study_phase::failed, trial_state::cancelled, given_up_for_);
       finish();
     }
     return;
