@@ -152,12 +152,8 @@ void submit_stored(coordinator_self self,
 }
 
 void carry_out(coordinator_self self, coordinator_effect::reopen_study& what) {
-  // What its last actor has given the journal comes first.
-  self
-    ->request(self->state.journal, caf::infinite, commit_atom::value,
-              journal_entry{})
-    .then([self, what](std::uint64_t) { submit_stored(self, what); },
-          [self](caf::error& err) { self->quit(std::move(err)); });
+  // The records of its last actor come first.
+  after_journal(self, [self, what] { submit_stored(self, what); });
 }
 
 void carry_out(coordinator_self self,

@@ -107,13 +107,17 @@ void store_end(coordinator_self self, const forced_end& end) {
 
 } // namespace
 
-void carry_out(coordinator_self self, coordinator_effect::end_study& what) {
-  // What its actor has given the journal comes first.
+void after_journal(coordinator_self self, std::function<void()> function) {
   self
     ->request(self->state.journal, caf::infinite, commit_atom::value,
               journal_entry{})
-    .then([self, what](std::uint64_t) { store_end(self, what); },
+    .then([function = std::move(function)](std::uint64_t) { function(); },
           [self](caf::error& err) { self->quit(std::move(err)); });
+}
+
+void carry_out(coordinator_self self, coordinator_effect::end_study& what) {
+  // The records of its actor come first.
+  after_journal(self, [self, what] { store_end(self, what); });
 }
 
 void carry_out(coordinator_self self, coordinator_effect::submit_again& what) {

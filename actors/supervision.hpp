@@ -1,5 +1,7 @@
 #pragma once
 
+#include <functional>
+
 #include "coordinator.hpp"
 
 // How a coordinator stores the ends of studies that cannot go on, and hears of
@@ -9,6 +11,10 @@ namespace hippo {
 
 /// An actor that the coordinator watches has ended.
 void note_down(coordinator_self self, const caf::down_msg& msg);
+
+/// Calls `function` once the journal has committed all that it was given so
+/// far; if it cannot, the coordinator ends.
+void after_journal(coordinator_self self, std::function<void()> function);
 
 // -- effects ------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 import {element, shown} from "./base.js";
 import {ask, order, Refused} from "./data.js";
 import {planTree} from "./planned.js";
+import {isEnded} from "./studies.js";
 
 const sentence = why => why.message.replace(/^\w+: /, "");
 
@@ -98,16 +99,15 @@ export function actions(done) {
   // One bar for the study that is shown: it must not be made anew under a
   // hand that writes into it.
   let bar = null, shownStudy = null;
-  const isOver = s => ["COMPLETE", "FAILED", "CANCELLED"].includes(s.state);
   const verbs = [
     ["pause", "Pause", s => s.state === "RUNNING"],
     ["resume", "Resume", s => s.state === "PAUSED"],
     ["stop", "Stop", s => ["RUNNING", "PAUSED"].includes(s.state),
       "What runs is finished, then the study ends."],
-    ["cancel", "Cancel", s => !isOver(s),
+    ["cancel", "Cancel", s => !isEnded(s),
       "The study ends now; what is being trained for it is lost."],
     ["retry", "Retry failed trials", s => s.state !== "CANCELLED"],
-    ["remove", "Hide study", s => isOver(s) && !s.removed,
+    ["remove", "Hide study", s => isEnded(s) && !s.removed,
       "It is not listed any more; nothing is deleted."],
     ["restore", "Show study again", s => s.removed],
   ];
@@ -142,7 +142,7 @@ export function actions(done) {
       shownStudy = study;
       verbs.forEach(([, , may], i) => { buttons[i].hidden = !may(study); });
       words.show(study);
-      set.hidden = weight.parentElement.hidden = isOver(study);
+      set.hidden = weight.parentElement.hidden = isEnded(study);
       add.hidden = more.parentElement.hidden = !["RUNNING", "PAUSED",
         "COMPLETE"].includes(study.state);
       if (document.activeElement !== weight && !weight.dataset.set) {

@@ -203,7 +203,7 @@ private:
                                        const stored_trial& best);
   /// Standard deviations over seeds, by trial and step.
   using spreads = std::map<std::pair<trial_no, step_t>, double>;
-  /// Those of the results at these trials and steps.
+  /// @param results their trials and steps
   expected<spreads>
   spreads_of(study_id study, const facts& known,
              const std::set<std::pair<trial_no, step_t>>& results);

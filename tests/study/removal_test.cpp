@@ -11,6 +11,7 @@ namespace hippo {
 namespace {
 
 using verb = study_command::verb;
+using test::given_up;
 using test::options_of;
 using test::world;
 
@@ -259,10 +260,7 @@ TEST(Removal, AStudyHasToHaveEnded) {
 }
 
 TEST(Removal, OfAStudyThatWasGivenUpLeavesItAsItWas) {
-  auto options = options_of(four_trials);
-  options.stored.state = study_phase::failed;
-  options.stored.reason = "a fault of the service itself";
-  world x{options};
+  world x{given_up(options_of(four_trials))};
   x.commit_all();
   EXPECT_EQ(refused(x, verb::note, R"({"note": "seen"})"), "");
   EXPECT_EQ(x.core().stored().state, study_phase::failed);
@@ -285,10 +283,7 @@ TEST(Removal, OfAStudyThatWasGivenUpLeavesItAsItWas) {
 }
 
 TEST(Removal, ARefusalEndsAStudyThatWasGivenUpOnceMore) {
-  auto options = options_of(four_trials);
-  options.stored.state = study_phase::failed;
-  options.stored.reason = "a fault of the service itself";
-  world x{options};
+  world x{given_up(options_of(four_trials))};
   x.commit_all();
   EXPECT_NE(
     refused(x, verb::remove, trials_text({0})).find("try it again first"),

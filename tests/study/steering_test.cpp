@@ -16,6 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using verb = study_command::verb;
+using test::given_up;
 using test::options_of;
 using test::world;
 
@@ -311,10 +312,7 @@ TEST(Steering, ABudgetThatIsNotThereIsNotRaised) {
 }
 
 TEST(Steering, AStudyThatWasGivenUpGoesOnOnlyIfItIsNotRefused) {
-  auto options = options_of("algorithm: random\nbudget: {trials: 4}\n");
-  options.stored.state = study_phase::failed;
-  options.stored.reason = "a fault of the service itself";
-  world x{options};
+  world x{given_up(options_of("algorithm: random\nbudget: {trials: 4}\n"))};
   x.commit_all();
   EXPECT_NE(refused(x, verb::extend, R"({"trials": 7})"), "");
   EXPECT_EQ(x.core().stored().state, study_phase::failed);

@@ -19,6 +19,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using verb = study_command::verb;
+using test::given_up;
 using test::options_of;
 using test::with_search;
 using test::world;
@@ -825,10 +826,7 @@ TEST(StudyCore, WhatCannotBeRetriedIsRefusedAndSaysWhy) {
 /// One that the service gave up by a fault of its own has failed by no decision
 /// of its own: it goes on.
 TEST(StudyCore, WhatTheServiceGaveUpGoesOnWhenItIsRetried) {
-  auto options = options_of("algorithm: grid\n");
-  options.stored.state = study_phase::failed;
-  options.stored.reason = "a fault of the service itself";
-  world x{options};
+  world x{given_up(options_of("algorithm: grid\n"))};
   x.commit_all();
   const auto token = x.command(verb::retry);
   x.commit_all();

@@ -37,6 +37,13 @@ inline study_options options_of(
   return result;
 }
 
+/// A study that has failed by a fault of the service, before it was done.
+inline study_options given_up(study_options options) {
+  options.stored.state = study_phase::failed;
+  options.stored.reason = "a fault of the service itself";
+  return options;
+}
+
 /// Reads the algorithm once the study is as a test wants it.
 inline study_options with_search(study_options options) {
   options.search = read_search(options.spec);

@@ -10,23 +10,14 @@
 
 namespace hippo {
 
-/// Shows each row of a query to `use`, which returns an `std::optional<error>`.
-/// The first one ends the query.
+/// Binds a query and shows its rows to `use`, as `sql_statement::for_each`.
 template <class Bind, class Use>
 expected<std::monostate> for_each_row(expected<sql_statement> query,
                                       Bind&& bind, Use&& use) {
   if (!query)
     return query.failure();
   bind(*query);
-  for (;;) {
-    const auto more = query->step();
-    if (!more)
-      return more.failure();
-    if (!*more)
-      return std::monostate{};
-    if (std::optional<error> why = use(*query))
-      return std::move(*why);
-  }
+  return query->for_each(use);
 }
 
 /// Reads all rows of a query.

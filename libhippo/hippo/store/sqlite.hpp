@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 
 #include "hippo/base/error.hpp"
 #include "hippo/base/ids.hpp"
@@ -46,6 +48,21 @@ public:
   /// @returns whether there is one, or `errc::io_failed`; without a row the
   ///          statement is ready to be bound and run again
   expected<bool> step();
+
+  /// Shows each row that is left to `use`, as this statement. `use` returns an
+  /// `std::optional<error>`; the first error ends the run.
+  template <class Use>
+  expected<std::monostate> for_each(Use&& use) {
+    for (;;) {
+      const auto more = step();
+      if (!more)
+        return more.failure();
+      if (!*more)
+        return std::monostate{};
+      if (std::optional<error> why = use(*this))
+        return std::move(*why);
+    }
+  }
 
   /// Runs a statement that gives no rows, and makes it ready for the next run.
   expected<std::monostate> run();
@@ -99,14 +116,10 @@ public:
     auto query = prepare(sql);
     if (!query)
       return query.failure();
-    for (;;) {
-      const auto more = query->step();
-      if (!more)
-        return more.failure();
-      if (!*more)
-        return std::monostate{};
-      function(*query);
-    }
+    return query->for_each([&](sql_statement& row) -> std::optional<error> {
+      function(row);
+      return std::nullopt;
+    });
   }
 
   /// Copies all that is committed, as of one moment, over what is in `to`.

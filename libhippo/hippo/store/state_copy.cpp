@@ -47,23 +47,21 @@ struct known_checkpoint {
 };
 
 expected<std::vector<known_checkpoint>> read_checkpoints(sql_database& from) {
-  auto query = from.prepare("SELECT workload, node, step, key, file, bytes,"
-                            " digest FROM checkpoints"
-                            " JOIN workloads ON id = workload");
-  if (!query)
-    return query.failure();
   std::vector<known_checkpoint> result;
-  for (;;) {
-    const auto more = query->step();
-    if (!more)
-      return more.failure();
-    if (!*more)
-      return result;
-    const std::string file{query->text(4)};
-    result.push_back({query->number(0), query->number(1), query->number(2),
-                      {hash_text(std::string{query->text(3)}), file},
-                      {file, query->number(5), query->number(6)}});
-  }
+  auto done = from.for_each(
+    "SELECT workload, node, step, key, file, bytes, digest FROM checkpoints"
+    " JOIN workloads ON id = workload",
+    [&](const sql_statement& row) {
+      const std::string file{row.text(4)};
+      result.push_back({row.number(0),
+                        row.number(1),
+                        row.number(2),
+                        {hash_text(std::string{row.text(3)}), file},
+                        {file, row.number(5), row.number(6)}});
+    });
+  if (!done)
+    return done.failure();
+  return result;
 }
 
 expected<std::uint64_t> count(sql_database& from, const std::string& sql) {

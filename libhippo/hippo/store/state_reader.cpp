@@ -501,39 +501,37 @@ state_reader::load_output(study_id study, trial_no trial,
 expected<state_reader::trial_counts>
 state_reader::count_trials(study_id study) {
   trial_counts result;
-  auto query = database_.prepare(
-    "SELECT state, count(*), total(asked_to), total(steps), total(shared)"
-    " FROM trials WHERE study = ?1 GROUP BY state");
-  if (!query)
-    return query.failure();
-  query->bind(1, study);
-  for (;;) {
-    const auto more = query->step();
-    if (!more)
-      return more.failure();
-    if (!*more)
-      return result;
-    const auto sum = [&](int column) {
-      // Of rows that are damaged it may be any number.
-      return static_cast<std::uint64_t>(
-        std::clamp(query->real(column), 0.0, 1e18));
-    };
-    const auto state = std::string{query->text(0)};
-    const auto trials = query->number(1);
-    result.by_state[state] = trials;
-    result.trials += trials;
-    if (state != to_string(trial_state::pending)
-        && state != to_string(trial_state::running)
-        && state != to_string(trial_state::paused))
-      result.finished += trials;
-    result.asked_steps += sum(2);
-    result.delivered_steps += sum(3);
-    result.shared_steps += sum(4);
-    if (state == to_string(trial_state::pruned)) {
-      result.pruned = trials;
-      result.pruned_steps = sum(3);
-    }
-  }
+  auto done = for_each_row(
+    database_.prepare(
+      "SELECT state, count(*), total(asked_to), total(steps), total(shared)"
+      " FROM trials WHERE study = ?1 GROUP BY state"),
+    [&](sql_statement& x) { x.bind(1, study); },
+    [&](const sql_statement& row) -> std::optional<error> {
+      const auto sum = [&](int column) {
+        // Of rows that are damaged it may be any number.
+        return static_cast<std::uint64_t>(
+          std::clamp(row.real(column), 0.0, 1e18));
+      };
+      const auto state = std::string{row.text(0)};
+      const auto trials = row.number(1);
+      result.by_state[state] = trials;
+      result.trials += trials;
+      if (state != to_string(trial_state::pending)
+          && state != to_string(trial_state::running)
+          && state != to_string(trial_state::paused))
+        result.finished += trials;
+      result.asked_steps += sum(2);
+      result.delivered_steps += sum(3);
+      result.shared_steps += sum(4);
+      if (state == to_string(trial_state::pruned)) {
+        result.pruned = trials;
+        result.pruned_steps = sum(3);
+      }
+      return std::nullopt;
+    });
+  if (!done)
+    return done.failure();
+  return result;
 }
 
 expected<state_reader::state_counts> state_reader::count_states() {
