@@ -433,11 +433,20 @@ class Pages(unittest.TestCase):
 
     def assert_readable(self, page):
         """Nothing is wider than the page; in no chart do two labels lie over
-        each other, or is one cut by the edge of its card."""
-        self.assertLessEqual(
-            page.evaluate("document.documentElement.scrollWidth"),
-            page.viewport_size["width"])
-        self.assertEqual([], page.evaluate(OVERLAPS))
+        each other, or is one cut by the edge of its card. Charts are drawn
+        again a moment after the page has got another width."""
+        width = page.viewport_size["width"]
+
+        def found():
+            wrong = page.evaluate(OVERLAPS)
+            if page.evaluate("document.documentElement.scrollWidth") > width:
+                wrong.append("the page is wider than its window")
+            return wrong
+
+        try:
+            wait_for("readable charts", lambda: not found())
+        except AssertionError:
+            self.assertEqual([], found())
 
     def assert_accessible(self, page):
         found = Axe().run(page)
