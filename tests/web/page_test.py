@@ -282,10 +282,13 @@ def write_study(folder, file, code, name, text):
     (folder / name).write_text(text.replace("PYTHON", os.sys.executable))
 
 
-# What is on a canvas: nothing yet (null), that it is hidden, words that say why
-# it is empty (if it may be), or how many colours.
+# What is on a canvas: nothing yet (null), or a picture of another width than it
+# has now (null too), that it is hidden, words that say why it is empty (if it
+# may be), or how many colours.
 PAINTED = """(x, mayBeEmpty) => {
   if (!x.checkVisibility()) return {hidden: true};
+  const {width} = x.parentElement.getBoundingClientRect();
+  if (x.width !== Math.round(width * devicePixelRatio)) return null;
   if (mayBeEmpty && x.dataset.drawn === "empty")
     return {words: x.parentElement.querySelector("p").textContent};
   if (x.dataset.drawn !== "whole") return null;
@@ -433,20 +436,11 @@ class Pages(unittest.TestCase):
 
     def assert_readable(self, page):
         """Nothing is wider than the page; in no chart do two labels lie over
-        each other, or is one cut by the edge of its card. Charts are drawn
-        again a moment after the page has got another width."""
-        width = page.viewport_size["width"]
-
-        def found():
-            wrong = page.evaluate(OVERLAPS)
-            if page.evaluate("document.documentElement.scrollWidth") > width:
-                wrong.append("the page is wider than its window")
-            return wrong
-
-        try:
-            wait_for("readable charts", lambda: not found())
-        except AssertionError:
-            self.assertEqual([], found())
+        each other, or is one cut by the edge of its card."""
+        self.assertLessEqual(
+            page.evaluate("document.documentElement.scrollWidth"),
+            page.viewport_size["width"])
+        self.assertEqual([], page.evaluate(OVERLAPS))
 
     def assert_accessible(self, page):
         found = Axe().run(page)
