@@ -282,7 +282,7 @@ complete_row(study_submission& x,
   const auto& spec = x.study->spec();
   if (to.is_new) {
     x.stored = new_row(to.id, *x.study);
-    result.emplace_back(study_saved{*x.stored});
+    result.emplace_back(study_saved{*x.stored, spec.notify});
   } else {
     if (x.stored->submitted > 0)
       x.age_seconds = std::max(0.0, seconds_now() - x.stored->submitted);

@@ -1,7 +1,8 @@
 // What a suggestion of a sampler that learns costs after so many trials.
 //
-//   suggest TRIALS [tpe|gp]
+//   suggest TRIALS [tpe|gp] [imported]
 //
+// With `imported` the results are from elsewhere, as of `tell-past`, instead.
 // The space has two logarithmic ranges, two linear ones and two choices of
 // five. Prints a line of JSON with the median and the mean of 200 suggestions,
 // each with the result that is told of it. The mean has what comes at times:
@@ -43,12 +44,17 @@ algorithm: )";
 int main(int argc, char** argv) {
   const auto trials = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 0;
   const std::string algorithm = argc > 2 ? argv[2] : "tpe";
-  if (trials == 0 || (algorithm != "tpe" && algorithm != "gp")) {
-    std::fprintf(stderr, "usage: suggest TRIALS [tpe|gp]\n");
+  const std::string from = argc > 3 ? argv[3] : "";
+  if (trials == 0 || (algorithm != "tpe" && algorithm != "gp")
+      || (!from.empty() && from != "imported")) {
+    std::fprintf(stderr, "usage: suggest TRIALS [tpe|gp] [imported]\n");
     return 2;
   }
   told_sampler sampler{spec_of(text + algorithm + "\n")};
-  sampler.fill(trials);
+  if (from.empty())
+    sampler.fill(trials);
+  else
+    sampler.import(trials);
   std::vector<double> times;
   for (auto i = trials; i < trials + suggestions; ++i) {
     const auto begin = clock_type::now();

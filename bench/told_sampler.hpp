@@ -9,6 +9,7 @@
 #include "hippo/base/hash.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/search/registry.hpp"
+#include "hippo/search/surrogate/counter_rng.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
@@ -25,17 +26,36 @@ inline study_spec spec_of(const std::string& text) {
 
 /// The sampler that a study names, told values which mean nothing.
 struct told_sampler {
-  explicit told_sampler(study_spec study) : step(study.max_steps) {
+  explicit told_sampler(study_spec study)
+    : space(study.space), step(study.max_steps) {
     study.seed = 1;
     sampler = make_sampler(study, read_search(study));
   }
 
+  search_space space;
   step_t step; ///< of all results
   std::unique_ptr<hippo::sampler> sampler;
 
-  void tell(trial_no trial) {
+  static double result_of(trial_no trial) {
     const auto draw = hash_bytes(&trial, sizeof(trial));
-    sampler->on_result(trial, step, static_cast<double>(draw >> 11) * 0x1p-53);
+    return static_cast<double>(draw >> 11) * 0x1p-53;
+  }
+
+  void tell(trial_no trial) {
+    sampler->on_result(trial, step, result_of(trial));
+  }
+
+  /// Gives it results from elsewhere, of random combinations.
+  void import(trial_no results) {
+    for (trial_no i = 0; i < results; ++i) {
+      counter_rng draw{{i}};
+      leaf_decisions values;
+      space.walk([&](const space_leaf& leaf) {
+        values.push_back(draw.decision(leaf.ways()));
+        return values.back();
+      });
+      sampler->learn(past_trials_begin + i, values, step, result_of(i));
+    }
   }
 
   /// Draws so many trials and then tells their results: all of them are random

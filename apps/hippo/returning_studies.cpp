@@ -1,6 +1,7 @@
 #include "returning_studies.hpp"
 
 #include <exception>
+#include <set>
 
 #include "hippo/search/accepted_study.hpp"
 #include "hippo/store/state_reader.hpp"
@@ -50,8 +51,12 @@ private:
     auto all = store_->load_studies();
     if (!all)
       return all.failure();
+    auto outdated = store_->load_outdated();
+    if (!outdated)
+      return outdated.failure();
+    outdated_ = std::move(*outdated);
     for (auto& x : *all)
-      if (!has_ended(x.state))
+      if (!has_ended(x.state) || outdated_.contains(x.id))
         known_.push_back(std::move(x));
     return std::nullopt;
   }
@@ -64,7 +69,7 @@ private:
                              + stored.failure().message});
       return;
     }
-    if (has_ended(stored->state))
+    if (has_ended(stored->state) && !outdated_.contains(known.id))
       return; // meanwhile
     auto study = admit_study(stored->text, stored->file, from_.workloads,
                              as_before(stored->algorithm, stored->typed));
@@ -80,6 +85,8 @@ private:
   const source from_;
   std::unique_ptr<state_reader> store_;
   std::vector<stored_study> known_; ///< without their texts
+  std::set<study_id>
+    outdated_; ///< those that only bring their trials up to date
   std::size_t next_ = 0;            ///< of these
 };
 

@@ -25,6 +25,9 @@ constexpr auto hear_interval = 250ms;
 /// How long to wait before what could not be stored is tried again.
 constexpr auto store_retry = 1s;
 
+/// How long a service that does not stay waits for its last notifications.
+constexpr auto notify_patience = 10s;
+
 } // namespace
 
 void say(const std::string& text) {
@@ -196,6 +199,14 @@ int service_node::open() {
     return fail(*why, exit_failed);
   if (auto why = open_ports())
     return fail(*why, exit_failed);
+  auto notifies = notifier::open(
+    {.state = options_.state, .private_addresses = options_.notifies_private},
+    [to = actors_->journal()](notification_settled x) {
+      caf::anon_send(to, commit_atom::value, journal_entry{{std::move(x)}, {}});
+    });
+  if (!notifies)
+    return fail(notifies.failure(), exit_failed);
+  notifier_ = std::move(*notifies);
   if (options_.stays)
     returning_.emplace(*actors_, where_,
                        returning_studies::source{options_.state,
@@ -262,6 +273,9 @@ void service_node::close() {
   known_.reset(); // nobody is to look for it any more
   if (entry_)
     entry_->close();
+  if (notifier_ && !options_.stays)
+    notifier_->flush(notify_patience); // nobody else would for now
+  notifier_.reset();
   if (actors_)
     actors_->close();
   trainers_.wait();

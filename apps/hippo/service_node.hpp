@@ -16,6 +16,7 @@
 #include "local_trainers.hpp"
 #include "log_format.hpp"
 #include "network/trainer_port.hpp"
+#include "notifier.hpp"
 #include "object_place.hpp"
 #include "port_keys.hpp"
 #include "returning_studies.hpp"
@@ -52,6 +53,9 @@ struct node_options {
   object_options objects;                           ///< where checkpoints are
   std::optional<fleet> machines; ///< that trainers are on; nothing: not known
   std::string no_prices;         ///< as of `admission`
+  /// Whether events of studies may be posted to addresses of this machine and
+  /// of private networks.
+  bool notifies_private = false;
   /// Whether it stays when studies have ended: it goes on with all of the
   /// folder that have not, lets go of those that have, and waits for a disk
   /// that is full. Else it has the studies that are submitted, keeps them for a
@@ -165,6 +169,7 @@ private:
   std::optional<gateway> entry_;
   std::optional<trainer_port> trainer_port_;
   std::optional<returning_studies> returning_; ///< if it stays
+  std::unique_ptr<notifier> notifier_;
   local_trainers trainers_;
   std::optional<service_file> known_;
   bool is_closed_ = false;

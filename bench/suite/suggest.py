@@ -25,6 +25,17 @@ def measure(bench, sampler, size):
         min(bench.rounds, 3))
 
 
+def imported(bench, size):
+    """The same after as many results from elsewhere, beside trials."""
+    key = "milliseconds_per_suggestion"
+    program = bench.program("suggest")
+    return bench.in_turn({
+        "imported": lambda: bench.json(
+            [program, size, "tpe", "imported"])[key],
+        "trials": lambda: bench.json([program, size, "tpe"])[key]},
+        min(bench.rounds, 3))
+
+
 def run(bench):
     sizes = {"TPE": SIZES[:2] if bench.quick else SIZES,
              "GP": GP_SIZES[:1] if bench.quick else GP_SIZES}
@@ -35,7 +46,11 @@ def run(bench):
              f"Optuna {sampler}", x["Optuna"], more_is_better=False,
              aim=AIM[sampler])
          for sampler, by_size in values.items()
-         for size, x in by_size.items()],
+         for size, x in by_size.items()]
+        + [Row(f"TPE after {size:,} imported results", "ms", x["imported"],
+               "after as many trials", x["trials"], more_is_better=False,
+               aim=1)
+           for size in sizes["TPE"][-1:] for x in [imported(bench, size)]],
         {f"{who}, {sampler}": [(size, sorted(x[who])[len(x[who]) // 2])
                                for size, x in by_size.items()]
          for sampler, by_size in values.items() for who in ("Hippo", "Optuna")},

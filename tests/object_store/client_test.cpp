@@ -101,7 +101,8 @@ TEST_F(ObjectClient, SignsWhatItSendsWithItsDigest) {
   EXPECT_EQ(x.url, "http://h/b/p/n");
   EXPECT_EQ(net->bodies[0], "abc");
   EXPECT_EQ(x.sign->region, "r");
-  EXPECT_EQ(x.sign->by, (aws_credentials{"A", "hush"}));
+  EXPECT_EQ(x.sign->id, "A");
+  EXPECT_EQ(x.sign->secret, "hush");
   EXPECT_EQ(x.headers.back(),
             "x-amz-content-sha256: ba7816bf8f01cfea414140de5dae2223"
             "b00361a396177a9cb410ff61f20015ad");
@@ -152,7 +153,7 @@ TEST_F(ObjectClient, TakesNewCredentialsWithoutANewStart) {
   variables["AWS_ACCESS_KEY_ID"] = "B";
   net->answers = {failure(403, "ExpiredToken"), ok("")};
   EXPECT_FALSE(client.remove("n"));
-  EXPECT_EQ(net->asked.back().sign->by.id, "B");
+  EXPECT_EQ(net->asked.back().sign->id, "B");
 }
 
 TEST_F(ObjectClient, AsksNobodyWithoutCredentials) {

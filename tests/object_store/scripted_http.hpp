@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "hippo/checkpoint/object_store/http.hpp"
+#include "hippo/net/http/http.hpp"
 
 namespace hippo {
 

@@ -108,9 +108,12 @@ void world::boot() {
   const auto all = store_->load_studies();
   if (!all)
     return fail("the studies cannot be read: " + all.failure().message);
+  const auto outdated = store_->load_outdated();
+  if (!outdated)
+    return fail("events cannot be read: " + outdated.failure().message);
   std::vector<stored_study> studies;
   for (const auto& x : *all)
-    if (has_ended(x.state)) {
+    if (has_ended(x.state) && !outdated->contains(x.id)) {
       ended_.insert(x.id); // perhaps nobody was told
     } else {
       auto study = store_->load_study(x.id);

@@ -145,7 +145,55 @@ TEST(StudyError, DuplicateAndBadKeys) {
                  "constraints, max_steps, eval_every, space, prior, first, "
                  "import, algorithm, "
                  "budget, stop_when, seed, weight, on_error, devices, "
-                 "repeats"});
+                 "repeats, notify"});
+}
+
+TEST(StudyErrors, Notify) {
+  const auto with = [](const std::string& text) {
+    return with_lr("0.1") + "notify: " + text + "\n";
+  };
+  const auto file = read(with("{url: 'https://h/p?a=b', on: [best, ended]}"));
+  ASSERT_TRUE(file.study);
+  using event = notify_event;
+  EXPECT_EQ(file.study->notify,
+            (notify_request{"https://h/p?a=b", {event::ended, event::best}}));
+  EXPECT_EQ(read(with("{url: 'http://h'}")).study->notify,
+            (notify_request{"http://h", {event::ended}}));
+  EXPECT_FALSE(read(with_lr("0.1")).study->notify);
+  expect_errors(with("http://h"),
+                {"s.yaml:7:9: notify: must be a map with url, on, found "
+                 "'http://h'"});
+  expect_errors(with("{on: [ended]}"), {"s.yaml:7:9: notify.url: is missing"});
+  expect_errors(with("{url: 'http://h', at: 1}"),
+                {"s.yaml:7:27: notify.at: unknown key 'at', allowed: url, on"});
+  expect_errors(with("{url: 'http://h', on: []}"),
+                {"s.yaml:7:31: notify.on: must be a list of at least one word, "
+                 "found an empty list"});
+  expect_errors(with("{url: 'http://h', on: [end]}"),
+                {"s.yaml:7:32: notify.on[0]: unknown event 'end', did you mean "
+                 "'ended'? Allowed: ended, failed, best"});
+  const std::string rule = "must be an http:// or https:// URL of at most 2048 "
+                           "bytes with a host and without a user or password, "
+                           "found '";
+  for (const std::string url :
+       {"h", "ftp://h", "http://", "http:///p", "http://:80/", "http://a@h/",
+        "http://a:b@h", "http://h/ p", "https://?a"})
+    expect_errors(with("{url: '" + url + "'}"),
+                  {"s.yaml:7:15: notify.url: " + rule + url + "'"});
+  const auto longest = "http://h/" + std::string(2048 - 9, 'a');
+  EXPECT_TRUE(read(with("{url: " + longest + "}")).study);
+  EXPECT_FALSE(read(with("{url: " + longest + "b}")).study);
+}
+
+TEST(StudyErrors, TheBestNeedsOneMetric) {
+  const auto text = with_lr("0.1")
+                    + "constraints: {ms: {max: 5}}\n"
+                      "notify: {url: 'http://h', on: [best]}\n";
+  const auto errors = texts(read(text).errors);
+  ASSERT_FALSE(errors.empty());
+  EXPECT_NE(errors.back().find("best needs an objective of one metric"),
+            std::string::npos)
+    << errors.back();
 }
 
 TEST(StudyError, DevicesAreOfOneKindOrAny) {

@@ -1086,6 +1086,53 @@ TEST_F(StateFolderTest, DamageToTheTableOfVersionsIsToldWithWhatHelps) {
   }
 }
 
+TEST_F(StateFolderTest, AStudyWhoseTrialsLackItsLastEventIsOutdated) {
+  auto folder = open();
+  stored_study study;
+  study.id = study_id{1};
+  study.name = "s";
+  stored_trial trial;
+  trial.params = "{}";
+  trial.steps = 5;
+  const auto measured = [](step_t at, std::uint32_t seed_no = 0,
+                           bool is_part = false) {
+    return event_added{
+      study_id{1}, key,
+      trial_measured{0, node_id{1}, at, {}, 0, seed_no, is_part}};
+  };
+  const auto outdated = [&] { return !folder->load_outdated()->empty(); };
+  commit(*folder, {node_added{key, node(1)},
+                   result_added{key, {node_id{1}, 5, {{"acc", 1}}, "cpu"}},
+                   result_added{key, {node_id{1}, 10, {{"acc", 1}}, "cpu"}},
+                   study_saved{study}, measured(5)});
+  EXPECT_FALSE(outdated()); // it goes on anyway
+  study.state = study_phase::complete;
+  commit(*folder, {study_saved{study}});
+  EXPECT_TRUE(outdated()); // the trial is not there
+  commit(*folder, {trial_saved{study_id{1}, trial}});
+  EXPECT_FALSE(outdated());
+  commit(*folder, {measured(10)});
+  EXPECT_EQ(*folder->load_outdated(), std::set<study_id>{study_id{1}});
+  trial.steps = 10;
+  commit(*folder, {trial_saved{study_id{1}, trial}});
+  EXPECT_FALSE(outdated());
+  // A trial with several seeds is there once the last one is.
+  trial.steps = 5;
+  commit(*folder, {trial_saved{study_id{1}, trial}, measured(10, 1, true)});
+  EXPECT_FALSE(outdated());
+  commit(*folder, {measured(10, 2)});
+  EXPECT_TRUE(outdated());
+  commit(*folder, {event_added{study_id{1}, {}, study_command{}}});
+  EXPECT_FALSE(outdated()); // the study has stored it itself
+  commit(*folder,
+         {event_added{
+           study_id{1}, {}, trial_failed{1, 5, {errc::io_failed, "no"}}}});
+  EXPECT_TRUE(outdated());
+  trial.trial = 1;
+  commit(*folder, {trial_saved{study_id{1}, trial}});
+  EXPECT_FALSE(outdated());
+}
+
 TEST_F(StateFolderTest, AGenerationOfLeasesThatIsNoNumberIsTold) {
   commit(*open(), {lease_epoch_begun{7}});
   EXPECT_EQ(*open()->last_lease_epoch(), 7u);

@@ -230,6 +230,9 @@ void add_serve(verb_table& verbs) {
                    "Folder of `hippo keys`: who comes in shows a certificate");
   verb->add_flag("--insecure", x->serve.insecure,
                  "Listen to other machines without keys");
+  verb->add_flag("--notify-private", x->serve.node.notifies_private,
+                 "Let `notify` of studies reach addresses of this machine and "
+                 "of private networks");
   verb->add_option("--trainer-timeout", x->trainer_timeout,
                    "Seconds of silence after which a trainer is given up")
     ->check(CLI::Range(1.0, 86'400.0))

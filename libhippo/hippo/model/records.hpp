@@ -14,6 +14,7 @@
 #include "hippo/base/limits.hpp"
 #include "hippo/base/types.hpp"
 #include "hippo/model/lease.hpp"
+#include "hippo/model/notification.hpp"
 #include "hippo/model/timing.hpp"
 #include "hippo/sequence/configuration.hpp"
 
@@ -278,6 +279,17 @@ struct output_added {
 /// text stay what they were.
 struct study_saved {
   stored_study study;
+  /// Of a study that is added: where its events are posted to, if anywhere.
+  std::optional<notify_request> notify{};
+};
+
+/// The receiver of an event of a study has got it, or never will: it is no
+/// longer due, unless it has happened again since.
+struct notification_settled {
+  study_id study{};
+  notify_event event = notify_event::ended;
+  std::uint64_t number = 0; ///< how often it had happened by then
+  std::string trouble;      ///< why nobody has got it; empty: somebody has
 };
 
 /// Adds a trial, or replaces what was saved under the same number.
@@ -361,7 +373,7 @@ using journal_record =
   std::variant<node_added, result_added, checkpoint_added, checkpoint_removed,
                output_added, study_saved, trial_saved, trial_removed,
                front_saved, event_added, steps_trained, timing_learned,
-               study_served, lease_epoch_begun>;
+               study_served, lease_epoch_begun, notification_settled>;
 
 /// All that is stored of one workload key.
 struct stored_plan {

@@ -12,11 +12,12 @@
 #include "hippo/base/name.hpp"
 #include "hippo/base/nearest.hpp"
 #include "hippo/base/number.hpp"
-#include "hippo/base/span_text.hpp"
 #include "hippo/base/utf8.hpp"
 #include "hippo/model/averaging.hpp"
 #include "hippo/sequence/family.hpp"
+#include "hippo/space/deadline_reader.hpp"
 #include "hippo/space/first_trials.hpp"
+#include "hippo/space/notify_reader.hpp"
 #include "hippo/space/old_spellings.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "hippo/space/repeats_reader.hpp"
@@ -49,10 +50,11 @@ public:
     study_.file = notes_->file();
     collect_marks(*root_);
     known_keys(*root_, "key",
-               {"study", "tags", "workload", "objective", "constraints",
-                "max_steps", "eval_every", "space", "prior", "first", "import",
-                "algorithm", "budget", "stop_when", "seed", "weight",
-                "on_error", "devices", "repeats"});
+               {"study",       "tags",      "workload",   "objective",
+                "constraints", "max_steps", "eval_every", "space",
+                "prior",       "first",     "import",     "algorithm",
+                "budget",      "stop_when", "seed",       "weight",
+                "on_error",    "devices",   "repeats",    "notify"});
     read_name();
     if (const auto* x = root_->find("tags"))
       study_.tags = read_tags(*x, *notes_);
@@ -83,6 +85,8 @@ public:
       read_on_error(*x);
     if (const auto* x = root_->find("repeats"))
       study_.repeats = read_repeats(*x, study_, *notes_);
+    if (const auto* x = root_->find("notify"))
+      study_.notify = read_notify(*x, study_, *notes_);
     if (const auto* x = root_->find("weight"))
       study_.weight = positive(*x).value_or(1);
     return std::move(study_);
@@ -569,24 +573,7 @@ private:
     if (const auto* cost = x->find("cost"))
       study_.budget.cost = positive(*cost);
     if (const auto* deadline = x->find("deadline"))
-      read_deadline(*deadline);
-  }
-
-  void read_deadline(const document& x) {
-    const auto text = word(x);
-    if (!text)
-      return;
-    if (const auto span = span_from(*text)) {
-      study_.budget.deadline = study_deadline{*span, 0, *text};
-      return;
-    }
-    if (const auto time = time_from(*text)) {
-      study_.budget.deadline = study_deadline{std::nullopt, *time, *text};
-      return;
-    }
-    notes_->error(x, "must be a span above 0 from the submission on, such as "
-                     "6h or 1h30m, or a time such as 2030-01-31T18:00Z, found "
-                       + x.found());
+      study_.budget.deadline = read_deadline(*deadline, *notes_);
   }
 
   void read_stop_rule() {

@@ -17,6 +17,7 @@
 #include "hippo/base/limits.hpp"
 #include "hippo/base/name.hpp"
 #include "hippo/model/goals.hpp"
+#include "hippo/model/notification.hpp"
 #include "hippo/model/repeats.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/model/workload_spec.hpp"
@@ -298,6 +299,7 @@ struct study_spec {
   /// The beliefs of its author about the values; at most one for each leaf.
   std::vector<prior_belief> prior{};
   std::vector<std::string> tags{}; ///< sorted, without repetitions
+  std::optional<notify_request> notify{}; ///< where its events are posted to
   repeat_spec repeats{};           ///< of each trial
   algorithm_spec algorithm;
   study_budget budget;

@@ -203,6 +203,29 @@ state_reader::load_study(const std::string& id_or_name) {
   return {errc::unknown_study, "no study '" + id_or_name + "'" + hint};
 }
 
+expected<std::set<study_id>> state_reader::load_outdated() {
+  // The events before the last one are stored in their order: where the trial
+  // of the last one shows it, theirs do too.
+  auto found = read_all<study_id>(
+    database_.prepare(
+      "SELECT s.id FROM studies s JOIN events e ON e.id ="
+      " (SELECT max(id) FROM events WHERE study = s.id)"
+      " WHERE s.state IN ('COMPLETE', 'FAILED', 'CANCELLED')"
+      " AND e.kind IN (?1, ?2) AND NOT EXISTS"
+      " (SELECT 1 FROM trials t WHERE t.study = s.id AND t.trial = e.trial"
+      "  AND (t.steps >= e.step OR e.kind = ?2"
+      "       OR (e.code IS NOT NULL AND e.text IS NULL)))"),
+    [](sql_statement& x) {
+      x.bind_text(1, measured_kind).bind_text(2, failed_kind);
+    },
+    [](const sql_statement& row) -> expected<study_id> {
+      return row.id_in<study_id>(0);
+    });
+  if (!found)
+    return found.failure();
+  return std::set<study_id>(found->begin(), found->end());
+}
+
 expected<std::vector<stored_study>> state_reader::load_studies() {
   auto all = read_all<stored_study>(
     database_.prepare("SELECT " + study_columns_

@@ -13,6 +13,7 @@
 
 #include "hippo/base/error.hpp"
 #include "hippo/model/records.hpp"
+#include "hippo/store/notification_table.hpp"
 #include "hippo/store/plan_parts.hpp"
 #include "hippo/store/sqlite.hpp"
 
@@ -79,6 +80,11 @@ public:
 
   /// Returns all studies by their ids, the texts left out.
   expected<std::vector<stored_study>> load_studies();
+
+  /// Returns the studies that have ended, but whose last event their trials do
+  /// not show: a crash has come between the two.
+  /// @complexity O(studies * log(events))
+  expected<std::set<study_id>> load_outdated();
 
   /// Returns the trials of a study by their numbers, from `first` on.
   expected<std::vector<stored_trial>> load_trials(study_id study,
@@ -155,6 +161,13 @@ public:
   /// @complexity O(events)
   expected<std::vector<stored_end>>
   load_ends(const std::string& workload_key, bool ended);
+
+  /// Returns events that are to be posted, no more than `most`.
+  /// REQUIRES: this is a `state_writer`, or one was opened before.
+  expected<std::vector<due_notification>>
+  load_due_notifications(std::size_t most) {
+    return hippo::load_due_notifications(database_, most);
+  }
 
   /// Returns the best trial of a study, with its `best`; of equal ones the
   /// first. Trials that have failed are none: they have no result.

@@ -122,6 +122,8 @@ state_writer::open(const std::string& path) {
     return done.failure();
   if (auto made = make_identities(*database); !made)
     return made.failure();
+  if (auto made = notification_table::make(*database); !made)
+    return made.failure();
   std::unique_ptr<state_writer> result{
     new state_writer{path, std::move(*database), std::move(*lock)}};
   const auto folder = result->checkpoints();
@@ -206,7 +208,7 @@ expected<std::monostate> state_writer::prepare_writers() {
       return prepared.failure();
     *statement = std::move(*prepared);
   }
-  return std::monostate{};
+  return notifications_.prepare(database_);
 }
 
 expected<std::monostate>
@@ -386,25 +388,31 @@ expected<std::monostate> state_writer::write(const output_added& record,
 
 expected<std::monostate> state_writer::write(const study_saved& record) {
   const auto& study = record.study;
-  return writers_.save_study.bind(1, study.id)
-    .bind_text(2, study.name)
-    .bind_text(3, study.file)
-    .bind_text(4, study.text)
-    .bind_text(5, study.metric)
-    .bind_text(6,
-               study.direction == direction::maximize ? "maximize" : "minimize")
-    .bind_text(7, to_string(study.state))
-    .bind_real(8, study.weight)
-    .bind_real(9, study.active_seconds)
-    .bind_text(10, study.reason)
-    .bind_text(11, study.algorithm)
-    .bind_real(12, study.submitted)
-    .bind(13, std::uint64_t{study.typed})
-    .bind(14, study.trials_ahead)
-    .bind_text(15, study.note)
-    .bind_text(16, tags_text(study.tags))
-    .bind(17, std::uint64_t{study.removed})
-    .run();
+  if (auto done = notifications_.note_state(study.id, study.state); !done)
+    return done;
+  auto done =
+    writers_.save_study.bind(1, study.id)
+      .bind_text(2, study.name)
+      .bind_text(3, study.file)
+      .bind_text(4, study.text)
+      .bind_text(5, study.metric)
+      .bind_text(6, study.direction == direction::maximize ? "maximize"
+                                                           : "minimize")
+      .bind_text(7, to_string(study.state))
+      .bind_real(8, study.weight)
+      .bind_real(9, study.active_seconds)
+      .bind_text(10, study.reason)
+      .bind_text(11, study.algorithm)
+      .bind_real(12, study.submitted)
+      .bind(13, std::uint64_t{study.typed})
+      .bind(14, study.trials_ahead)
+      .bind_text(15, study.note)
+      .bind_text(16, tags_text(study.tags))
+      .bind(17, std::uint64_t{study.removed})
+      .run();
+  if (!done || !record.notify)
+    return done;
+  return notifications_.add(study.id, *record.notify);
 }
 
 expected<std::monostate> state_writer::write(const steps_trained& record,
@@ -468,7 +476,15 @@ expected<std::monostate> state_writer::write(const trial_saved& record) {
     to.bind(13, *trial.why.untrained);
   else
     to.bind_null(13);
-  return to.run();
+  auto done = to.run();
+  if (!done || !trial.best)
+    return done;
+  return notifications_.note_value(record.study, trial.best->value);
+}
+
+expected<std::monostate>
+state_writer::write(const notification_settled& record) {
+  return notifications_.settle(record);
 }
 
 expected<std::monostate> state_writer::write(const trial_removed& record) {

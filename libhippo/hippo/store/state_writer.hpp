@@ -10,6 +10,7 @@
 #include "hippo/base/error.hpp"
 #include "hippo/model/records.hpp"
 #include "hippo/store/folder_lock.hpp"
+#include "hippo/store/notification_table.hpp"
 #include "hippo/store/sqlite.hpp"
 #include "hippo/store/state_reader.hpp"
 
@@ -81,6 +82,7 @@ private:
   expected<std::monostate> write(const front_saved& record);
   expected<std::monostate> write(const event_added& record);
   expected<std::monostate> write(const lease_epoch_begun& record);
+  expected<std::monostate> write(const notification_settled& record);
   expected<std::uint64_t> workload_id(const std::string& key);
   /// Whether what was measured at a state is there, and not damaged.
   expected<bool> is_readable(std::uint64_t workload, node_id node,
@@ -88,6 +90,7 @@ private:
 
   folder_lock lock_;
   writers writers_;
+  notification_table notifications_;
   std::map<std::string, std::uint64_t> workload_ids_; ///< by key, as committed
 };
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "hippo/checkpoint/object_store/http.hpp"
+#include "hippo/net/http/http.hpp"
 
 namespace hippo {
 

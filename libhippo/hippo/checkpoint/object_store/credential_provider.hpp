@@ -6,7 +6,7 @@
 #include <string>
 
 #include "hippo/checkpoint/object_store/credentials.hpp"
-#include "hippo/checkpoint/object_store/http.hpp"
+#include "hippo/net/http/http.hpp"
 
 namespace hippo {
 

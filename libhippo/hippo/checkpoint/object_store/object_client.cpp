@@ -7,8 +7,8 @@
 
 #include "hippo/base/backoff.hpp"
 #include "hippo/base/hash.hpp"
-#include "hippo/checkpoint/object_store/curl_http.hpp"
 #include "hippo/model/code/sha256.hpp"
+#include "hippo/net/http/curl_http.hpp"
 
 namespace hippo {
 
@@ -63,7 +63,9 @@ expected<http_answer> object_client::ask(http_request request,
     auto by = credentials_.get();
     if (!by)
       return failed(what, by.failure().message);
-    request.sign = http_request::signature{where_.region, std::move(*by)};
+    request.sign =
+      http_request::signature{where_.region, std::move(by->id),
+                              std::move(by->secret), std::move(by->session)};
     auto answer = with_.carrier->perform(request);
     switch (judge(answer)) {
       case verdict::done:

@@ -158,8 +158,21 @@ void fields(F& inspector, output_added& record) {
   inspector("output", record.output);
 }
 template <class F>
+void fields(F& inspector, notify_request& request) {
+  inspector("url", request.url);
+  inspector("on", request.on);
+}
+template <class F>
 void fields(F& inspector, study_saved& record) {
   inspector("study", record.study);
+  inspector("notify", record.notify);
+}
+template <class F>
+void fields(F& inspector, notification_settled& record) {
+  inspector("study", record.study);
+  inspector("event", record.event);
+  inspector("number", record.number);
+  inspector("trouble", record.trouble);
 }
 template <class F>
 void fields(F& inspector, trial_saved& record) {

@@ -1,6 +1,7 @@
-#include "hippo/checkpoint/object_store/curl_http.hpp"
+#include "hippo/net/http/curl_http.hpp"
 
 #include <curl/curl.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -9,6 +10,8 @@
 #include <cstring>
 #include <filesystem>
 #include <new>
+
+#include "hippo/net/http/address_kind.hpp"
 
 namespace hippo {
 
@@ -20,10 +23,9 @@ std::string trusted_certificates() {
   for (const char* name : {"AWS_CA_BUNDLE", "SSL_CERT_FILE"})
     if (const char* path = std::getenv(name); path != nullptr && *path != 0)
       return path;
-  for (const char* path :
-       {"/etc/ssl/certs/ca-certificates.crt",
-        "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem",
-        "/etc/ssl/cert.pem"}) {
+  for (const char* path : {"/etc/ssl/certs/ca-certificates.crt",
+                           "/etc/pki/tls/certs/ca-bundle.crt",
+                           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
     std::error_code ignored;
     if (std::filesystem::exists(path, ignored))
       return path;
@@ -37,7 +39,25 @@ struct exchange {
   http_answer& answer;
   std::size_t sent = 0;
   bool is_too_long = false;
+  bool is_refused = false; ///< an address, at least
 };
+
+/// Opens a socket, unless its address is none that the request may reach. It
+/// is asked after the name was looked up: no name leads elsewhere meanwhile.
+curl_socket_t open_socket(void* data, curlsocktype, curl_sockaddr* to) {
+  auto& x = *static_cast<exchange*>(data);
+  if (x.request.public_only && !is_public(to->addr)) {
+    x.is_refused = true;
+    return CURL_SOCKET_BAD;
+  }
+  return ::socket(to->family, to->socktype | SOCK_CLOEXEC, to->protocol);
+}
+
+/// Ends a request that is over.
+int watch(void* data, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  const auto& x = *static_cast<exchange*>(data);
+  return x.request.is_over != nullptr && x.request.is_over->load() ? 1 : 0;
+}
 
 std::size_t send(char* to, std::size_t size, std::size_t n, void* data) {
   auto& x = *static_cast<exchange*>(data);
@@ -104,7 +124,9 @@ curl_http::curl_http() : state_(std::make_unique<state>()) {
   state_->certificates = trusted_certificates();
 }
 
-curl_http::~curl_http() { ::curl_easy_cleanup(state_->easy); }
+curl_http::~curl_http() {
+  ::curl_easy_cleanup(state_->easy);
+}
 
 http_answer curl_http::perform(const http_request& request) {
   http_answer result;
@@ -131,6 +153,18 @@ http_answer curl_http::perform(const http_request& request) {
   set(CURLOPT_CONNECTTIMEOUT, static_cast<long>(request.connect_max.count()));
   set(CURLOPT_LOW_SPEED_LIMIT, 1L);
   set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.silence_max.count()));
+  if (request.total_max)
+    set(CURLOPT_TIMEOUT, static_cast<long>(request.total_max->count()));
+  if (request.public_only) {
+    set(CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    set(CURLOPT_OPENSOCKETDATA, &now);
+    set(CURLOPT_FRESH_CONNECT, 1L); // no connection of another request
+  }
+  if (request.is_over != nullptr) {
+    set(CURLOPT_NOPROGRESS, 0L);
+    set(CURLOPT_XFERINFOFUNCTION, watch);
+    set(CURLOPT_XFERINFODATA, &now);
+  }
   if (!state_->certificates.empty())
     set(CURLOPT_CAINFO, state_->certificates.c_str());
   if (!request.through_proxy)
@@ -159,17 +193,21 @@ http_answer curl_http::perform(const http_request& request) {
   if (request.sign) {
     scheme = "aws:amz:" + request.sign->region + ":s3";
     set(CURLOPT_AWS_SIGV4, scheme.c_str());
-    set(CURLOPT_USERNAME, request.sign->by.id.c_str());
-    set(CURLOPT_PASSWORD, request.sign->by.secret.c_str());
-    if (!request.sign->by.session.empty())
-      add("x-amz-security-token: " + request.sign->by.session);
+    set(CURLOPT_USERNAME, request.sign->id.c_str());
+    set(CURLOPT_PASSWORD, request.sign->secret.c_str());
+    if (!request.sign->session.empty())
+      add("x-amz-security-token: " + request.sign->session);
   }
   set(CURLOPT_HTTPHEADER, headers);
   const auto code = ::curl_easy_perform(easy);
   if (code == CURLE_OK) {
     ::curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &result.status);
   } else {
-    result.trouble = now.is_too_long          ? "the answer is too long"
+    result.is_forbidden = now.is_refused;
+    result.trouble = now.is_too_long ? "the answer is too long"
+                     : now.is_refused
+                       ? "its address is one of this machine or of a private "
+                         "network"
                      : state_->why[0] != 0 ? std::string{state_->why.data()}
                                            : ::curl_easy_strerror(code);
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -7,8 +8,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include "hippo/checkpoint/object_store/credentials.hpp"
 
 namespace hippo {
 
@@ -21,20 +20,28 @@ struct http_request {
   /// Signs it by AWS Signature Version 4 for service `s3`; nothing: not.
   struct signature {
     std::string region;
-    aws_credentials by;
+    std::string id; ///< of the access key
+    std::string secret;
+    std::string session; ///< token of temporary credentials; else empty
   };
   std::optional<signature> sign{};
   std::uint64_t answer_bytes_max = 1 << 20; ///< a longer answer is a failure
   /// How long nothing may come or go.
   std::chrono::seconds silence_max{30};
   std::chrono::seconds connect_max{10};
+  std::optional<std::chrono::seconds> total_max{}; ///< for all of it
   bool through_proxy = true; ///< if the environment names one
+  /// Whether addresses that only this machine or its network has are refused:
+  /// loopback, private and link-local ones. REQUIRES: not through a proxy
+  bool public_only = false;
+  const std::atomic<bool>* is_over = nullptr; ///< once true: it is given up
 };
 
 /// The answer to a request.
 struct http_answer {
-  long status = 0;     ///< 0: there is no answer
-  std::string trouble; ///< why there is none
+  long status = 0;           ///< 0: there is no answer
+  std::string trouble;       ///< why there is none
+  bool is_forbidden = false; ///< an address that may not be reached is why
   std::map<std::string, std::string> headers; ///< by name in lower case
   std::string body;
 };

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "hippo/checkpoint/object_store/http.hpp"
+#include "hippo/net/http/http.hpp"
 
 namespace hippo {
 
