@@ -53,7 +53,8 @@ def local(state: str | os.PathLike[str] = "hippo-state", *,
             return client
         command = [hippo_program(), "serve", "--state", folder,
                    "--listen", "127.0.0.1:0", "--rpc", "127.0.0.1:0",
-                   "--http", "127.0.0.1:0", "--threads", str(threads)]
+                   "--http", "127.0.0.1:0", "--threads", str(threads),
+                   "--notify-private"]  # its studies are this user's
         if device is None:
             count = os.cpu_count() if trainers == "auto" else trainers
             command += ["--trainers", str(count)]

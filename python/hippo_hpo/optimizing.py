@@ -89,6 +89,9 @@ class Options(TypedDict, total=False):
             of the code on; its results are the mean. Or
             ``{"seeds": 3, "summary": "median"}``, or "worst". Default 1.
         tags: words by which people find the study.
+        notify: ``{"url": "https://..", "on": ["ended", "failed", "best"]}``
+            posts these events of the study to the URL, as docs/notifications.md
+            describes. None: nobody is told.
         max_steps: the last step of a trial; 1 for a function without `yield`.
             Or the lengths of trials: ``choice(1000, 2000)``.
         trials: the largest number of trials; None: the algorithm decides.
@@ -138,6 +141,7 @@ class Options(TypedDict, total=False):
     prior: Mapping[str, Mapping[str, Any]] | None
     repeats: int | Mapping[str, Any] | None
     tags: list[str] | None
+    notify: Mapping[str, Any] | None
     max_steps: int | Form
     trials: int | None
     failed: int | None
@@ -510,6 +514,7 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
                 ("prior", options.get("prior")),
                 ("repeats", options.get("repeats")),
                 ("tags", options.get("tags")),
+                ("notify", options.get("notify")),
                 ("stop_when", options.get("stop_when")),
                 ("on_error", options.get("on_error") or "end")] if value}
     objective: list[dict[str, Any]] = [

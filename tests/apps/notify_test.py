@@ -94,10 +94,10 @@ class Mailbox:
             if line.upper().startswith("DATA"):
                 say("354 go on")
                 text = []
-                for part in iter(talk.readline, ".\n"):
+                for part in iter(talk.readline, ".\r\n"):
                     text.append(part)
                 self.received.append("".join(text))
-            say("250 fine")
+            say("221 bye" if line.upper().startswith("QUIT") else "250 fine")
 
     def close(self):
         self.server.close()
@@ -143,6 +143,11 @@ class Notify(Case):
             return True
         return False
 
+    def server(self):
+        """The variable by which clients find the service."""
+        with open(self.path("state", "service.json")) as text:
+            return {"HIPPO_SERVER": json.load(text)["clients"]}
+
     def rows(self):
         with contextlib.closing(sqlite3.connect(
                 self.path("state", "hippo.db"))) as base:
@@ -178,7 +183,7 @@ class Notify(Case):
         receiver = self.receiver()
         process = self.serve()
         self.hippo("submit", *self.studies(small("a", receiver.url)),
-                   "--state", self.path("state"), "--wait")
+                   "--wait", env=self.server())
         wait_for("the refusal", lambda: self.rows() == [
             ("ended", 0, 1, "its address is one of this machine or of a "
              "private network")])
@@ -192,7 +197,7 @@ class Notify(Case):
         process = self.serve("--notify-private")
         self.hippo("submit", *self.studies(small("a", receiver.url),
                                            small("b", elsewhere.url)),
-                   "--state", self.path("state"), "--wait")
+                   "--wait", env=self.server())
         wait_for("a second attempt", lambda: receiver.posts)
         wait_for("the end", lambda: [x[1] for x in self.rows()] == [0, 0])
         self.assertEqual(receiver.asked, 2)
@@ -234,7 +239,7 @@ class Notify(Case):
         receiver = self.receiver(503)
         process = self.serve("--notify-private")
         self.hippo("submit", *self.studies(small("a", receiver.url)),
-                   "--state", self.path("state"), "--wait")
+                   "--wait", env=self.server())
         wait_for("an attempt", lambda: receiver.asked)
         send(process, signal.SIGKILL)
         process.wait()

@@ -36,7 +36,20 @@ std::string key_with_seed(const study_spec& spec, std::uint32_t index) {
   return key_of(workload);
 }
 
+/// Whether a trial and all that it was forked from are stored: a hidden one is
+/// not.
+bool has_origins(const std::map<std::uint64_t, known_trial>& trials,
+                 std::uint64_t no) {
+  const auto trial = trials.find(no);
+  if (trial == trials.end())
+    return false;
+  const auto& params = trial->second.params;
+  const auto split = params.find("forked");
+  return split == params.end() || has_origins(trials, split->at("from"));
+}
+
 /// What a trial was trained with, by what is stored of it.
+/// REQUIRES: `has_origins`
 std::map<std::string, sequence>
 values_of(const study_spec& spec,
           const std::map<std::uint64_t, known_trial>& trials,
@@ -101,17 +114,17 @@ void world::check_returns() {
 }
 
 /// Training has failed by itself. A state takes so many attempts, and one more
-/// for each trainer that comes while they are made; where messages are late,
-/// some count for nothing.
+/// for each trainer that comes while they are made; where messages are late, or
+/// a trainer is at fault, some count for nothing.
 void world::note_fruitless(const lease& work, const stop_point& next) {
   const auto* where = stage_reaching(work, next.at);
   const auto times = ++fruitless_[{where ? where->identity : 0, next.at,
                                    work.workload.settings}];
-  const bool is_disturbed
-    = what_.cut + what_.delay + what_.hang + what_.crash + what_.power_cut
-        + what_.disk_slow + what_.disk_full + what_.read_only
-        + what_.actor_death + what_.short_memory
-      > 0;
+  const bool is_disturbed =
+    what_.cut + what_.delay + what_.hang + what_.crash + what_.power_cut
+      + what_.disk_slow + what_.disk_full + what_.read_only + what_.actor_death
+      + what_.short_memory + what_.stuck + what_.dupe
+    > 0;
   // Each trainer may hand back one lease, in each of its registrations.
   const std::uint64_t most
     = merger_options{}.attempts_max
@@ -204,7 +217,10 @@ void world::check_study(state_reader& store, const stored_study& study) {
     const auto* x = std::get_if<trial_measured>(&event.what);
     if (!x)
       continue;
-    if (trials.count(x->trial) == 0 && removed.contains(x->trial))
+    const bool is_given_up =
+      study.state == study_phase::failed && out_of_memory_.contains(study.id);
+    if (trials.count(x->trial) == 0
+        && (removed.contains(x->trial) || is_given_up))
       continue;
     if (trials.count(x->trial) == 0)
       return fail(label + std::to_string(x->trial)
@@ -223,7 +239,8 @@ void world::check_study(state_reader& store, const stored_study& study) {
     if (!has_ended(row.state) && has_ended(study.state))
       return fail(label + std::to_string(row.trial) + " has not ended: "
                   + to_string(row.state));
-    if (trial.params.is_discarded() || trial.params.empty())
+    if (trial.params.is_discarded() || trial.params.empty()
+        || !has_origins(trials, row.trial))
       continue;
     auto sequences = values_of(spec, trials, row.trial);
     sequences.emplace("lr", sequence{form::constant(0.1)});

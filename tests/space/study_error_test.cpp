@@ -161,11 +161,12 @@ TEST(StudyErrors, Notify) {
             (notify_request{"http://h", {event::ended}}));
   EXPECT_FALSE(read(with_lr("0.1")).study->notify);
   expect_errors(with("http://h"),
-                {"s.yaml:7:9: notify: must be a map with url, on, found "
+                {"s.yaml:7:9: notify: must be a map of url, on, found "
                  "'http://h'"});
-  expect_errors(with("{on: [ended]}"), {"s.yaml:7:9: notify.url: is missing"});
+  expect_errors(with("{on: [ended]}"),
+                {"s.yaml:7:9: notify: 'url' is missing"});
   expect_errors(with("{url: 'http://h', at: 1}"),
-                {"s.yaml:7:27: notify.at: unknown key 'at', allowed: url, on"});
+                {"s.yaml:7:27: notify.at: unknown key 'at'. Allowed: url, on"});
   expect_errors(with("{url: 'http://h', on: []}"),
                 {"s.yaml:7:31: notify.on: must be a list of at least one word, "
                  "found an empty list"});
@@ -187,7 +188,7 @@ TEST(StudyErrors, Notify) {
 
 TEST(StudyErrors, TheBestNeedsOneMetric) {
   const auto text = with_lr("0.1")
-                    + "constraints: {ms: {max: 5}}\n"
+                    + "constraints: ['ms <= 5']\n"
                       "notify: {url: 'http://h', on: [best]}\n";
   const auto errors = texts(read(text).errors);
   ASSERT_FALSE(errors.empty());

@@ -47,7 +47,8 @@ protected:
   /// The events that are due, as `study-event-number`.
   std::vector<std::string> due() {
     std::vector<std::string> result;
-    for (const auto& x : *folder_->load_due_notifications(100)) {
+    const auto all = folder_->load_due_notifications(100);
+    for (const auto& x : *all) {
       EXPECT_EQ(x.url, "http://h/");
       result.push_back(to_string(x.study) + '-' + to_string(x.event) + '-'
                        + std::to_string(x.number));

@@ -1128,7 +1128,13 @@ TEST_F(StateFolderTest, AStudyWhoseTrialsLackItsLastEventIsOutdated) {
          {event_added{
            study_id{1}, {}, trial_failed{1, 5, {errc::io_failed, "no"}}}});
   EXPECT_TRUE(outdated());
+  study.state = study_phase::failed;
+  commit(*folder, {study_saved{study}});
+  EXPECT_FALSE(outdated());
+  study.state = study_phase::cancelled;
   trial.trial = 1;
+  commit(*folder, {study_saved{study}});
+  EXPECT_TRUE(outdated());
   commit(*folder, {trial_saved{study_id{1}, trial}});
   EXPECT_FALSE(outdated());
 }

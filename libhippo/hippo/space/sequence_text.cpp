@@ -10,12 +10,12 @@ namespace hippo {
 namespace {
 
 /// Stands for the hyper-parameter in a document that holds nothing else.
-const std::string key = "value";
+const std::string value_key = "value";
 constexpr int indent = 2;
 
 std::string as_document(const std::string& text) {
   const std::string line_begin = '\n' + std::string(indent, ' ');
-  auto result = key + ':' + line_begin;
+  auto result = value_key + ':' + line_begin;
   for (char c : text)
     if (c == '\n')
       result += line_begin;
@@ -27,10 +27,10 @@ std::string as_document(const std::string& text) {
 /// Makes findings in the document findings in the text.
 std::vector<diagnostic> in_text(std::vector<diagnostic> xs) {
   for (auto& x : xs) {
-    if (x.path == key)
+    if (x.path == value_key)
       x.path.clear();
-    else if (x.path.starts_with(key + '.'))
-      x.path.erase(0, key.size() + 1);
+    else if (x.path.starts_with(value_key + '.'))
+      x.path.erase(0, value_key.size() + 1);
     if (x.line > 1) {
       --x.line;
       x.column = std::max(1, x.column - indent);
@@ -59,7 +59,7 @@ sequence_text read_sequence(const std::string& text, const std::string& name,
                                 + std::to_string(alternatives_max)
                                 + " are shown");
     for (std::uint64_t i = 0; notes.errors() == 0 && i < size; ++i)
-      result.alternatives.push_back(space.at(i).shown.at(key));
+      result.alternatives.push_back(space.at(i).shown.at(value_key));
   }
   result.errors = in_text(std::move(file.errors));
   result.warnings = in_text(std::move(file.warnings));

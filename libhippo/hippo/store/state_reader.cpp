@@ -210,7 +210,7 @@ expected<std::set<study_id>> state_reader::load_outdated() {
     database_.prepare(
       "SELECT s.id FROM studies s JOIN events e ON e.id ="
       " (SELECT max(id) FROM events WHERE study = s.id)"
-      " WHERE s.state IN ('COMPLETE', 'FAILED', 'CANCELLED')"
+      " WHERE s.state IN ('COMPLETE', 'CANCELLED')"
       " AND e.kind IN (?1, ?2) AND NOT EXISTS"
       " (SELECT 1 FROM trials t WHERE t.study = s.id AND t.trial = e.trial"
       "  AND (t.steps >= e.step OR e.kind = ?2"

@@ -82,7 +82,8 @@ public:
   expected<std::vector<stored_study>> load_studies();
 
   /// Returns the studies that have ended, but whose last event their trials do
-  /// not show: a crash has come between the two.
+  /// not show: a crash has come between the two. Those that have failed are not
+  /// among them: a service that gives a study up stores no more of it.
   /// @complexity O(studies * log(events))
   expected<std::set<study_id>> load_outdated();
 
