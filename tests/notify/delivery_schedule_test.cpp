@@ -141,6 +141,11 @@ TEST_F(DeliverySchedule, HostsThatHaveFailedComeLast) {
   now_ += 1h;
   schedule_.set_due({bad, good});
   EXPECT_EQ(take(), good);
+  EXPECT_TRUE(note(good, kind::accepted));
+  // Also if its last attempt is longer ago.
+  const auto again = due(2, "http://good/", 2);
+  schedule_.set_due({bad, again});
+  EXPECT_EQ(take(), again);
   EXPECT_EQ(take(), bad);
 }
 
