@@ -132,19 +132,28 @@ export function actions(done) {
     const add = element("button", {type: "button"}, "Add");
     add.addEventListener("click", () => give("extend",
       {trials: Number(more.value)}));
+    const steps = element("input", {type: "number", min: 1, step: 1,
+      placeholder: "steps", class: "narrow"});
+    const lengthen = element("button", {type: "button"}, "Lengthen");
+    lengthen.addEventListener("click", () => give("extend",
+      {steps: Number(steps.value)}));
     const words = wordsForm(give);
     const node = forOperators(element("div", {}, element("div",
       {class: "tools", role: "group",
         "aria-label": "What to do with the study"}, ...buttons,
       element("label", {}, "weight ", weight), set,
-      element("label", {}, "more trials ", more), add, said), words.node));
+      element("label", {}, "more trials ", more), add,
+      element("label", {}, "length of trials ", steps), lengthen, said),
+    words.node));
     return {id: shownStudy.id, node, show(study) {
       shownStudy = study;
       verbs.forEach(([, , may], i) => { buttons[i].hidden = !may(study); });
       words.show(study);
       set.hidden = weight.parentElement.hidden = isEnded(study);
-      add.hidden = more.parentElement.hidden = !["RUNNING", "PAUSED",
-        "COMPLETE"].includes(study.state);
+      const mayHaveMore = ["RUNNING", "PAUSED", "COMPLETE"]
+        .includes(study.state);
+      for (const x of [add, more.parentElement, lengthen, steps.parentElement])
+        x.hidden = !mayHaveMore;
       if (document.activeElement !== weight && !weight.dataset.set) {
         weight.value = study.weight;
         weight.dataset.set = "1";

@@ -198,7 +198,9 @@ expected<archived_study> archive::look_at(stored_study study,
   view.cost_seconds = static_cast<double>(trained_for_it) * view.step_seconds;
   const auto own = trained->own_step_seconds(mean_step_seconds(*timings));
   view.saved_seconds = static_cast<double>(view.shared_steps) * own;
-  const auto in_full = counts->pruned * known->max_steps;
+  // Trials may be longer than the text says (`extend`).
+  const auto in_full =
+    counts->pruned * std::max(known->max_steps, counts->farthest);
   const auto stopped =
     (in_full - std::min(counts->pruned_steps, in_full)) * known->seeds;
   view.stopped_seconds = static_cast<double>(stopped) * own;

@@ -356,20 +356,22 @@ class Tools:
                                   f"{', '.join(_VERBS)} is asked for")
         return {**answer, "state": found.info().state}
 
-    def extend(self, study: StudyName, trials: int = 0, seconds: float = 0.0
-               ) -> dict[str, Any]:
-        """Raises the number of trials, or the time, of a study that was
-        submitted through this server. One that has ended continues. Its bound
-        in device hours stays.
+    def extend(self, study: StudyName, trials: int = 0, seconds: float = 0.0,
+               steps: int = 0) -> dict[str, Any]:
+        """Raises the number or the length of trials, or the time, of a study
+        that was submitted through this server. One that has ended continues.
+        Its bound in device hours stays.
 
         Args:
             trials: number of further trials.
             seconds: time to add to `budget.seconds`.
+            steps: the length of trials from now on, greater than before.
         """
-        if trials == 0 and seconds == 0:
-            raise InvalidArgument("extend: give 'trials' or 'seconds'")
+        if trials == 0 and seconds == 0 and steps == 0:
+            raise InvalidArgument("extend: give 'trials', 'seconds' or 'steps'")
         return self._add("extend a study", study,
-                         lambda x: x.extend(trials=trials, seconds=seconds))
+                         lambda x: x.extend(trials=trials, seconds=seconds,
+                                            steps=steps))
 
     def enqueue(self, study: StudyName, params: list[dict[str, Any]],
                 outside: bool = False) -> dict[str, Any]:

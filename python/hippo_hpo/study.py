@@ -526,10 +526,10 @@ class Study:
 
     def extend(self, *, trials: int = 0, seconds: float = 0,
                deadline_seconds: float = 0, device_hours: float = 0,
-               cost: float = 0) -> int:
-        """Raises the budget of the study. A study that has ended because
-        nothing was left to do, or because a budget was spent, continues: trials
-        go on from their last states.
+               cost: float = 0, steps: int = 0) -> int:
+        """Raises the budget of the study, or the length of its trials. A study
+        that has ended because nothing was left to do, or because a budget was
+        spent, continues: trials go on from their last states.
 
         Args:
             trials: number of further trials. The algorithms random, grid, tpe,
@@ -538,6 +538,10 @@ class Study:
             deadline_seconds: time by which the deadline comes later.
             device_hours: device time to add to ``budget.device_hours``.
             cost: amount to add to ``budget.cost``.
+            steps: the length of trials from now on, greater than before, as
+                ``max_steps`` of a study file. Trials that had come to their end
+                go on from there. The algorithms random, grid, tpe, gp, nsga2,
+                asha, median and client take it.
 
         Returns:
             The number of its trials by then.
@@ -549,7 +553,8 @@ class Study:
         """
         amounts = {"trials": trials, "seconds": seconds,
                    "deadlineSeconds": deadline_seconds,
-                   "deviceSeconds": device_hours * 3600, "cost": cost}
+                   "deviceSeconds": device_hours * 3600, "cost": cost,
+                   "steps": steps}
         for name, amount in amounts.items():
             if amount < 0:
                 raise InvalidArgument(f"{name} {amount}: 0 or more is asked "

@@ -131,7 +131,8 @@ class Study(schema.Study.Server):
         kind = str(change.which())
         what = getattr(change, kind)
         if kind == "extend":
-            what = f"{what.trials} {what.seconds:g} {what.deadlineSeconds:g}"
+            what = (f"{what.trials} {what.seconds:g} "
+                    f"{what.deadlineSeconds:g} {what.steps}")
         await self.model.called("steer", kind, what)
         if "refuse" in str(what):
             raise Refused("invalid_argument: trials[0].refuse: is unknown")

@@ -471,7 +471,8 @@ class Driving(Case):
                 await x.error("enqueue", study="mine", params=[{"lr": 0.2}])]
         refused, promised = self.run_submitter(calls, 1)
         for text, wanted in zip(refused, (
-                "give 'trials' or 'seconds'", "0 or more", "lr", "99"),
+                "give 'trials', 'seconds' or 'steps'", "0 or more", "lr",
+                "99"),
                 strict=True):
             self.assertIn(wanted, text)
         for text in promised:

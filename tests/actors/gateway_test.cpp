@@ -434,6 +434,10 @@ TEST_F(GatewayTest, AStudyThatHasEndedIsGivenMore) {
     [](auto change) { change.initExtend().setTrials(1); }).send().wait(scope);
   EXPECT_EQ(more.getTrials(), 3u);
   EXPECT_EQ(wait(study), "COMPLETE");
+  EXPECT_EQ(
+    failure_of(steer([](auto change) { change.initExtend().setSteps(1); }))
+      .find("invalid_argument: trials have "),
+    0u);
   const auto given = steer([](auto change) {
     change.setEnqueue("trials: [{lr: 0.25}]");
   }).send().wait(scope);
@@ -450,8 +454,8 @@ TEST_F(GatewayTest, AStudyThatHasEndedIsGivenMore) {
             "'7'");
   EXPECT_EQ(failure_of(steer([](auto change) { change.initExtend(); })),
             "invalid_argument: a study is extended by a map with some of "
-            "trials, seconds, deadline_seconds, device_seconds and cost, not "
-            "'{}'");
+            "trials, seconds, deadline_seconds, device_seconds, cost and "
+            "steps, not '{}'");
   EXPECT_NE(failure_of(steer([](auto change) {
               change.setTellPast("results: [{params: {lr: 0.2}, metrics: "
                                  "{sum: 1}}]");

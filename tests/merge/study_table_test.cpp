@@ -133,6 +133,43 @@ TEST_F(StudyTable, OrdersThatAcknowledgeWhatWasNotSentAreRefused) {
   expect_refused(x, "it has acknowledged 1 of 0 messages");
 }
 
+TEST_F(StudyTable, LongerTrialsAreMeasuredFurther) {
+  start(s0, 0, 20);
+  start(s1, 0, 20); // shares all of it, and stays as it is
+  lease_node(1, 1);
+  measure(1, 10);
+  measure(1, 20);
+  plan.end_lease(lease_id{1});
+  EXPECT_EQ(studies.take_news().at(s0).size(), 2u);
+  study_orders x;
+  x.when = measuring{10, {20, 35}};
+  x.rerouted = {trial_of(0)};
+  x.rerouted[0].segments.push_back({25, {{"lr", form::constant(.01)}}});
+  x.dropped = {0};
+  x.asked = {{0, 20, 0, false}, {0, 35, 0, false}};
+  x.asked[0].again = true;
+  apply(s0, x);
+  EXPECT_EQ(plan.asked_to(trial_id{0}), 35u);
+  EXPECT_EQ(plan.asked_to(trial_id{1}), 20u);
+  lease more;
+  more.number = lease_id{2};
+  more.stages = {{node_id{1}, 20, 25, {}}, {node_id{2}, 25, 35, {}}};
+  more.stops = plan.stops_of(node_id{1}, 20, 25, 0);
+  std::vector<step_t> stops;
+  for (const auto& y : plan.stops_of(node_id{2}, 25, 35, 0))
+    if (y.evaluate)
+      stops.push_back(y.at);
+  EXPECT_EQ(stops, (std::vector<step_t>{30, 35}));
+  plan.begin_lease(more);
+  measure(2, 30);
+  measure(2, 35);
+  const auto news = studies.take_news();
+  ASSERT_TRUE(news.contains(s0));
+  EXPECT_EQ(news.at(s0).size(), 2u);
+  EXPECT_FALSE(news.contains(s1));
+  studies.check_invariants();
+}
+
 TEST_F(StudyTable, TrialAddedWithOrdersMayBeUsedByThem) {
   study_orders x;
   x.added = {trial_of(0), trial_of(1, .2)};

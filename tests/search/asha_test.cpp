@@ -38,6 +38,58 @@ TEST(AshaPromotion, PromotesAsResultsComeIn) {
   EXPECT_TRUE(x.done());
 }
 
+TEST(AshaPromotion, TheFormerLastRungPromotesOnceTrialsAreLonger) {
+  asha_promotion x{4, {1, 3}, 2, direction::maximize, 0};
+  start(x);
+  for (trial_no trial = 0; trial < 4; ++trial)
+    x.on_result(trial, 1, 4 - static_cast<double>(trial)); // 0 and 1 go on
+  x.on_result(0, 3, 7);
+  x.on_result(1, 3, 8);
+  ASSERT_TRUE(x.done());
+  EXPECT_EQ(x.lengthen(10), (std::vector<trial_no>{0, 1}));
+  EXPECT_EQ(x.rungs(), (std::vector<step_t>{1, 3, 6, 10}));
+  EXPECT_FALSE(x.done());
+  EXPECT_EQ(x.go_on(), (actions{advance{1, 6}})); // the better half of two
+  EXPECT_EQ(x.on_result(1, 6, 8), (actions{advance{1, 10}})); // none else may
+  EXPECT_EQ(x.on_result(1, 10, 8), (actions{prune{0}}));
+  EXPECT_TRUE(x.done());
+}
+
+TEST(AshaPromotion, FailuresOnTheWayToTheLastRungCountThereLater) {
+  asha_promotion x{6, {1, 2}, 2, direction::maximize, 0};
+  start(x);
+  for (trial_no trial = 0; trial < 6; ++trial)
+    x.on_result(trial, 1, 6 - static_cast<double>(trial));
+  // 0, 1 and 2 were sent on.
+  x.on_failure(1);
+  x.on_result(0, 2, 5);
+  EXPECT_TRUE(x.lengthen(4) == std::vector<trial_no>{0});
+  EXPECT_EQ(x.go_on(), (actions{advance{0, 4}})); // 1 of 2, one has failed
+  EXPECT_TRUE(x.take_back(1));
+  EXPECT_EQ(x.on_result(1, 2, 4), actions{}); // 1 of 2, none has failed
+  EXPECT_EQ(x.on_result(2, 2, 1), actions{});
+  EXPECT_EQ(x.on_result(0, 4, 5),
+            (actions{prune{1}, prune{2}, prune{3}, prune{4}, prune{5}}));
+  EXPECT_TRUE(x.done());
+}
+
+TEST(AshaStopping, TheFormerLastRungStopsOnceTrialsAreLonger) {
+  asha_stopping x{3, {1, 2}, 2, direction::maximize, 1};
+  start(x);
+  // One after the other: the later ones are better.
+  for (trial_no trial = 0; trial < 3; ++trial) {
+    x.on_result(trial, 1, static_cast<double>(trial));
+    x.on_result(trial, 2, static_cast<double>(trial));
+  }
+  ASSERT_TRUE(x.done());
+  EXPECT_EQ(x.lengthen(4), (std::vector<trial_no>{0, 1, 2}));
+  // The worst of three is below the median; one at a time may be in flight.
+  EXPECT_EQ(x.go_on(), (actions{advance{1, 4}}));
+  EXPECT_EQ(x.on_result(1, 4, 1), (actions{advance{2, 4}}));
+  EXPECT_EQ(x.on_result(2, 4, 2), (actions{prune{0}}));
+  EXPECT_TRUE(x.done());
+}
+
 TEST(AshaPromotion, AFreeSlotGoesToAPromotionBeforeANewTrial) {
   asha_promotion x{9, {1, 2, 4}, 2, direction::minimize, 1};
   EXPECT_EQ(start(x), (actions{advance{0, 1}}));

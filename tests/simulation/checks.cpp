@@ -197,7 +197,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
       && what_.actor_death == 0)
     return fail("study " + to_string(study.id)
                 + " pays for its merger: " + study.reason);
-  const auto& spec = read.study->spec();
+  auto spec = read.study->spec();
   const auto rows = store.load_trials(study.id, 0, 100'000);
   const auto events = store.load_events(study.id, 0, 1'000'000);
   if (!rows || !events)
@@ -231,9 +231,17 @@ void world::check_study(state_reader& store, const stored_study& study) {
       return fail(label + std::to_string(x->trial) + " was told of step "
                   + std::to_string(x->at) + " twice");
   }
-  const auto when =
-    tuner{spec, read_search(spec), defaults_of(simulated_workloads()[0])}
-      .when();
+  tuner decisions{spec, read_search(spec),
+                  defaults_of(simulated_workloads()[0])};
+  for (const auto& event : *events)
+    if (const auto* x = std::get_if<study_command>(&event.what);
+        x && x->what == study_command::verb::extend)
+      if (const auto steps = json::parse(x->text).value("steps", step_t{0});
+          steps > 0 && !decisions.refusal_of_length(steps)) {
+        decisions.lengthen(steps);
+        spec.max_steps = std::max(spec.max_steps, steps);
+      }
+  const auto& when = decisions.when();
   for (const auto& row : *rows) {
     const auto& trial = trials[row.trial];
     if (!has_ended(row.state) && has_ended(study.state))

@@ -307,8 +307,20 @@ void world::command_study() {
     case 6: x.what = verb::retry; break;
     case 7:
       x.what = verb::extend;
-      x.text = faults_() % 3 == 0 ? R"({"trials": 1, "seconds": 30})"
-                             : R"({"trials": 2})";
+      switch (faults_() % 5) {
+        case 0:
+          x.text = R"({"trials": 1, "seconds": 30})";
+          break;
+        case 1:
+          x.text = R"({"trials": 1, "steps": 11})";
+          break;
+        case 2:
+          x.text = R"({"steps": )" + std::to_string(3 + faults_() % 20) + "}";
+          break;
+        default:
+          x.text = R"({"trials": 2})";
+          break;
+      }
       break;
     case 8:
       x.what = verb::enqueue;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -244,6 +245,8 @@ TEST_F(SharedStepsTest, AreWorkedOutFromTheEventsInTheirOrder) {
   EXPECT_EQ(shared, (std::vector<step_t>{0, 5, 0, 2}));
   EXPECT_EQ(folder->count_trials(study_id{2})->shared_steps, 10u);
   EXPECT_EQ(folder->count_trials(study_id{1})->delivered_steps, 20u);
+  EXPECT_EQ(folder->count_trials(study_id{1})->farthest,
+            std::max(trials[0].asked_to, trials[1].asked_to));
   const std::vector<std::pair<node_id, step_t>> delivered{{node_id{1}, 10},
                                                           {node_id{2}, 10}};
   EXPECT_EQ(folder->load_plan(key)->delivered, delivered);

@@ -192,8 +192,9 @@ TEST(Steering, WhatCannotBeExtendedSaysWhyAndStaysAsItIs) {
   extended("algorithm: grid\n", R"({"trials": 2000000000})", "up to");
   extended("algorithm: grid\n", R"({"trials": "all"})", "found \"all\"");
   extended("algorithm: grid\n", R"({"seconds": 0})", "must be a number above");
-  extended("algorithm: grid\n", R"({"steps": 5})",
-           "'steps' cannot be extended: trials, seconds");
+  extended("algorithm: grid\n", R"({"length": 5})",
+           "'length' cannot be extended: trials, seconds");
+  extended("algorithm: grid\n", R"({"steps": 12.5})", "steps: must be a whole");
 }
 
 TEST(Steering, OnlyAStudyWithoutWorkOrBudgetGoesOn) {
@@ -214,7 +215,8 @@ TEST(Steering, OnlyAStudyWithoutWorkOrBudgetGoesOn) {
     options_of("algorithm: random\nbudget: {trials: 4, seconds: 60}\n")};
   finish(whole);
   expect_refused(whole, verb::extend, R"({"seconds": 1})",
-                 "study s has nothing left to train: extend it by trials");
+                 "study s has nothing left to train: extend it by trials or "
+                 "steps");
   // Stopped by a person is spent all the same: what ran goes on.
   world stopped{options_of("algorithm: random\nbudget: {trials: 4}\n")};
   stopped.commit_all();
@@ -308,7 +310,7 @@ TEST(Steering, ABudgetThatIsNotThereIsNotRaised) {
                  "has no budget.cost that could be extended");
   expect_refused(x, verb::extend, R"({"costs": 1})",
                  "'costs' cannot be extended: trials, seconds, "
-                 "deadline_seconds, device_seconds and cost can");
+                 "deadline_seconds, device_seconds, cost and steps can");
 }
 
 TEST(Steering, AStudyThatWasGivenUpGoesOnOnlyIfItIsNotRefused) {

@@ -263,7 +263,7 @@ TEST(StudyHistory, IsTakenEventByEvent) {
                    {2, study_id{7}, 0, trial_failed{1, 1, {}}}},
                   {}};
   EXPECT_FALSE(x.has_started());
-  x.start({});
+  x.start();
   EXPECT_TRUE(x.has_started());
   EXPECT_EQ(x.take_next().id, 1u);
   EXPECT_EQ(x.progress(), 0.5);

@@ -130,14 +130,18 @@ public:
     return result;
   }
 
+  /// The measurement of `train_one`.
+  static double value_at(trial_no no, step_t at) {
+    return static_cast<double>((no * 7919 + at * 104'729) % 1000) / 1000;
+  }
+
   /// Trains one to its next measurement, and stores that.
   void train_one(trial_no no) {
     auto& x = wanted_.at(no);
     x.at = core_->registration().when.next(x.at);
-    const auto value
-      = static_cast<double>((no * 7919 + x.at * 104'729) % 1000) / 1000;
     study_effect::commit entry;
-    trial_measured what{no, node_id{1}, x.at, {{"accuracy", value}}};
+    trial_measured what{
+      no, node_id{1}, x.at, {{"accuracy", value_at(no, x.at)}}};
     if (!options_.spec.objective.further.empty())
       what.values["ms"] = static_cast<double>((no * 31 + x.at * 17) % 23);
     entry.records.emplace_back(event_added{study_id{7}, "key", what});
@@ -161,6 +165,7 @@ public:
     study_effect::commit entry;
     trial_failed what{no, x.at + 1, std::move(why)};
     x.to = x.at;
+    x.has_failed = true;
     entry.records.emplace_back(event_added{study_id{7}, "", what});
     entry.news.emplace_back(std::move(what));
     journal_.push_back(std::move(entry));
@@ -279,6 +284,9 @@ public:
   std::vector<bool> paused_;
   std::vector<trial_no> dropped_;
   std::vector<study_effect::raise_budget> raises_;
+  std::optional<measuring> when_; ///< that it was told of last
+  std::map<trial_no, std::vector<segment>> segments_; ///< as they were added
+  std::map<trial_no, std::vector<segment>> rerouted_;
   std::optional<study_end> end_;
   std::string front_; ///< as it was saved last
   std::size_t records_ = 0;
@@ -287,6 +295,12 @@ public:
 
 private:
   void obey(const study_orders& orders) {
+    if (orders.when)
+      when_ = orders.when;
+    for (const auto& y : orders.added)
+      segments_[y.no] = y.segments;
+    for (const auto& y : orders.rerouted)
+      rerouted_[y.no] = y.segments;
     dropped_.insert(dropped_.end(), orders.dropped.begin(),
                     orders.dropped.end());
     for (const auto no : orders.dropped)
@@ -294,6 +308,9 @@ private:
         i->second.to = i->second.at;
     for (const auto& y : orders.asked) {
       auto& wanted = wanted_[y.no];
+      wanted.has_failed = wanted.has_failed && !y.again;
+      if (wanted.has_failed) // as the study is yet to hear
+        continue;
       wanted.at = std::max(wanted.at, y.known_to);
       wanted.to = y.is_over ? wanted.at : y.to;
     }
@@ -302,6 +319,7 @@ private:
   struct way {
     step_t at = 0;
     step_t to = 0;
+    bool has_failed = false;
   };
   study_options options_;
   std::unique_ptr<study_core> core_;

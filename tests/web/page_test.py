@@ -1198,6 +1198,10 @@ class Looks(Pages):
         expect(count).to_be_visible()
         self.assert_accessible(page)
 
+        page.get_by_label("length of trials").fill("1")
+        page.get_by_role("button", name="Lengthen").click()
+        expect(actions.get_by_role("status")).to_contain_text("steps already")
+
         page.get_by_role("button", name="Hide study").click()
         page.get_by_role("dialog").get_by_role(
             "button", name="Hide study").click()

@@ -1,5 +1,6 @@
 #include <iostream>
 #include <memory>
+#include <string>
 
 #include "common_options.hpp"
 #include "outcome.hpp"
@@ -20,17 +21,19 @@ int extend(const extend_arguments& x) {
   auto more = x.more;
   more.device_seconds = x.device_hours * 3600;
   if (more.trials == 0 && more.seconds == 0 && more.deadline_seconds == 0
-      && more.device_seconds == 0 && more.cost == 0)
+      && more.device_seconds == 0 && more.cost == 0 && more.steps == 0)
     return fail({errc::invalid_argument,
-                 "give --trials, --seconds, --deadline-seconds, "
+                 "give --trials, --steps, --seconds, --deadline-seconds, "
                  "--device-hours or --cost"},
                 exit_bad_input);
   return with_study(x.of, [&](client&, study_handle& study) {
     const auto trials = study.extend(more);
     if (!trials)
       return refuse(trials.failure());
-    std::cerr << "study " << x.of.study << " has " << *trials
-              << " trials now\n";
+    std::cerr << "study " << x.of.study << " has " << *trials << " trials"
+              << (more.steps > 0
+                    ? " of " + std::to_string(more.steps) + " steps now\n"
+                    : " now\n");
     return exit_done;
   });
 }
@@ -40,9 +43,14 @@ int extend(const extend_arguments& x) {
 void add_extend(verb_table& verbs) {
   const auto x = std::make_shared<extend_arguments>();
   auto* verb = x->of.add_to(verbs.add(
-    service_group, "extend", "Raise the budget of a study, also an ended one",
+    service_group, "extend",
+    "Raise the budget of a study, or the length of its trials",
     "hippo extend lr-schedules --trials 20", [x] { return extend(*x); }));
   verb->add_option("--trials", x->more.trials, "More trials")
+    ->check(CLI::Range(1.0, 1e9));
+  verb
+    ->add_option("--steps", x->more.steps,
+                 "The length of its trials from now on")
     ->check(CLI::Range(1.0, 1e9));
   verb->add_option("--seconds", x->more.seconds,
                    "More of its budget.seconds")

@@ -110,6 +110,11 @@ public:
   /// Adds a study. O(1).
   study_no add_study(measuring when);
 
+  /// Has the trials of a study measured otherwise beyond the last rung, which
+  /// is a rung still. O(1).
+  /// REQUIRES: each of its trials is rerouted before anything else.
+  void lengthen(study_no study, measuring when);
+
   /// Adds a trial; nothing is trained until it is asked for.
   /// @param segments from `join`, first begin 0
   /// @param strand trials of different strands share nothing; 0 for all to

@@ -7,7 +7,9 @@
 #include <variant>
 
 #include "hippo/plan/search_plan.hpp"
+#include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/client_algorithm.hpp"
+#include "hippo/search/algorithm/rungs.hpp"
 #include "hippo/search/option.hpp"
 #include "hippo/search/registry.hpp"
 #include "hippo/search/sampler/client_sampler.hpp"
@@ -15,6 +17,7 @@
 #include "hippo/search/think/work_meter.hpp"
 #include "hippo/search/trial_outcomes.hpp"
 #include "hippo/search/trial_states.hpp"
+#include "hippo/space/lengthened.hpp"
 
 namespace hippo {
 
@@ -60,6 +63,9 @@ public:
   void reroute(trial_no trial, const std::vector<segment>& segments) {
     plan_.reroute(ids_[trial], segments);
   }
+
+  /// All trials are rerouted next.
+  void lengthen(measuring when) { plan_.lengthen(study_, std::move(when)); }
 
   void cover(trial_no trial, step_t to) { plan_.cover(ids_[trial], to); }
 
@@ -111,6 +117,9 @@ public:
       result = states_of(trial);
     return result[i];
   }
+
+  /// There are other rungs.
+  void forget() { known_.clear(); }
 
   [[nodiscard]] step_t end_of(trial_no trial) const override {
     return owner_.end_of(trial);
@@ -289,6 +298,125 @@ turn tuner::extend(std::uint64_t trials) {
   window_.grow(trials);
   turn out;
   open(out);
+  return out;
+}
+
+namespace {
+
+/// Makes the values of a hyper-parameter from the document that shows them.
+sequence made_of(nlohmann::ordered_json shown, step_t length,
+                 const observations& seen, bool typed) {
+  if (shown.is_object() && shown.contains("fork")) {
+    const auto& parts = shown["fork"];
+    return spliced(made_of(parts[0][1], length, seen, typed),
+                   made_of(parts[1][1], length, seen, typed),
+                   parts[1][0].get<step_t>());
+  }
+  resolve_percentages(shown, length);
+  return make_sequence(shown, length, seen, typed).value;
+}
+
+/// Returns the pieces of a sequence that begin before a step.
+std::vector<piece> pieces_before(const sequence& x, step_t end) {
+  std::vector<piece> result;
+  for (const auto& part : x.pieces())
+    if (part.begin < end)
+      result.push_back(part);
+  return result;
+}
+
+} // namespace
+
+trial_parameters tuner::lengthened(trial_no trial, trial_parameters values,
+                                   step_t length) const {
+  const auto i = responsive_.find(trial);
+  const auto seen =
+    i == responsive_.end() ? observations{} : i->second.observed;
+  values.length = length;
+  for (auto& [name, x] : values.sequences)
+    x = made_of(values.shown.at(name), length, seen, typed_);
+  return values;
+}
+
+std::string tuner::bound_to_length(trial_no trial, step_t max) const {
+  const auto now = parameters(trial);
+  const auto later = lengthened(trial, now, max);
+  const auto end = when_.rungs.back();
+  for (const auto& [name, x] : now.sequences)
+    if (pieces_before(x, end) != pieces_before(later.sequences.at(name), end))
+      return name;
+  return {};
+}
+
+std::optional<error> tuner::refusal_of_length(step_t max) const {
+  const auto last = when_.rungs.back();
+  const auto refused = [](std::string why) {
+    return error{errc::invalid_argument, std::move(why)};
+  };
+  const auto anew =
+    ": submit a new study with max_steps: " + std::to_string(max)
+    + "; steps that are known are not trained again";
+  if (space_.has_lengths())
+    return refused("the trials of the study have several lengths, which are "
+                   "values of them"
+                   + anew);
+  const auto most = algorithm_->length_max();
+  if (most == 0)
+    return refused("algorithm " + algorithm_name_ + " plans its trials for "
+                   + std::to_string(last) + " steps, and not for longer ones"
+                   + anew);
+  if (max <= last)
+    return refused("trials have " + std::to_string(last)
+                   + " steps already: `steps` is their new length, and must be "
+                     "greater, found "
+                   + std::to_string(max));
+  if (max > most)
+    return refused("trials of the study can have at most "
+                   + std::to_string(most) + " steps, not "
+                   + std::to_string(max));
+  if (max <= max_steps_)
+    return std::nullopt;
+  if (has_shares_of_length(space_))
+    return refused("the space has shares of a trial's length (%), which would "
+                   "be other steps"
+                   + anew);
+  for (trial_no trial = 0; trial < added_.size(); ++trial)
+    if (is_added(trial))
+      if (const auto name = bound_to_length(trial, max); !name.empty())
+        return refused("the values of '" + name + "' of trial "
+                       + std::to_string(trial)
+                       + " depend on how long trials are" + anew);
+  return std::nullopt;
+}
+
+turn tuner::lengthen(step_t max) {
+  assert(!refusal_of_length(max));
+  turn out;
+  const auto marks = rung_steps(when_.rungs.back(), max, mark_eta);
+  out.resumed = algorithm_->lengthen(max);
+  when_.rungs = algorithm_->rungs();
+  if (max > max_steps_) {
+    max_steps_ = max;
+    space_ = hippo::lengthened(space_, max);
+    for (auto& [trial, x] : decided_)
+      x = lengthened(trial, std::move(x), max);
+    for (auto& [trial, x] : own_)
+      if (!is_added(trial))
+        x.values = lengthened(trial, std::move(x.values), max);
+    if (!sampler_->is_static() || window_.opened() < algorithm_->trials())
+      when_.branches = likely_branches();
+  }
+  sampler_->lengthen(space_, {marks.begin() + 1, marks.end()});
+  states_->forget();
+  if (work_)
+    work_->lengthen(when_);
+  for (trial_no trial = 0; trial < added_.size(); ++trial)
+    if (is_added(trial)) {
+      out.rerouted.push_back(trial);
+      if (work_)
+        work_->reroute(trial, segments(trial));
+    }
+  carry_out(algorithm_->go_on(), out);
   return out;
 }
 

@@ -27,6 +27,8 @@ class trial_outcomes;
 /// The next actions of a study. Trials are added and rerouted before anything
 /// is asked for.
 struct turn {
+  /// Trials that had ended, and are at rest: they may go on.
+  std::vector<trial_no> resumed;
   std::vector<trial_no> added; ///< trials that have got their values
   /// Trials whose values beyond their last measurement have changed.
   std::vector<trial_no> rerouted;
@@ -103,6 +105,17 @@ public:
   /// Adds trials. REQUIRES: it is not refused.
   turn extend(std::uint64_t trials);
 
+  /// Says why trials cannot be so long, if they cannot; among the reasons: the
+  /// values of one before its present end would be others.
+  /// @complexity O(trials)
+  [[nodiscard]] std::optional<error> refusal_of_length(step_t max) const;
+
+  /// Makes trials longer: those that had come to their end may go on. All that
+  /// were added are rerouted, since `when()` is another one.
+  /// @complexity O(trials)
+  /// REQUIRES: it is not refused.
+  turn lengthen(step_t max);
+
   /// Adds trials that have these values, and come next.
   /// REQUIRES: it is not refused.
   turn enqueue(const std::vector<leaf_decisions>& values);
@@ -163,7 +176,7 @@ public:
   [[nodiscard]] std::uint64_t trials() const { return algorithm_->trials(); }
 
   /// At which states trials are measured and may be left.
-  [[nodiscard]] measuring when() const { return when_; }
+  [[nodiscard]] const measuring& when() const { return when_; }
 
   /// How far a trial that was added goes if nothing ends it before.
   [[nodiscard]] step_t end_of(trial_no trial) const {
@@ -222,6 +235,12 @@ private:
   /// @returns how far the algorithm wants it if it waits for more, else 0
   step_t respond(trial_no trial, step_t at, double value, turn& out);
   [[nodiscard]] std::vector<step_t> likely_branches() const;
+  /// Returns the values of a trial of `length` steps.
+  [[nodiscard]] trial_parameters
+  lengthened(trial_no trial, trial_parameters values, step_t length) const;
+  /// Returns the hyper-parameter of a trial whose values before its present end
+  /// depend on how long trials are; empty: there is none.
+  [[nodiscard]] std::string bound_to_length(trial_no trial, step_t max) const;
 
   std::string algorithm_name_;
   search_space space_;

@@ -526,8 +526,8 @@ state_reader::count_trials(study_id study) {
   trial_counts result;
   auto done = for_each_row(
     database_.prepare(
-      "SELECT state, count(*), total(asked_to), total(steps), total(shared)"
-      " FROM trials WHERE study = ?1 GROUP BY state"),
+      "SELECT state, count(*), total(asked_to), total(steps), total(shared),"
+      " max(asked_to) FROM trials WHERE study = ?1 GROUP BY state"),
     [&](sql_statement& x) { x.bind(1, study); },
     [&](const sql_statement& row) -> std::optional<error> {
       const auto sum = [&](int column) {
@@ -546,6 +546,7 @@ state_reader::count_trials(study_id study) {
       result.asked_steps += sum(2);
       result.delivered_steps += sum(3);
       result.shared_steps += sum(4);
+      result.farthest = std::max(result.farthest, sum(5));
       if (state == to_string(trial_state::pruned)) {
         result.pruned = trials;
         result.pruned_steps = sum(3);

@@ -215,6 +215,7 @@ public:
     std::uint64_t asked_steps = 0; ///< how far they are to be trained, added up
     std::uint64_t delivered_steps = 0; ///< how far they have been
     std::uint64_t shared_steps = 0;    ///< of these, see `stored_trial::shared`
+    std::uint64_t farthest = 0; ///< where any of them was to be trained to
     std::uint64_t pruned = 0;          ///< trials that were given up
     std::uint64_t pruned_steps = 0;    ///< how far these have been trained
     std::map<std::string, std::uint64_t> by_state; ///< trials, by its name

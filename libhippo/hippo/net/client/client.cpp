@@ -489,6 +489,7 @@ expected<std::uint64_t> study_handle::extend(const study_extension& more) {
       to.setDeadlineSeconds(more.deadline_seconds);
       to.setDeviceSeconds(more.device_seconds);
       to.setCost(more.cost);
+      to.setSteps(more.steps);
     }));
 }
 

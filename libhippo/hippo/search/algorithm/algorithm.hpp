@@ -71,6 +71,21 @@ public:
   /// REQUIRES: `can_grow()`, and `trials > 0`
   virtual void grow(std::uint64_t /*trials*/) {}
 
+  /// Returns how far trials may be made to go by `lengthen`; 0: no farther than
+  /// they do. An algorithm that plans by its last rung takes no other one.
+  [[nodiscard]] virtual step_t length_max() const { return 0; }
+
+  /// Lets trials go on to `max`, which is the last rung then: all rungs stay,
+  /// and there are further ones. An algorithm that is done may be so no more.
+  /// @returns the trials that had ended at the last rung, and are at rest there
+  ///          again, in order
+  /// REQUIRES: `max` is beyond the last rung, and at most `length_max()`
+  virtual std::vector<trial_no> lengthen(step_t /*max*/) { return {}; }
+
+  /// Goes on after `lengthen`, once the sampler and `trial_states` know of the
+  /// longer trials.
+  virtual std::vector<action> go_on() { return {}; }
+
   /// Whether nothing will be asked for any more. True in the end, whatever
   /// fails.
   [[nodiscard]] virtual bool done() const = 0;

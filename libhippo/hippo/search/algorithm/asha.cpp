@@ -6,9 +6,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "hippo/search/algorithm/algorithm_reader.hpp"
+#include "hippo/search/algorithm/rungs.hpp"
 
 namespace hippo {
 
@@ -58,12 +60,12 @@ std::vector<action> asha::on_result(trial_no trial, step_t at, double value) {
   if (x.phase != trial_phase::training || at != rungs_[x.rung])
     return out;
   limit_.leave();
+  x.at_rung = standing_of(trial, value, better_);
   if (x.rung == last_rung()) {
-    x.phase = trial_phase::ended;
+    x.phase = trial_phase::finished;
     has_finished_ = true;
   } else {
     x.phase = trial_phase::resting;
-    x.at_rung = standing_of(trial, value, better_);
     on_rung(trial, out);
   }
   proceed(out);
@@ -88,6 +90,27 @@ bool asha::take_back(trial_no trial) {
   on_taken_back(trial);
   done_ = false;
   return true;
+}
+
+std::vector<trial_no> asha::lengthen(step_t max) {
+  const auto further = rung_steps(rungs_.back(), max, eta_);
+  rungs_.insert(rungs_.end(), further.begin() + 1, further.end());
+  sent_.resize(rungs_.size());
+  has_finished_ = done_ = false;
+  std::vector<trial_no> result;
+  for (trial_no trial = 0; trial < trials_.size(); ++trial)
+    if (auto& x = trials_[trial]; x.phase == trial_phase::finished) {
+      x.phase = trial_phase::resting;
+      result.push_back(trial);
+    }
+  on_longer(result);
+  return result;
+}
+
+std::vector<action> asha::go_on() {
+  std::vector<action> out;
+  proceed(out);
+  return out;
 }
 
 std::vector<action> asha::widen(std::uint64_t trials) {
@@ -161,11 +184,9 @@ asha_promotion::asha_promotion(std::uint64_t trials, std::vector<step_t> rungs,
                                const trial_states* states,
                                const trial_outcomes* outcomes)
   : asha(trials, std::move(rungs), eta, better, concurrent),
-    boards_(last_rung()),
-    states_(states),
-    outcomes_(outcomes) {}
+    boards_(last_rung() + 1), states_(states), outcomes_(outcomes) {}
 
-void asha_promotion::on_rung(trial_no trial, std::vector<action>&) {
+void asha_promotion::place(trial_no trial) {
   auto& board = boards_[state(trial).rung];
   board.values.insert(state(trial).at_rung);
   board.resting.insert(state(trial).at_rung);
@@ -174,8 +195,6 @@ void asha_promotion::on_rung(trial_no trial, std::vector<action>&) {
 
 void asha_promotion::on_lost(trial_no trial, trial_phase before) {
   const auto& x = state(trial);
-  if (x.rung == last_rung())
-    return;
   auto& board = boards_[x.rung];
   ++board.failed;
   if (before == trial_phase::resting) {
@@ -185,8 +204,13 @@ void asha_promotion::on_lost(trial_no trial, trial_phase before) {
 }
 
 void asha_promotion::on_taken_back(trial_no trial) {
-  if (const auto rung = state(trial).rung; rung != last_rung())
-    --boards_[rung].failed;
+  --boards_[state(trial).rung].failed;
+}
+
+void asha_promotion::on_longer(const std::vector<trial_no>& finished) {
+  boards_.resize(last_rung() + 1);
+  for (const auto trial : finished)
+    place(trial);
 }
 
 void asha_promotion::on_done() {
@@ -350,6 +374,43 @@ bool asha_stopping::record_outcome(trial_no trial, std::size_t rung) {
   const auto place = static_cast<std::uint64_t>(own - all.begin());
   recorded.insert({false, 0, trial}); // who they are is all that counts
   return place >= (all.size() - 1) / eta() + 1;
+}
+
+void asha_stopping::on_longer(const std::vector<trial_no>& finished) {
+  const auto rung = recorded_.size();
+  recorded_.resize(last_rung());
+  auto& recorded = recorded_[rung];
+  const auto is_nan = [&](trial_no trial) {
+    return outcomes_ != nullptr ? outcomes_->at(trial, rung_step(rung)).is_nan
+                                : state(trial).at_rung.is_nan;
+  };
+  for (const auto trial : finished)
+    if (!is_nan(trial))
+      recorded.insert(outcomes_ != nullptr ? standing{false, 0, trial}
+                                           : state(trial).at_rung);
+  // Each is compared with all of them: they have come there in no order.
+  std::vector<standing> all(recorded.best().begin(), recorded.best().end());
+  all.insert(all.end(), recorded.rest().begin(), recorded.rest().end());
+  if (outcomes_ != nullptr)
+    outcomes_->rank(all, rung_step(rung));
+  std::set<trial_no> good;
+  const auto limit = cutoff(recorded, eta());
+  const auto places = all.empty() ? 0 : (all.size() - 1) / eta() + 1;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (outcomes_ != nullptr ? i < places : all[i].loss <= *limit)
+      good.insert(all[i].trial);
+  for (const auto trial : finished)
+    if (good.contains(trial) || all.empty())
+      passed_.push_back(trial);
+}
+
+bool asha_stopping::resume(std::vector<action>& out) {
+  if (passed_.empty())
+    return false;
+  const auto trial = passed_.front();
+  passed_.pop_front();
+  train(trial, state(trial).rung + 1, out);
+  return true;
 }
 
 void asha_stopping::on_rung(trial_no trial, std::vector<action>& out) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -11,6 +12,7 @@
 #include "hippo/search/split_ranking.hpp"
 #include "hippo/search/trial_outcomes.hpp"
 #include "hippo/search/trial_states.hpp"
+#include "hippo/sequence/family.hpp"
 
 namespace hippo {
 
@@ -43,6 +45,11 @@ public:
     most_ += trials;
     done_ = false;
   }
+  [[nodiscard]] step_t length_max() const override { return step_limit; }
+  /// Further rungs are at `last * eta^k`. Trials that had ended at the last one
+  /// are at rest there, and go on if they are good enough.
+  std::vector<trial_no> lengthen(step_t max) override;
+  std::vector<action> go_on() override;
   [[nodiscard]] bool done() const override { return done_; }
   [[nodiscard]] expected_work to_come() const override;
 
@@ -51,7 +58,8 @@ protected:
     fresh,    ///< not started
     training, ///< to its rung
     resting,  ///< paused on its rung
-    ended,    ///< pruned, failed, or trained as far as it goes
+    finished, ///< trained as far as it goes
+    ended,    ///< pruned or failed
   };
 
   struct trial_state {
@@ -69,6 +77,10 @@ protected:
 
   /// Trial `trial`, which was lost in training, is on its way again.
   virtual void on_taken_back(trial_no /*trial*/) {}
+
+  /// Trials go on from the former last rung.
+  /// @param finished are at rest there, each with its standing
+  virtual void on_longer(const std::vector<trial_no>& finished) = 0;
 
   /// Those at rest have ended: none of them goes on, whatever is taken back.
   virtual void on_done() {}
@@ -152,6 +164,8 @@ private:
     }
   };
 
+  /// Puts a trial that rests on its rung on the board.
+  void place(trial_no trial);
   /// Brings the board of a rung into the order that outcomes make.
   void reorder(std::size_t rung);
   /// Takes the best trial at rest off the board of a rung.
@@ -161,14 +175,15 @@ private:
   /// Finds whom of the trials at rest that are as good as the best to take.
   [[nodiscard]] trial_no choose_equal(std::size_t rung) const;
 
-  void on_rung(trial_no trial, std::vector<action>& out) override;
+  void on_rung(trial_no trial, std::vector<action>&) override { place(trial); }
   void on_lost(trial_no trial, trial_phase before) override;
   void on_taken_back(trial_no trial) override;
+  void on_longer(const std::vector<trial_no>& finished) override;
   void on_done() override;
   bool resume(std::vector<action>& out) override;
   bool resume_last(std::vector<action>& out) override;
 
-  std::vector<rung_board> boards_; ///< by rung; the last one has none
+  std::vector<rung_board> boards_; ///< by rung; nothing rests on the last one
   const trial_states* states_;
   const trial_outcomes* outcomes_;
 };
@@ -192,11 +207,16 @@ private:
   bool record(trial_no trial, std::size_t rung);
   bool record_outcome(trial_no trial, std::size_t rung);
   void on_rung(trial_no trial, std::vector<action>& out) override;
-  void on_lost(trial_no, trial_phase) override {} // nothing is recorded
-  bool resume(std::vector<action>&) override { return false; }
+  void on_lost(trial_no trial, trial_phase) override {
+    std::erase(passed_, trial); // nothing else is recorded
+  }
+  void on_longer(const std::vector<trial_no>& finished) override;
+  bool resume(std::vector<action>& out) override;
   bool resume_last(std::vector<action>&) override { return false; }
 
   std::vector<split_ranking> recorded_; ///< by rung; the last one has none
+  /// Trials that go on from a former last rung, in their turn.
+  std::deque<trial_no> passed_;
   const trial_outcomes* outcomes_;
 };
 

@@ -8,6 +8,7 @@
 #include "hippo/search/algorithm/algorithm_reader.hpp"
 #include "hippo/search/algorithm/interval_steps.hpp"
 #include "hippo/search/sampler/client_sampler.hpp"
+#include "hippo/sequence/family.hpp"
 
 namespace hippo {
 
@@ -68,6 +69,7 @@ std::vector<action> client_algorithm::on_result(trial_no trial, step_t at,
     return {};
   if (at == end_of(trial)) {
     end(x);
+    x.finished = true;
     return {};
   }
   if (closed_) {
@@ -90,6 +92,26 @@ bool client_algorithm::take_back(trial_no trial) {
   --ended_;
   limit_.enter();
   return true;
+}
+
+step_t client_algorithm::length_max() const {
+  return std::min(step_limit, when_.rungs.front() * max_interval_rungs);
+}
+
+std::vector<trial_no> client_algorithm::lengthen(step_t max) {
+  std::vector<step_t> rungs;
+  std::ranges::set_union(when_.rungs, interval_steps(when_.rungs.front(), max),
+                         std::back_inserter(rungs));
+  when_.rungs = std::move(rungs);
+  closed_ = false;
+  std::vector<trial_no> result;
+  for (trial_no trial = 0; trial < states_.size(); ++trial)
+    if (auto& x = states_[trial]; std::exchange(x.finished, false)) {
+      x.phase = trial_phase::resting;
+      --ended_;
+      result.push_back(trial);
+    }
+  return result;
 }
 
 std::string client_algorithm::refusal_of_ask() const {

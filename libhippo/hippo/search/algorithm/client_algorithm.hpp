@@ -69,6 +69,10 @@ public:
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
   bool take_back(trial_no trial) override;
+  /// Rungs are as far from each other as before.
+  [[nodiscard]] step_t length_max() const override;
+  /// A study that was closed is open again.
+  std::vector<trial_no> lengthen(step_t max) override;
   [[nodiscard]] bool done() const override {
     return (closed_ || states_.size() == most_) && ended_ == states_.size();
   }
@@ -79,6 +83,7 @@ private:
   struct trial_state {
     trial_phase phase = trial_phase::resting;
     step_t to = 0; ///< where it is, or is going to
+    bool finished = false; ///< whether it has ended at the last rung
   };
 
   void end(trial_state& state);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <memory>
+#include <utility>
 
 #include "hippo/search/algorithm/algorithm_reader.hpp"
 #include "hippo/search/algorithm/rungs.hpp"
@@ -50,10 +51,15 @@ std::vector<action> median_stopping::on_result(trial_no trial, step_t at,
   add_to_means(trial);
   furthest_ = std::max(furthest_, at);
   std::vector<action> actions;
-  if (!stops && at < max_)
+  if (!stops && at < max_) {
+    // Sent there before trials were longer, and perhaps no farther since.
+    if (std::binary_search(passed_.begin(), passed_.end(), at))
+      actions.emplace_back(advance{trial, max_});
     return actions;
+  }
   if (stops)
     actions.emplace_back(prune{trial});
+  x.finished = !stops;
   x.training = false;
   x.ended = true;
   limit_.leave();
@@ -65,6 +71,7 @@ std::vector<action> median_stopping::on_result(trial_no trial, step_t at,
 std::vector<action> median_stopping::on_failure(trial_no trial) {
   auto& x = trials_[trial];
   x.ended = true;
+  std::erase(resting_, trial);
   if (!x.training)
     return {};
   x.training = false;
@@ -77,6 +84,36 @@ bool median_stopping::take_back(trial_no trial) {
   trials_[trial].ended = false;
   limit_.enter();
   return true;
+}
+
+std::vector<trial_no> median_stopping::lengthen(step_t max) {
+  passed_.push_back(std::exchange(max_, max));
+  std::vector<trial_no> result;
+  for (trial_no trial = 0; trial < trials_.size(); ++trial)
+    if (auto& x = trials_[trial]; std::exchange(x.finished, false)) {
+      x.ended = false;
+      result.push_back(trial);
+    }
+  resting_.insert(resting_.end(), result.begin(), result.end());
+  return result;
+}
+
+std::vector<action> median_stopping::go_on() {
+  std::vector<action> actions;
+  for (trial_no trial = 0; trial < trials_.size(); ++trial)
+    if (trials_[trial].training)
+      actions.emplace_back(advance{trial, max_});
+  const auto more = fill();
+  actions.insert(actions.end(), more.begin(), more.end());
+  return actions;
+}
+
+expected_work median_stopping::to_come() const {
+  const auto further = passed_.empty() ? 0 : max_ - passed_.back();
+  return {(most_ - next_) * max_ + resting_.size() * further,
+          next_ < most_       ? max_
+          : !resting_.empty() ? further
+                              : 0};
 }
 
 split_ranking& median_stopping::means_at(step_t at) {
@@ -111,6 +148,11 @@ void median_stopping::add_to_means(trial_no trial) {
 
 std::vector<action> median_stopping::fill() {
   std::vector<action> actions;
+  for (; limit_.has_room() && !resting_.empty(); resting_.pop_front()) {
+    trials_[resting_.front()].training = true;
+    limit_.enter();
+    actions.emplace_back(advance{resting_.front(), max_});
+  }
   while (limit_.has_room() && next_ < trials_.size()) {
     const auto trial = next_++;
     if (trials_[trial].ended) // cancelled before its turn

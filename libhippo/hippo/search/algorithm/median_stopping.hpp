@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/split_ranking.hpp"
+#include "hippo/sequence/family.hpp"
 
 namespace hippo {
 
@@ -32,14 +34,18 @@ public:
                   std::optional<std::uint64_t> concurrent);
 
   [[nodiscard]] std::uint64_t trials() const override { return most_; }
-  [[nodiscard]] std::vector<step_t> rungs() const override { return {max_}; }
+  [[nodiscard]] std::vector<step_t> rungs() const override {
+    auto result = passed_;
+    result.push_back(max_);
+    return result;
+  }
   std::vector<action> open(std::uint64_t trials) override;
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
   bool take_back(trial_no trial) override;
   [[nodiscard]] bool wants_capacity() const override {
-    return limit_.is_narrow() && next_ < most_;
+    return limit_.is_narrow() && (next_ < most_ || !resting_.empty());
   }
   std::vector<action> widen(std::uint64_t trials) override {
     limit_.widen(trials);
@@ -47,13 +53,14 @@ public:
   }
   [[nodiscard]] bool can_grow() const override { return true; }
   void grow(std::uint64_t trials) override { most_ += trials; }
+  [[nodiscard]] step_t length_max() const override { return step_limit; }
+  std::vector<trial_no> lengthen(step_t max) override;
+  std::vector<action> go_on() override;
   [[nodiscard]] bool done() const override {
-    return limit_.empty() && next_ == most_;
+    return limit_.empty() && next_ == most_ && resting_.empty();
   }
   /// As if nothing were pruned.
-  [[nodiscard]] expected_work to_come() const override {
-    return {(most_ - next_) * max_, next_ < most_ ? max_ : 0};
-  }
+  [[nodiscard]] expected_work to_come() const override;
 
 private:
   /// The measurements of a trial up to a step, that one included.
@@ -69,6 +76,7 @@ private:
   struct trial_state {
     bool training = false;
     bool ended = false; ///< pruned, failed, or trained as far as it goes
+    bool finished = false; ///< the last of these
     double best = std::numeric_limits<double>::infinity(); ///< loss
     std::vector<total> totals; ///< by step
   };
@@ -92,6 +100,8 @@ private:
   std::map<step_t, split_ranking> means_;
   step_t furthest_ = 0; ///< that any trial has measured at
   trial_no next_ = 0;   ///< the first that was not looked at for a start
+  std::vector<step_t> passed_;   ///< where trials ended before they were longer
+  std::deque<trial_no> resting_; ///< at a former end, before their turn
 };
 
 /// The options of `median`.

@@ -1,14 +1,24 @@
 #include "hippo/search/algorithm/no_pruning.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <set>
+#include <utility>
 
 #include "hippo/search/algorithm/algorithm_reader.hpp"
 
 namespace hippo {
 
+std::vector<step_t> no_pruning::rungs() const {
+  auto result = passed_;
+  result.insert(result.end(), lengths_.begin(), lengths_.end());
+  return result;
+}
+
 std::vector<action> no_pruning::open(std::uint64_t trials) {
   ended_.resize(trials, false);
+  finished_.resize(trials, false);
   return fill();
 }
 
@@ -16,10 +26,43 @@ std::vector<action> no_pruning::on_result(trial_no trial, step_t at, double) {
   const auto last = states_ == nullptr
                       ? lengths_.back()
                       : std::min(states_->end_of(trial), lengths_.back());
-  return at == last ? end(trial) : std::vector<action>{};
+  if (at == last) {
+    finished_[trial] = finished_[trial] || !ended_[trial];
+    return end(trial);
+  }
+  // Sent there before trials were longer, and perhaps no farther since.
+  if (std::binary_search(passed_.begin(), passed_.end(), at) && !ended_[trial])
+    return {advance{trial, lengths_.back()}};
+  return {};
+}
+
+std::vector<trial_no> no_pruning::lengthen(step_t max) {
+  passed_.push_back(std::exchange(lengths_.front(), max));
+  std::vector<trial_no> result;
+  for (trial_no trial = 0; trial < finished_.size(); ++trial)
+    if (finished_[trial]) {
+      finished_[trial] = ended_[trial] = false;
+      --ended_count_;
+      result.push_back(trial);
+    }
+  resting_.insert(resting_.end(), result.begin(), result.end());
+  return result;
+}
+
+std::vector<action> no_pruning::go_on() {
+  std::vector<action> actions;
+  const std::set<trial_no> resting{resting_.begin(), resting_.end()};
+  for (trial_no trial = 0; trial < next_; ++trial)
+    if (!ended_[trial] && !resting.contains(trial))
+      actions.emplace_back(advance{trial, lengths_.back()});
+  const auto more = fill();
+  actions.insert(actions.end(), more.begin(), more.end());
+  return actions;
 }
 
 std::vector<action> no_pruning::on_failure(trial_no trial) {
+  if (std::erase(resting_, trial) > 0) // which is not in flight
+    limit_.enter();
   return end(trial);
 }
 
@@ -44,12 +87,20 @@ expected_work no_pruning::to_come() const {
   std::uint64_t all = 0;
   for (const auto x : lengths_)
     all += x;
-  return {(trials_ - next_) * (all / lengths_.size()),
-          next_ < trials_ ? lengths_.back() : 0};
+  const auto further = passed_.empty() ? 0 : lengths_.back() - passed_.back();
+  return {(trials_ - next_) * (all / lengths_.size())
+            + resting_.size() * further,
+          next_ < trials_     ? lengths_.back()
+          : !resting_.empty() ? further
+                              : 0};
 }
 
 std::vector<action> no_pruning::fill() {
   std::vector<action> actions;
+  for (; limit_.has_room() && !resting_.empty(); resting_.pop_front()) {
+    limit_.enter();
+    actions.emplace_back(advance{resting_.front(), lengths_.back()});
+  }
   while (limit_.has_room() && next_ < ended_.size()) {
     const auto trial = next_++;
     if (ended_[trial]) // cancelled before its turn

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "hippo/search/algorithm/algorithm_type.hpp"
 #include "hippo/search/algorithm/concurrency_limit.hpp"
 #include "hippo/search/trial_states.hpp"
+#include "hippo/sequence/family.hpp"
 
 namespace hippo {
 
@@ -26,14 +28,14 @@ public:
       states_(states) {}
 
   [[nodiscard]] std::uint64_t trials() const override { return trials_; }
-  [[nodiscard]] std::vector<step_t> rungs() const override { return lengths_; }
+  [[nodiscard]] std::vector<step_t> rungs() const override;
   std::vector<action> open(std::uint64_t trials) override;
   std::vector<action> on_result(trial_no trial, step_t at,
                                 double value) override;
   std::vector<action> on_failure(trial_no trial) override;
   bool take_back(trial_no trial) override;
   [[nodiscard]] bool wants_capacity() const override {
-    return limit_.is_narrow() && next_ < trials_;
+    return limit_.is_narrow() && (next_ < trials_ || !resting_.empty());
   }
   std::vector<action> widen(std::uint64_t trials) override {
     limit_.widen(trials);
@@ -41,6 +43,11 @@ public:
   }
   [[nodiscard]] bool can_grow() const override { return true; }
   void grow(std::uint64_t trials) override { trials_ += trials; }
+  [[nodiscard]] step_t length_max() const override {
+    return lengths_.size() == 1 ? step_limit : 0;
+  }
+  std::vector<trial_no> lengthen(step_t max) override;
+  std::vector<action> go_on() override;
   [[nodiscard]] bool done() const override { return ended_count_ == trials_; }
   /// As if the trials to come had all lengths equally often.
   [[nodiscard]] expected_work to_come() const override;
@@ -53,7 +60,10 @@ private:
   std::vector<step_t> lengths_;
   concurrency_limit limit_;
   const trial_states* states_;
+  std::vector<step_t> passed_; ///< where trials ended before they were longer
   std::vector<bool> ended_; ///< of those that are open
+  std::vector<bool> finished_;   ///< of these, those trained as far as they go
+  std::deque<trial_no> resting_; ///< at a former end, before their turn
   std::uint64_t ended_count_ = 0;
   trial_no next_ = 0; ///< the first that was not looked at for a start
 };

@@ -48,6 +48,10 @@ public:
   trial_parameters branch(const fork& fork) override {
     return others_->branch(fork);
   }
+  void lengthen(const search_space& space,
+                const std::vector<step_t>& marks) override {
+    others_->lengthen(space, marks);
+  }
   void on_result(trial_no trial, step_t at, double value) override {
     others_->on_result(trial, at, value);
   }

@@ -71,10 +71,23 @@ gp_sampler::gp_sampler(const search_space& space,
                        std::map<std::string, sequence> defaults,
                        gp_options options, const untrained_work* work)
   : learning_sampler(space, options.seed, options.first, work),
-    features_(space, std::move(defaults), options.marks.back(), options.seed),
-    groups_(features_.group_of()),
-    options_(std::move(options)),
+    defaults_(std::move(defaults)),
+    features_(space, defaults_, options.marks.back(), options.seed),
+    groups_(features_.group_of()), options_(std::move(options)),
     kernel_(static_cast<Index>(features_.groups())) {}
+
+void gp_sampler::lengthen(const search_space& space,
+                          const std::vector<step_t>& marks) {
+  learning_sampler::lengthen(space, marks);
+  auto& known = options_.marks;
+  known.insert(known.end(), marks.begin(), marks.end());
+  features_ = {space, defaults_, known.back(), seed()};
+  groups_ = features_.group_of();
+  known_features_.clear();
+  // Fitted anew to as many findings, whenever that is wanted.
+  kernel_ = gp_kernel{static_cast<Index>(features_.groups())};
+  fitted_ = 0;
+}
 
 // -- what is found ------------------------------------------------------------
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -70,6 +71,8 @@ public:
              std::map<std::string, sequence> defaults, gp_options options,
              const untrained_work* work);
 
+  void lengthen(const search_space& space,
+                const std::vector<step_t>& marks) override;
   void on_result(trial_no trial, step_t at, double value) override;
   void on_failure(trial_no trial) override;
   void on_retry(trial_no trial) override;
@@ -149,6 +152,7 @@ private:
                                                 double least) const;
   [[nodiscard]] double price_factor() const;
 
+  std::map<std::string, sequence> defaults_;
   sequence_features features_;
   std::vector<std::uint32_t> groups_; ///< of the features' coordinates
   gp_options options_;

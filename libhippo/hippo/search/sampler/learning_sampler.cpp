@@ -74,6 +74,12 @@ trial_parameters learning_sampler::branch(const fork&) {
   return {};
 }
 
+void learning_sampler::lengthen(const search_space& space,
+                                const std::vector<step_t>&) {
+  space_ = space;
+  order_.lengthen(space);
+}
+
 std::optional<trial_choice> learning_sampler::choice_of(trial_no trial) const {
   const auto i = taken_.find(trial);
   if (i == taken_.end())

@@ -46,6 +46,8 @@ public:
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const final;
   trial_parameters branch(const fork& fork) final;
+  void lengthen(const search_space& space,
+                const std::vector<step_t>& marks) override;
   [[nodiscard]] std::optional<trial_choice>
   choice_of(trial_no trial) const final;
   void restore(trial_no trial, trial_choice choice) final;

@@ -83,6 +83,15 @@ public:
     return {};
   }
 
+  /// Trials are longer from now on.
+  /// @param space with their length; its leaves are those of before
+  /// @param marks further steps whose results a model learns from
+  /// REQUIRES: the study's algorithm lengthens
+  virtual void lengthen(const search_space& /*space*/,
+                        const std::vector<step_t>& /*marks*/) {
+    assert(false && "no algorithm with this sampler lengthens");
+  }
+
   /// Trial `trial` measured `value` at state `at`.
   virtual void on_result(trial_no /*trial*/, step_t /*at*/, double /*value*/) {
   }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "hippo/base/ids.hpp"
@@ -27,6 +28,9 @@ public:
   void begin_with(std::vector<leaf_decisions> first);
 
   void give(trial_no trial, leaf_decisions values);
+
+  /// The trials of the space are longer. @param space has the same leaves
+  void lengthen(search_space space) { space_ = std::move(space); }
 
   /// Returns whether the values of a trial are given.
   [[nodiscard]] bool is_given(trial_no trial) const;

@@ -23,6 +23,11 @@ public:
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;
   trial_parameters branch(const fork& fork) override;
+  void lengthen(const search_space& space,
+                const std::vector<step_t>&) override {
+    space_ = space;
+    order_.lengthen(space);
+  }
 
 private:
   search_space space_;

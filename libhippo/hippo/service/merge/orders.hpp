@@ -45,7 +45,7 @@ struct study_orders {
     trial_no no = 0;
     std::vector<segment> segments;
     std::optional<trial_no> fork_of;
-    bool responsive = false; ///< whether it may be rerouted
+    bool responsive = false; ///< whether its values follow measurements
   };
   /// A trial is to be trained up to a state.
   struct request {
@@ -57,6 +57,10 @@ struct study_orders {
     /// It has failed, or was dropped: it is tried again.
     bool again = false;
   };
+  /// All trials are measured so from now on, and those of before are among
+  /// `rerouted`. It differs from the rule of before in states beyond its last
+  /// rung alone.
+  std::optional<measuring> when;
   std::vector<trial> added;
   /// Trials that go on with other values from where they were asked to.
   std::vector<trial> rerouted;
@@ -68,7 +72,7 @@ struct study_orders {
 
   /// Whether nothing is to be carried out.
   [[nodiscard]] bool empty() const {
-    return added.empty() && rerouted.empty() && dropped.empty()
+    return !when && added.empty() && rerouted.empty() && dropped.empty()
            && asked.empty();
   }
 };

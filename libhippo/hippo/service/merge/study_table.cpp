@@ -74,6 +74,8 @@ std::optional<error> study_table::apply(study_no no, const study_orders& orders,
     return why;
   study.wants_capacity = orders.wants_capacity;
   study.acked = orders.acked;
+  if (orders.when)
+    plan_.lengthen(no, *orders.when);
   for (const auto& y : orders.added)
     add_trial(no, y, merge);
   for (const auto& y : orders.rerouted)

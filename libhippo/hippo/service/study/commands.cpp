@@ -91,7 +91,7 @@ expected<parsed_command> parse_extend(const study_command& x) {
     {"device_seconds", &result.device_seconds},
     {"cost", &result.cost}};
   const std::string names =
-    "trials, seconds, deadline_seconds, device_seconds and cost";
+    "trials, seconds, deadline_seconds, device_seconds, cost and steps";
   const auto said = json::parse(x.text, nullptr, false);
   if (!said.is_object() || said.empty())
     return error{errc::invalid_argument, "a study is extended by a map with "
@@ -99,22 +99,23 @@ expected<parsed_command> parse_extend(const study_command& x) {
                                            + names + ", not '"
                                            + x.text.substr(0, 100) + "'"};
   for (const auto& [name, value] : said.items()) {
-    const bool is_trials = name == "trials";
+    const bool is_whole = name == "trials" || name == "steps";
     const auto place =
       std::find_if(amounts.begin(), amounts.end(),
                    [&name = name](const auto& y) { return y.first == name; });
-    if (!is_trials && place == amounts.end())
+    if (!is_whole && place == amounts.end())
       return error{errc::invalid_argument,
                    "'" + name + "' cannot be extended: " + names + " can"};
     const auto amount = value.is_number() ? value.get<double>() : 0.0;
     if (!(amount > 0) || !(amount <= most)
-        || (is_trials && amount != std::floor(amount)))
+        || (is_whole && amount != std::floor(amount)))
       return error{errc::invalid_argument,
-                   name + ": must be a " + (is_trials ? "whole " : "")
-                     + "number above 0 and up to " + to_text(most)
-                     + ", found " + value.dump()};
-    if (is_trials)
-      result.trials = static_cast<std::uint64_t>(amount);
+                   name + ": must be a " + (is_whole ? "whole " : "")
+                     + "number above 0 and up to " + to_text(most) + ", found "
+                     + value.dump()};
+    if (is_whole)
+      (name == "steps" ? result.steps : result.trials) =
+        static_cast<std::uint64_t>(amount);
     else
       *place->second = amount;
   }

@@ -65,7 +65,7 @@ struct finish {
   std::string why;
 };
 
-/// Raises the budget of the study.
+/// Raises the budget of the study, or the length of its trials.
 /// @invariant something is above 0
 struct extend {
   std::uint64_t trials = 0;
@@ -73,6 +73,7 @@ struct extend {
   double deadline_seconds = 0; ///< by which its deadline comes later
   double device_seconds = 0;   ///< of `budget.device_hours`
   double cost = 0;             ///< of `budget.cost`
+  step_t steps = 0;            ///< the new length of trials; 0: as before
 };
 /// Adds trials that come next.
 /// @invariant there are some

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,11 +22,9 @@ public:
   [[nodiscard]] const std::vector<stored_event>& events() const noexcept {
     return events_;
   }
-  /// The study has begun. @param when as of its tuner
-  void start(measuring when) { when_ = std::move(when); }
-  [[nodiscard]] bool has_started() const { return when_.has_value(); }
-  /// REQUIRES: `has_started()`.
-  [[nodiscard]] const measuring& when() const { return *when_; }
+  /// The study has begun.
+  void start() { has_started_ = true; }
+  [[nodiscard]] bool has_started() const { return has_started_; }
   [[nodiscard]] bool is_over() const { return next_ == events_.size(); }
   /// REQUIRES: not `is_over()`.
   stored_event take_next() { return std::move(events_[next_++]); }
@@ -43,7 +40,7 @@ private:
   std::vector<stored_event> events_; ///< in their order
   stored_study last_;
   std::size_t next_ = 0; ///< of `events_`
-  std::optional<measuring> when_;
+  bool has_started_ = false;
 };
 
 /// Says why an event that was stored cannot be the next one of a study; empty:

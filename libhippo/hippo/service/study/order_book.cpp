@@ -33,6 +33,15 @@ void order_book::retry(trial_no trial, step_t to) {
   next_.asked.push_back(again);
 }
 
+void order_book::resume(trial_no trial, step_t to) {
+  drop(trial); // or the merger has it as one that has all it waits for
+  retry(trial, to);
+}
+
+void order_book::measure(measuring when) {
+  next_.when = std::move(when);
+}
+
 void order_book::drop(trial_no trial) {
   next_.dropped.push_back(trial);
 }

@@ -15,6 +15,9 @@ public:
   void ask(trial_no trial, step_t to);
   void retry(trial_no trial, step_t to);
   void drop(trial_no trial);
+  /// A trial that had ended as far as trials went goes on; it had come to `to`.
+  void resume(trial_no trial, step_t to);
+  void measure(measuring when);
   /// Nothing is asked for any more: what is dropped comes first.
   void forget_asked();
   /// Orders all that a study has come to by now, in place of what was ordered.

@@ -8,6 +8,7 @@
 
 #include "hippo/base/number.hpp"
 #include "hippo/search/algorithm/client_algorithm.hpp"
+#include "hippo/space/lengthened.hpp"
 
 namespace hippo {
 
@@ -67,10 +68,13 @@ std::optional<error> refusal_of_growth(const study_books& books,
     return refused("has no budget.device_hours that could be extended");
   if (more.cost > 0 && !budget.cost)
     return refused("has no budget.cost that could be extended");
+  if (more.steps > 0)
+    if (auto why = books.decisions.refusal_of_length(more.steps))
+      return why;
   if (more.trials > 0)
     return books.decisions.refusal_of_growth(more.trials, are_given);
-  if (books.decisions.done())
-    return refused("has nothing left to train: extend it by trials");
+  if (more.steps == 0 && books.decisions.done())
+    return refused("has nothing left to train: extend it by trials or steps");
   return std::nullopt;
 }
 
@@ -114,6 +118,10 @@ std::optional<error> refusal_of_more(const study_books& books,
     return why;
   if (!facts.full.empty() && more.trials > 0)
     return error{errc::resource_exhausted, facts.full};
+  if (more.steps > books.spec().max_steps)
+    if (auto why = refusal_of_values(lengthened(books.spec().space, more.steps),
+                                     books.options.workload))
+      return why;
   return books.has_ended() ? refusal_of_budgets(books, facts, more)
                            : std::nullopt;
 }

@@ -112,12 +112,11 @@ void study_core::begin_replay() {
     }
   take_turn(tuner_->start());
   end_if_done();
-  history_->start(tuner_->when());
+  history_->start();
 }
 
 void study_core::replay(const stored_event& event) {
-  if (const auto why =
-        damage_of(event.what, books(), outbox_, history_->when());
+  if (const auto why = damage_of(event.what, books(), outbox_, tuner_->when());
       !why.empty()) {
     damage_ = error{errc::malformed_message,
                     "event " + std::to_string(event.id) + ": " + why};

@@ -156,6 +156,7 @@ private:
   expected<command_answer> take_turn(expected<turn> next);
   [[nodiscard]] command_answer growth_answer() const;
   void raise_budget(double device_seconds, double cost);
+  void lengthen(step_t to);
   expected<command_answer> steer(study_phase to, std::string why = {});
   /// Fails a trial, or the study, for a metric that a measurement lacks.
   void refuse_measurement(const trial_measured& report,

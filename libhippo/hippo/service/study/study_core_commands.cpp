@@ -7,6 +7,7 @@
 #include "hippo/base/number.hpp"
 #include "hippo/service/study/refusals.hpp"
 #include "hippo/service/study/study_core.hpp"
+#include "hippo/space/lengthened.hpp"
 
 namespace hippo {
 
@@ -116,6 +117,8 @@ expected<command_answer> study_core::on(const command::extend& command) {
     clock_.extend_deadline(command.deadline_seconds);
   }
   reopen();
+  if (command.steps > 0)
+    lengthen(command.steps);
   if (command.trials > 0)
     take_turn(tuner_->extend(command.trials));
   watch_time();
@@ -187,6 +190,27 @@ void study_core::raise_budget(double device_seconds, double cost) {
     return;
   ++raises_;
   effects_.emplace_back(study_effect::raise_budget{device_seconds, cost});
+}
+
+/// Makes trials longer, those that have come to their end too.
+void study_core::lengthen(step_t to) {
+  const auto next = tuner_->lengthen(to);
+  auto& spec = options_.spec;
+  if (to > spec.max_steps) {
+    spec.max_steps = to;
+    spec.space = lengthened(spec.space, to);
+  }
+  gains_.lengthen(to);
+  if (!is_replaying())
+    orders_.measure(tuner_->when());
+  for (const auto no : next.resumed) {
+    if (trials_[no].removed) // the algorithm goes on with it
+      show_trial(no);
+    trials_.revive(no, trial_state::paused);
+    outbox_.change_trial(no);
+    orders_.resume(no, trials_[no].asked_to);
+  }
+  take_turn(next);
 }
 
 expected<command_answer> study_core::on(command::note command) {

@@ -20,6 +20,8 @@ public:
 
   /// Trials have got further.
   void add_steps(step_t steps) { steps_without_gain_ += steps; }
+  /// Whole trials go farther.
+  void lengthen(step_t last_rung) { last_rung_ = last_rung; }
   /// The best measurement, or the front, has got better.
   void note_gain() { steps_without_gain_ = 0; }
 

@@ -285,6 +285,7 @@ void fields(F& inspector, study_orders& orders) {
   inspector("asked", orders.asked);
   inspector("wants_capacity", orders.wants_capacity);
   inspector("acked", orders.acked);
+  inspector("when", orders.when);
 }
 
 } // namespace hippo::trace
