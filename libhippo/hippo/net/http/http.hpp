@@ -41,9 +41,10 @@ struct http_request {
 struct http_answer {
   long status = 0;           ///< 0: there is no answer
   std::string trouble;       ///< why there is none
-  bool is_forbidden = false; ///< an address that may not be reached is why
   std::map<std::string, std::string> headers; ///< by name in lower case
   std::string body;
+  /// Whether there is none because its address may not be reached.
+  bool is_forbidden = false;
 };
 
 /// Carries requests. Calls block. Not thread-safe.
