@@ -7,6 +7,7 @@
 
 #include "hippo/net/http/curl_http.hpp"
 #include "hippo/service/notify/notification_text.hpp"
+#include "hippo/service/notify/webhook_key.hpp"
 
 namespace hippo {
 
@@ -29,25 +30,27 @@ std::int64_t unix_seconds() {
     .count();
 }
 
+std::string key_path(const notifier_options& options) {
+  return options.state + "/notify.key";
+}
+
 } // namespace
 
 expected<std::unique_ptr<notifier>> notifier::open(notifier_options options,
                                                    settler settle) {
-  auto key = webhook_key::open(options.state + "/notify.key");
-  if (!key)
-    return key.failure();
+  // For receivers to be made ready; whether it can be read matters to posts.
+  static_cast<void>(webhook_key::open(key_path(options)));
   auto store = state_reader::open(options.state);
   if (!store)
     return store.failure();
-  return std::unique_ptr<notifier>{new notifier{
-    std::move(options), std::move(*key), std::move(*store), std::move(settle)}};
+  return std::unique_ptr<notifier>{
+    new notifier{std::move(options), std::move(*store), std::move(settle)}};
 }
 
-notifier::notifier(notifier_options options, webhook_key key,
+notifier::notifier(notifier_options options,
                    std::unique_ptr<state_reader> store, settler settle)
-  : options_(std::move(options)), key_(std::move(key)),
-    settle_(std::move(settle)), store_(std::move(store)),
-    schedule_(options_.limits) {
+  : options_(std::move(options)), settle_(std::move(settle)),
+    store_(std::move(store)), schedule_(options_.limits) {
   for (std::size_t i = 0; i < posting_threads; ++i)
     threads_.emplace_back([this] { run(); });
 }
@@ -85,7 +88,13 @@ void notifier::run() {
     ++on_their_way_;
     auto body = text_of(*what);
     lock.unlock();
-    const auto how = post(http, *what, std::move(body));
+    const auto how = post(http, *what, body);
+    if (how.how != post_outcome::kind::accepted && !is_over_)
+      spdlog::warn("notifier: study {}, event {}: {} has not got it{}: {}",
+                   to_string(what->study), to_string(what->event), what->url,
+                   how.how == post_outcome::kind::deferred ? ", again later"
+                                                           : "",
+                   how.trouble);
     lock.lock();
     --on_their_way_;
     if (auto settled = schedule_.note(*what, how, moment::clock::now());
@@ -117,9 +126,12 @@ std::string notifier::text_of(const due_notification& what) {
 }
 
 post_outcome notifier::post(http& to, const due_notification& what,
-                            std::string body) {
+                            const std::string& body) {
   if (body.empty())
     return {post_outcome::kind::deferred, "its study cannot be read"};
+  const auto key = webhook_key::open(key_path(options_));
+  if (!key)
+    return {post_outcome::kind::deferred, key.failure().message};
   const auto id = to_string(what.study) + '-' + to_string(what.event) + '-'
                   + std::to_string(what.number);
   const auto now = unix_seconds();
@@ -129,7 +141,7 @@ post_outcome notifier::post(http& to, const due_notification& what,
   request.headers = {"content-type: application/json", "user-agent: hippo",
                      "webhook-id: " + id,
                      "webhook-timestamp: " + std::to_string(now),
-                     "webhook-signature: " + key_.sign(id, now, body)};
+                     "webhook-signature: " + key->sign(id, now, body)};
   request.body = body;
   request.answer_bytes_max = response_bytes_max;
   request.connect_max = request.silence_max = options_.post_max;
@@ -137,14 +149,7 @@ post_outcome notifier::post(http& to, const due_notification& what,
   request.through_proxy = false;
   request.public_only = !options_.private_addresses;
   request.is_over = &is_over_;
-  auto result = outcome_of(to.perform(request));
-  if (result.how != post_outcome::kind::accepted && !is_over_)
-    spdlog::warn("notifier: study {}, event {}: {} has not got it{}: {}",
-                 to_string(what.study), to_string(what.event), what.url,
-                 result.how == post_outcome::kind::deferred ? ", again later"
-                                                            : "",
-                 result.trouble);
-  return result;
+  return outcome_of(to.perform(request));
 }
 
 } // namespace hippo

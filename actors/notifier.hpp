@@ -11,7 +11,6 @@
 
 #include "hippo/net/http/http.hpp"
 #include "hippo/service/notify/delivery_schedule.hpp"
-#include "hippo/service/notify/webhook_key.hpp"
 #include "hippo/store/state_reader.hpp"
 
 namespace hippo {
@@ -33,7 +32,7 @@ public:
   using settler = std::function<void(notification_settled)>;
 
   /// Starts posting. REQUIRES: the state folder was opened for writing before.
-  /// @returns an error if the folder or its key cannot be read
+  /// @returns an error if the folder cannot be read
   static expected<std::unique_ptr<notifier>> open(notifier_options options,
                                                   settler settle);
   ~notifier();
@@ -44,15 +43,15 @@ public:
   void flush(std::chrono::milliseconds time);
 
 private:
-  notifier(notifier_options options, webhook_key key,
-           std::unique_ptr<state_reader> store, settler settle);
+  notifier(notifier_options options, std::unique_ptr<state_reader> store,
+           settler settle);
   void run();
   void look();
-  post_outcome post(http& to, const due_notification& what, std::string body);
+  post_outcome post(http& to, const due_notification& what,
+                    const std::string& body);
   std::string text_of(const due_notification& what);
 
   const notifier_options options_;
-  const webhook_key key_;
   const settler settle_;
   std::mutex mutex_; ///< of all below but `is_over_`
   std::condition_variable changed_;

@@ -51,10 +51,9 @@ private:
     auto all = store_->load_studies();
     if (!all)
       return all.failure();
-    auto outdated = store_->load_outdated();
-    if (!outdated)
-      return outdated.failure();
-    outdated_ = std::move(*outdated);
+    // Where it is damaged, those that can be read go on without.
+    if (auto outdated = store_->load_outdated())
+      outdated_ = std::move(*outdated);
     for (auto& x : *all)
       if (!has_ended(x.state) || outdated_.contains(x.id))
         known_.push_back(std::move(x));

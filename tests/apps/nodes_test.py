@@ -388,6 +388,13 @@ class TwoKinds(NodeCase):
         service = self.serve(state, rule)
         nodes = [self.trainer(service.address, "--threads", threads)
                  for threads in (1, 2, 1, 2)]
+
+        def joined():
+            with open(self.path(state, "hippo.log")) as log:
+                return len(re.findall(r"pool: trainer \d+ is ", log.read()))
+
+        # Or the first ones may have trained all before the others are there.
+        wait_for("the trainers", lambda: joined() >= len(nodes))
         for file in self.files:
             self.hippo("submit", file, "--server", service.rpc)
         draw = random.Random(rule)

@@ -275,15 +275,20 @@ std::string world::text_of(const standing& place) {
   return result;
 }
 
-/// Remembers where the studies stand, if nothing is under way: neither a
-/// message, nor a record that the journal is going to write once it can.
-void world::note_standing() {
-  stood_.clear();
+/// Whether nothing is under way: neither a message, nor a record that the
+/// journal is going to write once it can.
+bool world::is_quiet() const {
   const auto journals = states<journal_state, journal_actor>();
   const auto has_written = [](const auto* x) { return x->unwritten.empty(); };
-  if (std::all_of(journals.begin(), journals.end(), has_written)
-      && scheduler_.jobs.empty() && frozen_.empty() && is_restored_
-      && thinking_->is_idle() && !disk_.is_full && !disk_.is_read_only)
+  return std::all_of(journals.begin(), journals.end(), has_written)
+         && scheduler_.jobs.empty() && frozen_.empty() && is_restored_
+         && thinking_->is_idle() && !disk_.is_full && !disk_.is_read_only;
+}
+
+/// Remembers where the studies stand, if nothing is under way.
+void world::note_standing() {
+  stood_.clear();
+  if (is_quiet())
     stood_ = standings();
 }
 

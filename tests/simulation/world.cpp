@@ -90,6 +90,9 @@ outcome world::run() {
       fail("nothing happens any more, and studies have not ended");
     else if (timeline_->now() - healthy > healthy_max)
       fail("studies have not ended long after all faults have");
+  // Measurements of studies that have ended are on their way still.
+  while (violation_.empty() && !is_quiet() && step()) {
+  }
   if (violation_.empty())
     check_store();
   outcome result;

@@ -105,6 +105,7 @@ private:
   void note_standing();
   void check_kept(state_reader& store);
   void check_standing();
+  [[nodiscard]] bool is_quiet() const;
   /// The actors of the service of type `State` that live.
   template <class State, class Handle>
   [[nodiscard]] std::vector<State*> states() const {
