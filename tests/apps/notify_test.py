@@ -208,6 +208,21 @@ class Notify(Case):
         send(process, signal.SIGTERM)
         self.finish(process, 0)
 
+    def test_a_key_that_others_can_read_signs_nothing(self):
+        receiver = self.receiver()
+        self.run_studies(self.studies(small("a", "http://127.0.0.1:1/")),
+                         "state", "--trainers", 1)
+        os.chmod(self.path("state", "notify.key"), 0o644)
+        self.run_studies(self.studies(small("b", receiver.url)), "state",
+                         "--trainers", 1)
+        self.assertEqual(receiver.asked, 0)
+        self.assertEqual([x[1] for x in self.rows()], [1, 1])
+        os.chmod(self.path("state", "notify.key"), 0o600)
+        self.run_studies(self.studies(small("c", receiver.url)), "state",
+                         "--trainers", 1)
+        self.assertEqual({x["data"]["name"] for x in receiver.bodies()},
+                         {"b", "c"})
+
     def test_the_example_sends_an_email(self):
         mails = Mailbox()
         self.addCleanup(mails.close)
