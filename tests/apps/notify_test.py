@@ -133,20 +133,23 @@ class Notify(Case):
         process = self.start("serve", "--state", self.path("state"),
                              "--trainers", 1, *args)
         wait_for("the service", lambda: process.poll() is not None
-                 or self.is_there())
+                 or self.is_there(process))
         self.assertIsNone(process.poll(), self.stderr())
         return process
 
-    def is_there(self):
-        with contextlib.suppress(AssertionError):
-            self.hippo("ls", "--state", self.path("state"))
-            return True
+    def announced(self):
+        with open(self.path("state", "service.json")) as text:
+            return json.load(text)
+
+    def is_there(self, process):
+        # A service that was killed leaves its file.
+        with contextlib.suppress(FileNotFoundError):
+            return self.announced()["pid"] == process.pid
         return False
 
     def server(self):
         """The variable by which clients find the service."""
-        with open(self.path("state", "service.json")) as text:
-            return {"HIPPO_SERVER": json.load(text)["clients"]}
+        return {"HIPPO_SERVER": self.announced()["clients"]}
 
     def rows(self):
         with contextlib.closing(sqlite3.connect(
