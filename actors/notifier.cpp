@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/net/http/curl_http.hpp"
+#include "hippo/net/keys/certificate.hpp"
 #include "hippo/service/notify/notification_text.hpp"
 #include "hippo/service/notify/webhook_key.hpp"
 
@@ -23,12 +24,6 @@ constexpr std::size_t due_read_max = 10'000;
 
 /// The longest answer that is read; none of it matters.
 constexpr std::uint64_t response_bytes_max = 64 << 10;
-
-std::int64_t unix_seconds() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-           std::chrono::system_clock::now().time_since_epoch())
-    .count();
-}
 
 std::string key_path(const notifier_options& options) {
   return options.state + "/notify.key";
@@ -122,7 +117,7 @@ std::string notifier::text_of(const due_notification& what) {
   const auto best = store_->load_best(*study);
   return notification_text(what.event, *study,
                            best ? *best : std::optional<stored_trial>{},
-                           unix_seconds());
+                           now_seconds());
 }
 
 post_outcome notifier::post(http& to, const due_notification& what,
@@ -134,7 +129,7 @@ post_outcome notifier::post(http& to, const due_notification& what,
     return {post_outcome::kind::deferred, key.failure().message};
   const auto id = to_string(what.study) + '-' + to_string(what.event) + '-'
                   + std::to_string(what.number);
-  const auto now = unix_seconds();
+  const auto now = now_seconds();
   http_request request;
   request.method = "POST";
   request.url = what.url;

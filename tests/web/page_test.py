@@ -282,9 +282,9 @@ def write_study(folder, file, code, name, text):
     (folder / name).write_text(text.replace("PYTHON", os.sys.executable))
 
 
-# What is on a canvas: nothing yet (null), or a picture of another width than it
-# has now (null too), that it is hidden, words that say why it is empty (if it
-# may be), or how many colours.
+# The state of a canvas: null until it has a picture as wide as it is now; else
+# that it is hidden, the words that say why it is empty (if it may be), or the
+# number of its colours.
 PAINTED = """(x, mayBeEmpty) => {
   if (!x.checkVisibility()) return {hidden: true};
   const {width} = x.parentElement.getBoundingClientRect();

@@ -39,8 +39,7 @@ std::vector<notify_event> read_events(const document& list,
   return {result.begin(), result.end()};
 }
 
-} // namespace
-
+/// Says why notifications cannot be posted to a URL; empty: they can.
 std::string refusal_of_url(const std::string& url) {
   std::string_view rest = url;
   for (const std::string_view scheme : {"https://", "http://"})
@@ -59,6 +58,8 @@ std::string refusal_of_url(const std::string& url) {
          + " bytes with a host and without a user or password, found '"
          + url.substr(0, 100) + "'";
 }
+
+} // namespace
 
 notify_request read_notify(const document& notify, const study_spec& study,
                            diagnostics& notes) {

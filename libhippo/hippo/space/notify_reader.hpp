@@ -12,7 +12,4 @@ namespace hippo {
 notify_request read_notify(const document& notify, const study_spec& study,
                            diagnostics& notes);
 
-/// Says why notifications cannot be posted to a URL; empty: they can.
-std::string refusal_of_url(const std::string& url);
-
 } // namespace hippo

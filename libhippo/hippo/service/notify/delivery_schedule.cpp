@@ -66,13 +66,13 @@ bool delivery_schedule::may_be_posted(const due_notification& x,
 std::optional<due_notification> delivery_schedule::take(moment now) {
   const due_notification* best = nullptr;
   host_state* best_host = nullptr;
+  const auto rank = [](const host_state& host) {
+    return std::pair{host.failures > 0, host.last};
+  };
   for (const auto& x : due_) {
     auto& host = host_of(x.url);
     if (host.is_busy || now < host.not_before || !may_be_posted(x, now))
       continue;
-    const auto rank = [](const host_state& y) {
-      return std::pair{y.failures > 0, y.last};
-    };
     if (best == nullptr || rank(host) < rank(*best_host)) {
       best = &x;
       best_host = &host;
