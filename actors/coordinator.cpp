@@ -93,22 +93,15 @@ void carry_out(coordinator_self self, coordinator_effect::tell_end& what) {
   self->send(self->state.observer, notify_atom::value, what.end);
 }
 
-/// Whether a study that has ended goes on by a command.
-bool may_reopen(study_command::verb what) {
-  using verb = study_command::verb;
-  return what == verb::retry || what == verb::extend || what == verb::enqueue;
-}
-
 void carry_out(coordinator_self self, coordinator_effect::command_study& what) {
   auto& st = self->state;
   const auto command = st.commands.extract(what.request).mapped().second;
-  const bool goes_on = may_reopen(command.what);
   self
     ->request(st.studies.at(what.id).handle, caf::infinite, command_atom::value,
               command)
     .then(
-      [self, what, goes_on](command_answer& x) {
-        tell(self, coordinator_event::command_answered{what.id, !goes_on});
+      [self, what](command_answer& x) {
+        tell(self, coordinator_event::command_answered{what.id, x.has_ended});
         take_promise(self->state.commanders, what.request)
           .deliver(std::move(x));
       },

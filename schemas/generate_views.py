@@ -679,7 +679,8 @@ def tracked(structs):
          docs_table(structs["LeaseView"])),
         *((ROOT / "docs/http.md", "<!-- {} -->", f"{name.lower()}-fields",
            docs_table(structs[f"{name}View"]))
-          for name in ("Timeline", "Event", "Front", "Importance")),
+          for name in ("Timeline", "Event", "Front", "Importance",
+                       "SpaceChange", "ParameterChange")),
         *((ROOT / "docs/clients.md", "<!-- {} -->", f"{name}-fields",
            docs_table(structs[struct]))
           for name, struct in (("trained", "TrainedTrial"),

@@ -382,7 +382,8 @@ struct CommandView $python("Command(NamedTuple)") {
 
   verb @0 :Text $key("command");
   # The command: ask, train, tell, close, pause, resume, stop, cancel, weight,
-  # widen, retry, extend, enqueue, tell_past, note, remove, restore or finish.
+  # widen, retry, extend, enqueue, tell_past, note, remove, restore, set_space
+  # or finish.
   text @1 :Text;
   # Its argument.
 }
@@ -426,6 +427,37 @@ struct TrainedTrial {
   # The metrics measured there, by name.
   failure @4 :Text $nullable;
   # The reason of its failure.
+}
+
+struct ParameterChangeView $python("ParameterChange(NamedTuple)") {
+  # A hyper-parameter whose values are others in a study's new space.
+
+  name @0 :Text;
+  # Its name.
+  before @1 :Text $nullable;
+  # Its values in the former space, as a study file in JSON has them.
+  after @2 :Text $nullable;
+  # The same in the new space.
+}
+
+struct SpaceChangeView $python("SpaceChange") {
+  # The effects of a new space on a study.
+
+  changes @0 :List(ParameterChangeView);
+  # The hyper-parameters whose values are others, by name.
+  replaced @1 :UInt64;
+  # The number of its trials that have not begun, in whose place others come,
+  # with values of the new space.
+  learned @2 :UInt64;
+  # The number of its trials that have begun and lie in the new space: its
+  # sampler learns from them.
+  outside @3 :UInt64;
+  # The number of those that do not: they stay, and its sampler learns no more
+  # from them.
+  imported @4 :UInt64;
+  # The number of results from elsewhere that lie in the new space.
+  trials @5 :UInt64;
+  # The number of its trials by then.
 }
 
 struct TrialOutcome {

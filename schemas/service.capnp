@@ -123,6 +123,14 @@ struct Steering {
       # Shows again what was hidden: these trials, or the study.
       trials @12 :List(UInt64);
     }
+    setSpace :group {
+      # The space from now on, for trials that have not begun. A study that has
+      # ended continues if that leaves it trials.
+      space @14 :Text;
+      # {space: {...}}, perhaps with prior: {...}, in YAML or JSON. Other keys
+      # must be as in the study's file.
+      dryRun @15 :Bool;    # whether to answer only, and change nothing
+    }
   }
 }
 
@@ -224,7 +232,8 @@ interface Study {
   # one. Fails with invalid_argument if it is none of them, or if fewer than ten
   # were measured there.
 
-  steer @21 (change :Steering) -> (trials :UInt64);
+  steer @21 (change :Steering)
+    -> (trials :UInt64, space :Model.SpaceChangeView);
   # Gives a study more than it was submitted with. Answers with the number of
   # its trials by then. Fails with invalid_argument, says what and where, and
   # changes nothing where it makes no sense. Not to be repeated blindly: each

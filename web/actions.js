@@ -47,12 +47,12 @@ export function actions(done) {
   }
 
   /** Orders something of a study, and says in `said` how that went.
+   * @param tell(answer) the words for what was done
    * @returns whether it was done */
-  async function run(said, id, verb, more = {}) {
+  async function run(said, id, verb, more = {}, tell = () => "done") {
     said.textContent = "…";
     try {
-      await order(`api/studies/${id}/${verb}`, more);
-      said.textContent = "done";
+      said.textContent = tell(await order(`api/studies/${id}/${verb}`, more));
       done();
       return true;
     } catch (why) {
@@ -96,6 +96,44 @@ export function actions(done) {
     }};
   }
 
+  /** Returns words for the effects of a new space. */
+  function effects({changes, replaced, learned, outside}) {
+    return [...changes.map(x => x.before === null ? `${x.name} is new`
+      : x.after === null ? `${x.name} is dropped`
+        : `${x.name}: ${x.before} → ${x.after}`),
+    `${replaced} trials not begun are drawn anew`,
+    `of those begun, ${learned} lie in it, ${outside} do not`].join("; ");
+  }
+
+  /** A form for another space of a study.
+   * @param said where its effects are told
+   * @param give as of `run`, without the study */
+  function spaceForm(said, give) {
+    const space = element("textarea", {rows: 3, spellcheck: "false",
+      placeholder: "{\"lr\": {\"log_uniform\": [0.001, 0.1]}}"});
+    const set = isDry => {
+      let wanted = null;
+      try {
+        wanted = JSON.parse(space.value);
+      } catch {
+        said.textContent = "a space is a map in JSON, such as "
+          + space.placeholder;
+        return;
+      }
+      give("set_space", {space: wanted, dry_run: isDry},
+        answer => effects(answer.space));
+    };
+    const buttons = [["Tell the effects", true], ["Set the space", false]].map(
+      ([name, isDry]) => {
+        const button = element("button", {type: "button"}, name);
+        button.addEventListener("click", () => set(isDry));
+        return button;
+      });
+    return element("details", {}, element("summary", {}, "Another space"),
+      element("label", {class: "quiet"}, "space of trials that have not begun",
+        space), element("div", {class: "tools"}, ...buttons));
+  }
+
   // One bar for the study that is shown: it must not be made anew under a
   // hand that writes into it.
   let bar = null, shownStudy = null;
@@ -113,7 +151,7 @@ export function actions(done) {
   ];
   function makeBar() {
     const said = element("span", {role: "status"});
-    const give = (verb, more) => run(said, shownStudy.id, verb, more);
+    const give = (verb, ...more) => run(said, shownStudy.id, verb, ...more);
     const buttons = verbs.map(([verb, name, , warning]) => {
       const button = element("button", {type: "button"}, name);
       button.addEventListener("click", async () => {
@@ -138,13 +176,14 @@ export function actions(done) {
     lengthen.addEventListener("click", () => give("extend",
       {steps: Number(steps.value)}));
     const words = wordsForm(give);
+    const space = spaceForm(said, give);
     const node = forOperators(element("div", {}, element("div",
       {class: "tools", role: "group",
         "aria-label": "What to do with the study"}, ...buttons,
       element("label", {}, "weight ", weight), set,
       element("label", {}, "more trials ", more), add,
       element("label", {}, "length of trials ", steps), lengthen, said),
-    words.node));
+    space, words.node));
     return {id: shownStudy.id, node, show(study) {
       shownStudy = study;
       verbs.forEach(([, , may], i) => { buttons[i].hidden = !may(study); });
@@ -152,7 +191,8 @@ export function actions(done) {
       set.hidden = weight.parentElement.hidden = isEnded(study);
       const mayHaveMore = ["RUNNING", "PAUSED", "COMPLETE"]
         .includes(study.state);
-      for (const x of [add, more.parentElement, lengthen, steps.parentElement])
+      for (const x of [add, more.parentElement, lengthen, steps.parentElement,
+        space])
         x.hidden = !mayHaveMore;
       if (document.activeElement !== weight && !weight.dataset.set) {
         weight.value = study.weight;

@@ -116,7 +116,10 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     result.algorithm = read.study->spec().algorithm.name;
     result.workload_key = key_of(read.study->spec().workload);
     result.exact = is_exact(read.study->spec().workload);
-    result.varied = read.study->spec().space.varied();
+    auto varied = varied_by(*store_, study.id, read.study->spec());
+    if (!varied)
+      return varied.failure();
+    result.varied = std::move(*varied);
     result.max_steps = read.study->spec().max_steps;
     result.cost_max = read.study->spec().budget.cost;
     result.seeds = read.study->spec().repeats.seeds;

@@ -59,10 +59,18 @@ public:
     return store_->load_study(id_or_name);
   }
 
-  /// Trials of a study were hidden, or are shown again, by a command that is
-  /// answered after this: the row of one that has ended does not show it.
-  /// @returns true
-  expected<bool> forget(study_id study) { return ended_.erase(study), true; }
+  /// Whether a command changes what is kept here of a study that has ended,
+  /// though its row does not show it.
+  static bool is_changed_by(study_command::verb what) {
+    using verb = study_command::verb;
+    return what == verb::remove || what == verb::restore
+           || what == verb::set_space;
+  }
+
+  /// Such a command of a study is answered after this. @returns true
+  expected<bool> forget(study_id study) {
+    return ended_.erase(study), facts_.erase(study), true;
+  }
 
   /// Returns a study with its text.
   expected<archived_study> describe(study_id id);

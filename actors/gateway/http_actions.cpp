@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gateway/limits.hpp"
+#include "hippo/model/view/view_json.hpp"
 #include "hippo/report/preview.hpp"
 #include "hippo/report/text.hpp"
 
@@ -36,10 +37,27 @@ const std::map<std::string, verb> plain{
 const std::map<std::string, verb> steering{
   {"extend", verb::extend},       {"enqueue", verb::enqueue},
   {"tell_past", verb::tell_past}, {"note", verb::note},
-  {"remove", verb::remove},       {"restore", verb::restore}};
+  {"remove", verb::remove},       {"restore", verb::restore},
+  {"set_space", verb::set_space}};
 
-expected<study_command> command_of(const std::string& what, const json& x) {
+/// Takes out of what was sent whether it is a dry run.
+expected<bool> take_dry_run(json& x) {
+  const auto i = x.find("dry_run");
+  if (i == x.end())
+    return false;
+  if (!i->is_boolean())
+    return error{errc::invalid_argument, "'dry_run' must be true or false"};
+  const bool result = i->get<bool>();
+  x.erase(i);
+  return result;
+}
+
+expected<study_command> command_of(const std::string& what, json x) {
   study_command result;
+  auto dry_run = take_dry_run(x);
+  if (!dry_run)
+    return dry_run.failure();
+  result.dry_run = *dry_run;
   if (const auto i = plain.find(what); i != plain.end()) {
     result.what = i->second;
   } else if (what == "cancel") {
@@ -127,13 +145,16 @@ act_on(query_service& queries, const http_target& target,
       auto done = queries.command(*client, study.id, command);
       const bool retries = command.what == verb::retry;
       const bool steers = steering.contains(to_string(command.what));
+      const bool sets_space = command.what == verb::set_space;
       return done
-        .then([retries, steers](command_answer y) {
+        .then([retries, steers, sets_space](command_answer y) {
           auto told = json::object();
           if (retries)
             told["retried"] = y.retried;
           if (steers)
             told["trials"] = y.trials;
+          if (sets_space)
+            told["space"] = to_json(y.space);
           return answer{told.dump() + '\n'};
         })
         .attach(kj::mv(client));

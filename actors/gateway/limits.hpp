@@ -37,11 +37,13 @@ struct gateway_limits {
 inline constexpr std::size_t study_text_bytes_max = std::size_t{1} << 20;
 inline constexpr std::size_t client_name_bytes_max = 1024;
 inline constexpr std::size_t command_text_bytes_max = 64 << 10;
-/// The same of commands that hold values or results of many trials.
+/// The same of commands that hold values or results of many trials, or a study
+/// file.
 inline constexpr std::size_t trials_text_bytes_max = std::size_t{1} << 20;
 inline constexpr std::size_t text_bytes_max(study_command::verb what) {
   return what == study_command::verb::enqueue
              || what == study_command::verb::tell_past
+             || what == study_command::verb::set_space
            ? trials_text_bytes_max
            : command_text_bytes_max;
 }

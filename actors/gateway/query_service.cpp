@@ -508,7 +508,7 @@ query_service::command(client_work& client, study_id study,
           return has_ended(x.state) ? reopen(client, std::move(x), what)
                                     : command_running(client, study, what);
         });
-  if (what.what != verb::remove && what.what != verb::restore)
+  if (!archive::is_changed_by(what.what))
     return done;
   return done.then([this, study](command_answer answer) {
     return read<bool>([study](archive& x) { return x.forget(study); })

@@ -151,6 +151,7 @@ public:
     return command(context, steering_of(context.getParams().getChange()),
                    [context](const command_answer& x) mutable {
                      context.getResults().setTrials(x.trials);
+                     fill(context.getResults().initSpace(), x.space);
                    });
   }
   kj::Promise<void> close(CloseContext context) override {

@@ -85,6 +85,11 @@ study_command steering_of(schema::Steering::Reader change) {
       result.what = verb::restore;
       result.text = trials_text(change.getRestore().getTrials());
       return result;
+    case schema::Steering::SET_SPACE:
+      result.what = verb::set_space;
+      result.text = plain_text_of(change.getSetSpace().getSpace());
+      result.dry_run = change.getSetSpace().getDryRun();
+      return result;
   }
   result.what = verb::extend; // with nothing: which is refused
   return result;

@@ -4,6 +4,7 @@
 #include <variant>
 
 #include "hippo/model/goals.hpp"
+#include "hippo/space/new_space.hpp"
 
 namespace hippo {
 
@@ -75,6 +76,22 @@ front_view view_of(told_front told) {
     result.points.push_back({x.trial, x.step, std::move(x.values)});
   result.hypervolume = told.front.hypervolume;
   result.reference = std::move(told.front.reference);
+  return result;
+}
+
+expected<std::set<std::string>> varied_by(state_reader& store, study_id study,
+                                          const study_spec& spec) {
+  auto result = spec.space.varied();
+  const auto commands =
+    store.load_commands(study, study_command::verb::set_space);
+  if (!commands)
+    return commands.failure();
+  workload_descriptor any;
+  any.open = true;
+  for (const auto& x : *commands)
+    if (const auto next =
+          read_new_space(x.text, spec, any, name_rules::of_before))
+      result.merge(next->space.varied());
   return result;
 }
 

@@ -401,6 +401,29 @@ class Tools:
         return self._add("add a trial", study,
                          lambda x: x.fork(trial, at, params))
 
+    def set_space(self, study: StudyName, space: dict[str, Any],
+                  dry_run: bool = True) -> dict[str, Any]:
+        """Gives a study that was submitted through this server another space
+        for trials that have not begun. Trials that have begun stay. Its bound
+        in device hours stays.
+
+        Args:
+            space: a value, a choice or a range for each hyper-parameter, as in
+                a study file.
+            dry_run: whether to tell the effects only, and change nothing.
+        """
+        self._need_budget("change a space")
+        found, info = self._own(self._connect(), study)
+        change = found.set_space(space, dry_run=True)
+        effects = {"changes": [x._asdict() for x in change.changes],
+                   "replaced": change.replaced, "learned": change.learned,
+                   "outside": change.outside}
+        if dry_run:
+            return {"id": info.id, "trials": change.trials, **effects}
+        return {**effects,
+                **self._add("change a space", study,
+                            lambda x: x.set_space(space).trials)}
+
     def note(self, study: StudyName, text: str, tags: list[str] | None = None
              ) -> dict[str, Any]:
         """Sets the note of a study that was submitted through this server, for

@@ -38,7 +38,8 @@ _INSTRUCTIONS = (
 # The tools, by what they do.
 _READING = ("service", "list_studies", "study", "study_file", "best", "trials",
             "curves", "tree", "cost", "importance", "wait", "preview")
-_CHANGING = ("submit", "extend", "enqueue", "fork", "note", "ask", "train")
+_CHANGING = ("submit", "extend", "enqueue", "fork", "set_space", "note", "ask",
+             "train")
 # Called twice, they do twice as much.
 _ADDING = ("submit", "extend", "enqueue", "fork", "ask")
 _ENDING = ("steer", "tell", "close_study")

@@ -450,7 +450,7 @@ class Command(NamedTuple):
     Attributes:
         verb: the command: ask, train, tell, close, pause, resume, stop,
             cancel, weight, widen, retry, extend, enqueue, tell_past, note,
-            remove, restore or finish.
+            remove, restore, set_space or finish.
         text: its argument.
     """
 
@@ -512,6 +512,63 @@ def event_of(message: Any) -> Event:
         command=command_of(message.command)
            if message.which() == "command" else None,
         chosen=message.chosen if message.which() == "chosen" else None)
+
+
+class ParameterChange(NamedTuple):
+    """A hyper-parameter whose values are others in a study's new space.
+
+    Attributes:
+        name: its name.
+        before: its values in the former space, as a study file in JSON has
+            them. Empty if there is none.
+        after: the same in the new space. Empty if there is none.
+    """
+
+    name: str = ""
+    before: str = ""
+    after: str = ""
+
+
+def parameter_change_of(message: Any) -> ParameterChange:
+    return ParameterChange(
+        name=message.name,
+        before=message.before,
+        after=message.after)
+
+
+@dataclass(frozen=True)
+class SpaceChange:
+    """The effects of a new space on a study.
+
+    Attributes:
+        changes: the hyper-parameters whose values are others, by name.
+        replaced: the number of its trials that have not begun, in whose place
+            others come, with values of the new space.
+        learned: the number of its trials that have begun and lie in the new
+            space: its sampler learns from them.
+        outside: the number of those that do not: they stay, and its sampler
+            learns no more from them.
+        imported: the number of results from elsewhere that lie in the new
+            space.
+        trials: the number of its trials by then.
+    """
+
+    changes: tuple[ParameterChange, ...] = ()
+    replaced: int = 0
+    learned: int = 0
+    outside: int = 0
+    imported: int = 0
+    trials: int = 0
+
+
+def space_change_of(message: Any) -> SpaceChange:
+    return SpaceChange(
+        changes=tuple(parameter_change_of(x) for x in message.changes),
+        replaced=message.replaced,
+        learned=message.learned,
+        outside=message.outside,
+        imported=message.imported,
+        trials=message.trials)
 
 
 @dataclass(frozen=True)

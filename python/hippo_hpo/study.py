@@ -16,9 +16,9 @@ from .mlflow_runs import write_runs
 from .notebook import LiveCard, card_of
 from .plots import Figure, figure_of
 from .progress import Progress, shown
-from .records import (LENGTH, Event, Front, StudyInfo, TrialInfo, event_of,
-                      importance_of, metrics_of, params_of, plain,
-                      study_info_of, trial_info_of)
+from .records import (LENGTH, Event, Front, SpaceChange, StudyInfo, TrialInfo,
+                      event_of, importance_of, metrics_of, params_of, plain,
+                      space_change_of, study_info_of, trial_info_of)
 from .study_file import StudyFile
 from .study_text import json_of
 
@@ -632,6 +632,36 @@ class Study:
             text = json_of("results",
                            {"results": all_results[begin:begin + PAGE_MAX]})
             self._steer("tell past results to", {"tellPast": text})
+
+    def set_space(self, space: Mapping[str, Any],
+                  prior: Mapping[str, Any] | None = None, *,
+                  dry_run: bool = False) -> SpaceChange:
+        """Gives the study another space. Trials that have not begun are drawn
+        anew from it; trials that have begun, and those with given values, stay.
+        Samplers that learn use the results that lie in the new space. A study
+        that has ended continues if that leaves it trials.
+
+        Args:
+            space: as of a study file: a value, a choice or a range for each
+                hyper-parameter.
+            prior: a belief about it, as of a study file; None: there is none.
+            dry_run: whether to return the effects only, and change nothing.
+
+        Returns:
+            The hyper-parameters that change, and the numbers of trials.
+
+        Raises:
+            InvalidArgument: the space is invalid, or the study's algorithm
+                plans all trials at once; the text gives the reason.
+            Disconnected: the connection was lost; the space may be set.
+        """
+        wanted: dict[str, Any] = {"space": dict(space)}
+        if prior is not None:
+            wanted["prior"] = dict(prior)
+        change = {"space": json_of("space", wanted), "dryRun": dry_run}
+        return self._call(
+            "set the space of", lambda x: x.steer(change={"setSpace": change}),
+            lambda x: space_change_of(x.space), repeatable=False)
 
     # -- words about it, and what is hidden
 

@@ -608,6 +608,23 @@ class Steering(Case):
             with self.fails(hippo.InvalidArgument):
                 wrong()
 
+    def test_sets_a_space_or_tells_its_effects(self):
+        fake = self.start(studies=[study()])
+        found = self.connect(fake).study(1)
+        change = found.set_space({"lr": hippo.uniform(0.1, 0.2)}, dry_run=True)
+        self.assertEqual(
+            'steer setSpace {"space": {"lr": {"uniform": [0.1, 0.2]}}} True',
+            fake.next("steer"))
+        self.assertEqual(hippo.SpaceChange(
+            changes=(hippo.ParameterChange("lr", "0.1", ""),), replaced=2,
+            learned=3, outside=4, imported=5, trials=9), change)
+        found.set_space({"lr": 0.1}, prior={"lr": {"mode": 0.1}})
+        self.assertEqual(
+            'steer setSpace {"space": {"lr": 0.1}, "prior": {"lr": {"mode": '
+            "0.1}}} False", fake.next("steer"))
+        with self.fails(hippo.InvalidArgument):
+            found.set_space({"lr": object()})
+
     def test_sends_past_results_by_the_thousand(self):
         fake = self.start(studies=[study()])
         found = self.connect(fake).study(1)

@@ -26,6 +26,11 @@ from hippo_hpo._schema import service as schema
 traceback.format_exception = lambda kind, error, _: [str(error)]
 
 
+# The answer to every new space.
+SPACE_CHANGE = {"changes": [{"name": "lr", "before": "0.1"}], "replaced": 2,
+                "learned": 3, "outside": 4, "imported": 5, "trials": 9}
+
+
 class Refused(Exception):
     """CODE: SENTENCE."""
 
@@ -133,10 +138,12 @@ class Study(schema.Study.Server):
         if kind == "extend":
             what = (f"{what.trials} {what.seconds:g} "
                     f"{what.deadlineSeconds:g} {what.steps}")
+        if kind == "setSpace":
+            what = f"{what.space} {what.dryRun}"
         await self.model.called("steer", kind, what)
         if "refuse" in str(what):
             raise Refused("invalid_argument: trials[0].refuse: is unknown")
-        return 7
+        return 7, SPACE_CHANGE
 
     async def export(self, after, _context):
         whole = json.dumps({"study": self.x["info"]["name"]})

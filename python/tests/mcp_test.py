@@ -138,6 +138,7 @@ class Reading(Case):
                                   params=[{"lr": 0.2}]),
                     await x.error("fork", study="theirs", trial=0, at=1,
                                   params={}),
+                    await x.error("set_space", study="theirs", space={}),
                     await x.error("note", study="theirs", text="words")]
                 for text in refused:
                     self.assertRegex(text, "^this server may not .*--allow-"
@@ -151,7 +152,8 @@ class Reading(Case):
                     self.assertEqual(
                         tool.name not in (
                             "submit", "steer", "extend", "enqueue", "fork",
-                            "note", "ask", "train", "tell", "close_study"),
+                            "set_space", "note", "ask", "train", "tell",
+                            "close_study"),
                         tool.annotations.read_only_hint, tool.name)
 
             self.run_caller(calls)
@@ -451,6 +453,14 @@ class Driving(Case):
             await x.call("steer", study="mine", verb="restore", trials=[best])
             self.assertEqual(best, (await x.call(
                 "best", study="mine"))["rows"][0]["trial"])
+            wider = {"lr": {"uniform": [0.2, 0.5]}}
+            told = await x.call("set_space", study="mine", space=wider)
+            self.assertEqual(["lr"], [y["name"] for y in told["changes"]])
+            self.assertEqual((0, 7), (told["replaced"],
+                                      told["learned"] + told["outside"]))
+            told = await x.call("set_space", study="mine", space=wider,
+                                dry_run=False)
+            self.assertEqual(("COMPLETE", 7), (told["state"], told["trials"]))
             self.assertEqual(
                 {"id": 1, "note": "by hand", "tags": ["seen"]},
                 await x.call("note", study="mine", text="by hand",

@@ -360,6 +360,28 @@ class Fake(Asking):
                          self.ask("rm", "mnist", "--undo").err)
         self.ask("rm", "mnist", "one", code=2)
 
+    def test_set_space(self):
+        trials = self.json("show", "mnist")["trials"]
+        file = self.write("space.yaml", "space: {lr: 0.2}\n")
+        rows = ('  dropout: added, {"uniform":[0,0.5]}\n'
+                "  lr: 0.1 -> 0.2\n"
+                "  momentum: dropped, it was 0.9\n")
+        self.assertEqual(
+            "study mnist would have a new space:\n" + rows
+            + "  12 trials not begun: drawn anew, from this space\n"
+            "  3 trials begun inside of it: samplers that learn use them\n"
+            "  0 trials begun outside of it: kept, and not learned from\n"
+            f"and then {trials} trials in all; nothing was changed "
+            "(--dry-run)\n",
+            self.ask("set-space", "mnist", file, "--dry-run").out)
+        done = self.ask("set-space", "mnist", file)
+        self.assertIn("study mnist has a new space:\n" + rows
+                      + "  1 trial not begun: drawn anew", done.out)
+        file = self.write("bad.yaml", "space: {refuse: 0.2}\n")
+        self.assertIn(f"{file}: space.refuse: is unknown",
+                      self.ask("set-space", "mnist", file, code=2).err)
+        self.ask("set-space", "mnist", "none.yaml", code=2)
+
     def test_tell_past(self):
         metric = self.json("show", "mnist")["metric"]
         head = f"trial,step,state,{metric},params.lr\n"

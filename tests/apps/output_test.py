@@ -50,6 +50,7 @@ COMMANDS = {
     "importance": "importance many --state DIR",
     "top": "top --once",
     "note": "note mine",
+    "set-space": "set-space mine space.yaml --dry-run",
     "logs": "logs --state DIR",
     "export": "export s --csv --state DIR",
     "ask": "ask mine --params '{{\"lr\": 0.{n}}}'",
@@ -90,6 +91,7 @@ class Output(Serving):
         case.write("machines.yaml", {
             "service": "gpu-lab:4848", "insecure": True,
             "trainers": [{"name": "cpu", "hosts": ["big"]}]})
+        case.write("space.yaml", {"space": {"lr": 0.5}})
         mine = {**study("mine", lr={"uniform": [0.0, 1.0]}),
                 "algorithm": "client"}
         case.submit(mine)

@@ -177,6 +177,23 @@ public:
         refuse("invalid_argument: trials[0].refuse: " + said);
       auto& known = study().info.trials;
       auto& info = study().info;
+      if (change.isSetSpace()) {
+        const auto x = change.getSetSpace();
+        if (std::string{x.getSpace()}.find("refuse") != std::string::npos)
+          refuse("invalid_argument: space.refuse: is unknown");
+        auto to = call.getResults().initSpace();
+        auto first = to.initChanges(3);
+        first[0].setName("dropout");
+        first[0].setAfter("{\"uniform\":[0,0.5]}");
+        first[1].setName("lr");
+        first[1].setBefore("0.1");
+        first[1].setAfter("0.2");
+        first[2].setName("momentum");
+        first[2].setBefore("0.9");
+        to.setReplaced(x.getDryRun() ? 12 : 1);
+        to.setLearned(3);
+        to.setTrials(known);
+      }
       if (change.isNote()) {
         const auto x = change.getNote();
         if (x.getSetNote())

@@ -27,13 +27,15 @@ inline study_options options_of(
   = "  lr: {choice: [0.1, 0.2, {multistep: {initial: 0.1, milestones: [4],"
     " gamma: 0.1}}]}\n"
     "  momentum: {choice: [0.8, 0.9]}\n") {
-  auto read = test::read(with_space(space + more));
+  const auto text = with_space(space + more);
+  auto read = test::read(text);
   EXPECT_TRUE(read.study) << texts(read.errors).front();
   study_options result;
   result.spec = std::move(*read.study);
   result.workload = workloads().front();
   result.stored.id = study_id{7};
   result.stored.name = result.spec.name;
+  result.stored.text = text;
   return result;
 }
 
@@ -176,6 +178,15 @@ public:
     const study_token token{++tokens_};
     tell(study_core_event::commanded{{what, trial, at, std::move(text), 0},
                                      token});
+    return token;
+  }
+
+  /// Asks for the effects of a command alone.
+  study_token preview(study_command::verb what, std::string text) {
+    const study_token token{++tokens_};
+    study_command wanted{what, 0, 0, std::move(text), 0};
+    wanted.dry_run = true;
+    tell(study_core_event::commanded{std::move(wanted), token});
     return token;
   }
 

@@ -1202,6 +1202,20 @@ class Looks(Pages):
         page.get_by_role("button", name="Lengthen").click()
         expect(actions.get_by_role("status")).to_contain_text("steps already")
 
+        page.get_by_text("Another space").click()
+        space = page.get_by_label("space of trials that have not begun")
+        for wrong, why in (("decay: 1", "a map in JSON"),
+                           ('{"decays": 1}', "decays")):
+            space.fill(wrong)
+            page.get_by_role("button", name="Tell the effects").click()
+            expect(actions.get_by_role("status")).to_contain_text(why)
+        space.fill('{"decay": {"uniform": [0, 2]}}')
+        for name in ("Tell the effects", "Set the space"):
+            page.get_by_role("button", name=name).click()
+            expect(actions.get_by_role("status")).to_contain_text(
+                "0 trials not begun are drawn anew; of those begun, ")
+        self.assert_accessible(page)
+
         page.get_by_role("button", name="Hide study").click()
         page.get_by_role("dialog").get_by_role(
             "button", name="Hide study").click()

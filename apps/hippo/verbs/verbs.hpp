@@ -47,6 +47,7 @@ void add_set_weight(verb_table& verbs);
 void add_extend(verb_table& verbs);
 void add_enqueue(verb_table& verbs);
 void add_fork(verb_table& verbs);
+void add_set_space(verb_table& verbs);
 void add_tell_past(verb_table& verbs);
 void add_note(verb_table& verbs);
 void add_rm(verb_table& verbs);

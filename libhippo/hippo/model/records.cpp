@@ -63,6 +63,8 @@ const char* to_string(study_command::verb command) noexcept {
       return "remove";
     case study_command::verb::restore:
       return "restore";
+    case study_command::verb::set_space:
+      return "set_space";
   }
   return "unknown";
 }
@@ -75,6 +77,7 @@ bool is_for_ended(study_command::verb command) noexcept {
     case study_command::verb::note:
     case study_command::verb::remove:
     case study_command::verb::restore:
+    case study_command::verb::set_space:
       return true;
     default:
       return false;

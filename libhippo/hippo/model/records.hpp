@@ -206,6 +206,7 @@ struct study_command {
     note,      ///< another note, or other tags, in `text`
     remove,    ///< hide the trials of `text`, or the study
     restore,   ///< show again what was hidden
+    set_space, ///< the space of `text` for trials that have not begun
   };
   verb what = verb::ask;
   trial_no trial = 0;
@@ -213,6 +214,8 @@ struct study_command {
   std::string text;
   /// By which the study knows who waits for an answer; not stored.
   std::uint64_t token = 0;
+  /// Whether it is answered only, and changes nothing; then it is not stored.
+  bool dry_run = false;
 };
 const char* to_string(study_command::verb command) noexcept; ///< e.g. `"ask"`
 

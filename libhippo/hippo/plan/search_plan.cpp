@@ -64,7 +64,7 @@ study_no search_plan::add_study(measuring when) {
 
 void search_plan::lengthen(study_no study, measuring when) {
   auto& known = studies_[study];
-  assert(when.rungs.back() > measurings_[known.measuring].rungs.back());
+  assert(when.rungs.back() >= measurings_[known.measuring].rungs.back());
   known.measuring = intern(std::move(when));
   known.segments = 0; // of its trials, which are rerouted
 }

@@ -48,23 +48,6 @@ void check_budget(const study_spec& x, const admission& how,
                                              "ended, or how long it may take"));
 }
 
-/// Refuses a sampler that would think too long for each trial.
-void check_draws(const study_spec& x, const search_settings& search,
-                 std::vector<diagnostic>& errors) {
-  const auto leaves = x.space.leaves();
-  const auto draws = draws_per_trial(search, leaves);
-  if (draws <= draws_per_trial_max)
-    return;
-  errors.push_back(locate(
-    x, "algorithm." + x.algorithm.name + ".candidates",
-    std::to_string(search.sampling->candidates()) + " candidates of "
-      + std::to_string(leaves) + " choices and ranges are "
-      + std::to_string(draws) + " draws for each trial, and at most "
-      + std::to_string(draws_per_trial_max) + " may be: say candidates: "
-      + std::to_string(std::max<std::uint64_t>(draws_per_trial_max / leaves, 1))
-      + ", or fewer"));
-}
-
 /// How many hyper-parameters a study does not mention.
 std::uint64_t further_of(const study_spec& x,
                          const std::vector<workload_descriptor>& workloads) {
@@ -165,10 +148,29 @@ study_admission admit_study(const std::string& text, const std::string& name,
   for (const auto& x : found.warnings)
     result.warnings.push_back(locate(spec, x.path, x.message));
   if (is_new && found.errors.empty())
-    check_draws(spec, study.search_, result.errors);
+    if (const auto why = refusal_of_draws(spec, study.search_))
+      result.errors.push_back(
+        locate(spec, "algorithm." + spec.algorithm.name + ".candidates",
+               why->message));
   if (result.errors.empty())
     result.study = std::move(study);
   return result;
+}
+
+std::optional<error> refusal_of_draws(const study_spec& study,
+                                      const search_settings& search) {
+  const auto leaves = study.space.leaves();
+  const auto draws = draws_per_trial(search, leaves);
+  if (draws <= draws_per_trial_max)
+    return std::nullopt;
+  return error{
+    errc::invalid_argument,
+    std::to_string(search.sampling->candidates()) + " candidates of "
+      + std::to_string(leaves) + " choices and ranges are "
+      + std::to_string(draws) + " draws for each trial, and at most "
+      + std::to_string(draws_per_trial_max) + " may be: say candidates: "
+      + std::to_string(std::max<std::uint64_t>(draws_per_trial_max / leaves, 1))
+      + ", or fewer"};
 }
 
 std::map<std::string, sequence>

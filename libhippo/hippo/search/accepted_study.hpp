@@ -114,6 +114,10 @@ study_admission admit_study(const std::string& text, const std::string& name,
                             const std::vector<workload_descriptor>& workloads,
                             admission how = {});
 
+/// Says why the sampler of a study would think too long for each trial, if so.
+std::optional<error> refusal_of_draws(const study_spec& study,
+                                      const search_settings& search);
+
 /// Says where in its file a finding about `path` stands: there, or at the
 /// nearest place above that the file mentions.
 diagnostic locate(const study_spec& spec, const std::string& path,

@@ -37,6 +37,9 @@ public:
   /// Opens as many as there is room for. @returns `opened()`
   std::uint64_t open();
 
+  /// There are so many trials in all. REQUIRES: not fewer than are open
+  void resize(std::uint64_t trials) { trials_ = trials; }
+
   /// There may be further trials.
   void grow(std::uint64_t trials) { trials_ += trials; }
 

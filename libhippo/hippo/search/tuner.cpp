@@ -126,7 +126,7 @@ public:
   }
 
   [[nodiscard]] std::optional<double> predicted(trial_no trial) const override {
-    const auto choice = owner_.sampler_->choice_of(trial);
+    const auto choice = owner_.choice_of(trial);
     const auto result = choice ? choice->why.predicted : std::nullopt;
     return result && std::isfinite(*result) ? result : std::nullopt;
   }
@@ -282,7 +282,7 @@ std::optional<error> tuner::refusal_of_growth(std::uint64_t trials,
                    + " trials; this one has "
                    + std::to_string(this->trials()));
   const auto size = space_.size();
-  const auto own = this->trials() - given_; // that the sampler decides
+  const auto own = own_trials();
   if (!are_given && size && trials > *size - std::min(own, *size))
     return refused("the space has only " + std::to_string(*size)
                    + " combinations, of which " + std::to_string(own)
@@ -376,7 +376,7 @@ std::optional<error> tuner::refusal_of_length(step_t max) const {
                    + std::to_string(max));
   if (max <= max_steps_)
     return std::nullopt;
-  if (has_shares_of_length(space_))
+  if (std::ranges::any_of(spaces(), has_shares_of_length))
     return refused("the space has shares of a trial's length (%), which would "
                    "be other steps"
                    + anew);
@@ -398,6 +398,8 @@ turn tuner::lengthen(step_t max) {
   if (max > max_steps_) {
     max_steps_ = max;
     space_ = hippo::lengthened(space_, max);
+    for (auto& x : eras_)
+      x.space = hippo::lengthened(x.space, max);
     for (auto& [trial, x] : decided_)
       x = lengthened(trial, std::move(x), max);
     for (auto& [trial, x] : own_)
@@ -406,8 +408,17 @@ turn tuner::lengthen(step_t max) {
     if (!sampler_->is_static() || window_.opened() < algorithm_->trials())
       when_.branches = likely_branches();
   }
-  sampler_->lengthen(space_, {marks.begin() + 1, marks.end()});
+  lengthenings_.emplace_back(marks.begin() + 1, marks.end());
+  for (auto& x : eras_)
+    x.drawer->lengthen(x.space, lengthenings_.back());
+  sampler_->lengthen(space_, lengthenings_.back());
   states_->forget();
+  reroute_all(out);
+  carry_out(algorithm_->go_on(), out);
+  return out;
+}
+
+void tuner::reroute_all(turn& out) {
   if (work_)
     work_->lengthen(when_);
   for (trial_no trial = 0; trial < added_.size(); ++trial)
@@ -416,8 +427,6 @@ turn tuner::lengthen(step_t max) {
       if (work_)
         work_->reroute(trial, segments(trial));
     }
-  carry_out(algorithm_->go_on(), out);
-  return out;
 }
 
 turn tuner::enqueue(const std::vector<leaf_decisions>& values) {
@@ -462,7 +471,8 @@ void tuner::learn(const std::vector<past_result>& results) {
     if (outcomes_)
       outcomes_->add(number, x.step, x.measured);
     sampler_->learn(number, x.values, x.step, x.measured.at(metric_));
-    held_bytes_ += 2 * x.values.size() * sizeof(x.values.front());
+    held_bytes_ += 3 * x.values.size() * sizeof(x.values.front());
+    told_.push_back(x);
   }
 }
 
@@ -568,6 +578,7 @@ void tuner::carry_out(const std::vector<action>& actions, turn& out) {
     } else if (const auto* branch = std::get_if<fork>(&x)) {
       add(branch->trial, branch, out);
     } else if (const auto* mixed = std::get_if<cross>(&x)) {
+      remind(mixed->trial);
       add(mixed->trial, sampler_->cross(*mixed), out);
     } else {
       out.pruned.push_back(std::get<prune>(x).trial);
@@ -581,6 +592,7 @@ void tuner::add(trial_no trial, const fork* origin, turn& out) {
     add(trial, std::move(own->second.values), out);
     return;
   }
+  remind(trial);
   auto values = origin != nullptr ? sampler_->branch(*origin)
                                   : sampler_->draw(trial);
   if (origin != nullptr) {
@@ -667,7 +679,7 @@ trial_parameters tuner::parameters(trial_no trial) const {
   const auto i = decided_.find(trial);
   if (i != decided_.end())
     return i->second;
-  auto result = sampler_->recall(trial);
+  auto result = sampler_of(trial).recall(trial);
   assert(result);
   return std::move(*result);
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -29,6 +30,8 @@ class trial_outcomes;
 struct turn {
   /// Trials that had ended, and are at rest: they may go on.
   std::vector<trial_no> resumed;
+  /// Trials that are none of the study any more; some were never added.
+  std::vector<trial_no> withdrawn;
   std::vector<trial_no> added; ///< trials that have got their values
   /// Trials whose values beyond their last measurement have changed.
   std::vector<trial_no> rerouted;
@@ -41,6 +44,27 @@ struct turn {
 struct own_trial {
   trial_parameters values;
   std::string how; ///< as of `choice_reason`
+};
+
+/// The results of a trial, for a sampler to learn from.
+struct trial_history {
+  trial_no trial = 0;
+  std::vector<observation> results; ///< as they came
+  bool has_failed = false;
+  bool is_removed = false; ///< see `tuner::remove`
+};
+
+/// A new space of a study, and its effects on it.
+struct space_plan {
+  study_spec changed; ///< the study with that space
+  /// Trials, and results of other studies, that lie in it.
+  std::vector<tried_trial> tried;
+  std::vector<past_result> past;
+  /// Trials that have not begun: others take their places.
+  std::vector<trial_no> withdrawn;
+  std::uint64_t trials = 0; ///< that there are then, those included
+  /// As of `decisions_for`.
+  std::map<std::string, nlohmann::ordered_json> defaults;
 };
 
 /// A study's decisions: its algorithm, its sampler and its schedules that
@@ -61,7 +85,7 @@ public:
   /// Says what `choice_of` returned of a trial before a restart: the trial gets
   /// those values again. Before `start`.
   void restore(trial_no trial, trial_choice choice) {
-    sampler_->restore(trial, std::move(choice));
+    restored_.insert_or_assign(trial, std::move(choice));
   }
 
   /// Called once, first.
@@ -115,6 +139,32 @@ public:
   /// @complexity O(trials)
   /// REQUIRES: it is not refused.
   turn lengthen(step_t max);
+
+  /// All spaces that the study has had, the present one last.
+  [[nodiscard]] std::vector<search_space> spaces() const;
+
+  /// Says why the study cannot have another space, if it cannot.
+  [[nodiscard]] std::optional<error> refusal_of_space() const;
+
+  /// Plans what a new space would change.
+  /// @param changed the study with that space
+  /// @param whole how many trials there are to be in all that lie in it, if
+  ///              that follows from the space
+  /// @param fresh trials that have not begun, in order
+  /// @param defaults as of `decisions_for`
+  /// @complexity O(trials * leaves)
+  /// REQUIRES: it is not refused.
+  [[nodiscard]] space_plan
+  plan_space(study_spec changed, std::optional<std::uint64_t> whole,
+             const std::vector<trial_no>& fresh,
+             std::map<std::string, nlohmann::ordered_json> defaults) const;
+
+  /// Takes another space, as it was planned. Trials that have begun, and those
+  /// with given values, stay.
+  /// @param search of the study at first
+  /// @param histories of the trials that lie in the new space, in order
+  turn set_space(const space_plan& plan, const search_settings& search,
+                 const std::vector<trial_history>& histories);
 
   /// Adds trials that have these values, and come next.
   /// REQUIRES: it is not refused.
@@ -175,6 +225,9 @@ public:
   /// How many trials there will be; some may not have been added yet.
   [[nodiscard]] std::uint64_t trials() const { return algorithm_->trials(); }
 
+  /// How many of these have got their values.
+  [[nodiscard]] std::uint64_t added() const { return added_.size(); }
+
   /// At which states trials are measured and may be left.
   [[nodiscard]] const measuring& when() const { return when_; }
 
@@ -193,7 +246,7 @@ public:
   /// Returns what a sampler that learns has decided of a trial; nothing if none
   /// has.
   [[nodiscard]] std::optional<trial_choice> choice_of(trial_no trial) const {
-    return sampler_->choice_of(trial);
+    return sampler_of(trial).choice_of(trial);
   }
 
   /// Returns why a trial has its values, if there is something to say.
@@ -217,6 +270,30 @@ private:
     step_t goal = 0; ///< what the algorithm has asked for
   };
 
+  /// The time of a study in which it had another space.
+  struct era {
+    trial_no end = 0; ///< the first trial after it
+    search_space space;
+    std::unique_ptr<sampler> drawer; ///< recalls the values of its trials
+  };
+
+  /// The sampler that has decided a trial, or will.
+  [[nodiscard]] const sampler& sampler_of(trial_no trial) const;
+  /// Whether the values of a trial are none of the sampler's choice.
+  [[nodiscard]] bool is_given(trial_no trial) const {
+    return own_.contains(trial) || sampler_of(trial).given(trial);
+  }
+  /// How many trials the sampler decides of the present space, those included
+  /// that lay in it before.
+  [[nodiscard]] std::uint64_t own_trials() const;
+  /// Returns the trials that were given values and have not been added yet.
+  [[nodiscard]] std::vector<trial_no> given_next() const;
+  /// Hands these to a sampler of another space.
+  void give_again(sampler& following, const space_plan& plan);
+  /// When trials are measured, or states kept, has changed.
+  void reroute_all(turn& out);
+  /// Reminds the sampler of its choice before a restart.
+  void remind(trial_no trial);
   /// The algorithm and the sampler of a study that clients decide.
   [[nodiscard]] expected<client_algorithm*> client() const;
   template <class Why>
@@ -257,6 +334,13 @@ private:
   std::unique_ptr<trial_outcomes> outcomes_;
   std::unique_ptr<algorithm> algorithm_;
   std::unique_ptr<sampler> sampler_;
+  std::vector<era> eras_;  ///< before the present one
+  trial_no era_begin_ = 0; ///< the first trial of the present one
+  /// The combinations of the present space that trials of before have.
+  std::uint64_t tried_before_ = 0;
+  /// The marks of each time that trials became longer.
+  std::vector<std::vector<step_t>> lengthenings_;
+  std::unordered_map<trial_no, trial_choice> restored_; ///< yet to be drawn
   trial_window window_{0, 1};
   measuring when_;
   /// Values that the sampler cannot recall, or no longer as they are: of forks,
@@ -264,6 +348,7 @@ private:
   std::unordered_map<trial_no, trial_parameters> decided_;
   std::uint64_t held_bytes_ = 0; ///< of values and observations that are kept
   std::vector<bool> added_; ///< trials that have their values
+  std::set<trial_no> withdrawn_; ///< trials that are none any more
   /// Of these, where they have several; else empty.
   std::vector<step_t> lengths_;
   std::unordered_map<trial_no, fork> forks_;
@@ -272,12 +357,14 @@ private:
   /// are in `decided_`.
   std::map<trial_no, own_trial> own_;
   trial_no next_given_ = 0; ///< no trial from this one on was given values
-  std::uint64_t given_ = 0; ///< trials that were, by `enqueue`
+  /// Trials of the present space that were, by `enqueue`.
+  std::uint64_t given_ = 0;
   struct past_trial {
     trial_no number = 0;
     step_t last = 0; ///< its last result
   };
   std::map<leaf_decisions, past_trial> past_; ///< the last of each combination
+  std::vector<past_result> told_; ///< results of others, as they came
   std::uint64_t past_trials_ = 0;
   /// Trials on their way that the algorithm does not wait for, and where to.
   std::map<trial_no, step_t> late_;

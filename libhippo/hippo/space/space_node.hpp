@@ -55,6 +55,7 @@ struct search_space::node {
   /// Whether there may be percentages of a trial's length, anywhere.
   bool has_percentages = false;
   std::vector<std::string> hidden; ///< the names of what is, anywhere
+  nlohmann::ordered_json source;   ///< the map that it was read from
   bool is_bound = false;     ///< whether all know of what they are made
   /// The number of combinations; 0: infinite, or above 2^63.
   std::uint64_t size = 0;

@@ -601,6 +601,8 @@ read_space(const document& document, const space_reading& how,
   if (how.lengths != nullptr)
     refuse_length_as_name(*root, notes);
   root->max_steps = how.max_steps;
+  if (!how.is_trial)
+    root->source = to_json(document);
   root->has_length = how.has_length;
   root->lengths = how.lengths;
   root->typed = how.typed;

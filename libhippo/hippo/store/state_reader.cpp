@@ -301,6 +301,18 @@ state_reader::load_events(study_id study, std::uint64_t after, std::size_t most,
                      });
 }
 
+expected<std::vector<study_command>>
+state_reader::load_commands(study_id study, study_command::verb what) {
+  auto events = read_events(study, "kind = ?2 ORDER BY id",
+                            [&](auto& x) { x.bind_text(2, to_string(what)); });
+  if (!events)
+    return events.failure();
+  std::vector<study_command> result;
+  for (auto& x : *events)
+    result.push_back(std::move(std::get<study_command>(x.what)));
+  return result;
+}
+
 expected<std::vector<stored_event>>
 state_reader::load_results(study_id study, trial_no first, std::uint64_t after,
                            std::size_t most) {

@@ -104,6 +104,11 @@ public:
   load_events(study_id study, std::uint64_t after, std::size_t most,
               std::optional<trial_no> trial = {}, parts which = parts::given);
 
+  /// Returns the commands of one kind that a study has received, in order.
+  /// @complexity O(events of the study)
+  expected<std::vector<study_command>> load_commands(study_id study,
+                                                     study_command::verb what);
+
   /// Returns what the trials of a study have measured: by trial, from `first`
   /// on, and of each in the order in which the study has heard it. Of `first`
   /// itself only what came after event `after`.

@@ -219,7 +219,7 @@ expected<stored_event> event_in(const sql_statement& row) {
     result.what = trial_chosen{trial, std::move(*what)};
   } else {
     using verb = study_command::verb;
-    const auto what = named(kind, verb::ask, verb::restore);
+    const auto what = named(kind, verb::ask, verb::set_space);
     if (!what)
       return what.failure();
     result.what = study_command{*what, trial, step, text};

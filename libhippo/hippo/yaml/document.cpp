@@ -418,6 +418,27 @@ bool refuse_too_large(const document& document, diagnostics& notes) {
   return true;
 }
 
+nlohmann::ordered_json to_json(const document& document) {
+  nlohmann::ordered_json result;
+  switch (document.type) {
+    case document::kind::nothing:
+      break;
+    case document::kind::leaf:
+      return document.meaning();
+    case document::kind::list:
+      result = nlohmann::ordered_json::array();
+      for (const auto& item : document.items)
+        result.push_back(to_json(item));
+      break;
+    case document::kind::map:
+      result = nlohmann::ordered_json::object();
+      for (const auto& entry : document.entries)
+        result[entry.key] = to_json(entry.value);
+      break;
+  }
+  return result;
+}
+
 std::string document::found() const {
   switch (type) {
     case kind::nothing:

@@ -70,6 +70,9 @@ std::optional<document> read_document(const std::string& text,
                                       const std::string& what = "study",
                                       name_rules rules = name_rules::today);
 
+/// Returns what a document says, in JSON.
+nlohmann::ordered_json to_json(const document& document);
+
 /// Notes an error if a leaf is a whole number of more than 64 bits, which no
 /// code can be given as it is. REQUIRES: a leaf.
 /// @returns whether it is one

@@ -500,6 +500,19 @@ expected<std::uint64_t> study_handle::enqueue(const std::string& trials) {
     }));
 }
 
+expected<space_change_view> study_handle::set_space(const std::string& space,
+                                                    bool dry_run) {
+  return impl_->call<space_change_view>(
+    repeating::no, [study = id_, &space, dry_run](session& x) {
+      auto request = x.study(study).steerRequest();
+      auto to = request.initChange().initSetSpace();
+      to.setSpace(space);
+      to.setDryRun(dry_run);
+      return request.send().then(
+        [](auto&& answer) { return decode(answer.getSpace()); });
+    });
+}
+
 expected<std::uint64_t> study_handle::tell_past(const std::string& results) {
   return impl_->call<std::uint64_t>(
     repeating::no, steering(id_, [&results](schema::Steering::Builder change) {

@@ -237,6 +237,15 @@ public:
   /// @returns as `extend`
   expected<std::uint64_t> tell_past(const std::string& results);
 
+  /// Gives the study another space for trials that have not begun.
+  /// @param space `{space: {...}}`, perhaps with `prior`, in YAML or JSON;
+  /// other
+  ///              keys must be as in the study's file
+  /// @param dry_run whether to answer only, and change nothing
+  /// @returns the effects, or `errc::invalid_argument` with what is wrong
+  expected<space_change_view> set_space(const std::string& space,
+                                        bool dry_run = false);
+
   /// Changes the note and the tags of the study, which may have ended.
   /// @returns nothing, or `errc::invalid_argument` with what is wrong
   std::optional<error> note(const study_note& change);

@@ -71,6 +71,16 @@ public:
   /// REQUIRES: `can_grow()`, and `trials > 0`
   virtual void grow(std::uint64_t /*trials*/) {}
 
+  /// Trials `withdrawn`, which have got no state, are none of the study's any
+  /// more, and `trials()` is another number, in which they count. An algorithm
+  /// that is done may be so no more.
+  /// REQUIRES: `can_grow()`; those below `trials` are all that are open
+  virtual std::vector<action>
+  withdraw(const std::vector<trial_no>& /*withdrawn*/,
+           std::uint64_t /*trials*/) {
+    return {};
+  }
+
   /// Returns how far trials may be made to go by `lengthen`; 0: no farther than
   /// they do. An algorithm that plans by its last rung takes no other one.
   [[nodiscard]] virtual step_t length_max() const { return 0; }

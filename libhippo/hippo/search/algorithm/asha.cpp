@@ -1,6 +1,7 @@
 #include "hippo/search/algorithm/asha.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <iterator>
 #include <limits>
 #include <map>
@@ -79,6 +80,25 @@ std::vector<action> asha::on_failure(trial_no trial) {
     limit_.leave();
   if (before == trial_phase::training || before == trial_phase::resting)
     on_lost(trial, before);
+  if (!done_)
+    proceed(out);
+  return out;
+}
+
+std::vector<action> asha::withdraw(const std::vector<trial_no>& withdrawn,
+                                   std::uint64_t trials) {
+  std::vector<action> out;
+  for (const auto trial : withdrawn) {
+    auto& x = trials_[trial];
+    assert(x.rung == 0);
+    if (std::exchange(x.phase, trial_phase::ended) == trial_phase::training) {
+      limit_.leave();
+      --sent_[0];
+    }
+  }
+  withdrawn_ += withdrawn.size();
+  most_ = trials;
+  done_ = done_ && trials_.size() == trials;
   if (!done_)
     proceed(out);
   return out;
@@ -164,7 +184,7 @@ expected_work asha::to_come() const {
   expected_work result;
   if (done_)
     return result;
-  auto trials = most_;
+  auto trials = most_ - withdrawn_;
   for (std::size_t i = 0; i < rungs_.size(); ++i) {
     const auto hop = rungs_[i] - (i == 0 ? 0 : rungs_[i - 1]);
     if (sent_[i] < trials)

@@ -45,6 +45,8 @@ public:
     most_ += trials;
     done_ = false;
   }
+  std::vector<action> withdraw(const std::vector<trial_no>& withdrawn,
+                               std::uint64_t trials) override;
   [[nodiscard]] step_t length_max() const override { return step_limit; }
   /// Further rungs are at `last * eta^k`. Trials that had ended at the last one
   /// are at rest there, and go on if they are good enough.
@@ -114,6 +116,7 @@ private:
   void proceed(std::vector<action>& out);
 
   std::uint64_t most_; ///< trials
+  std::uint64_t withdrawn_ = 0; ///< of these
   std::vector<step_t> rungs_;
   std::uint64_t eta_;
   direction better_;

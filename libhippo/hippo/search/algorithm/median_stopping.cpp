@@ -79,6 +79,21 @@ std::vector<action> median_stopping::on_failure(trial_no trial) {
   return fill();
 }
 
+std::vector<action>
+median_stopping::withdraw(const std::vector<trial_no>& withdrawn,
+                          std::uint64_t trials) {
+  for (const auto trial : withdrawn) {
+    auto& x = trials_[trial];
+    if (std::exchange(x.training, false))
+      limit_.leave();
+    x.ended = true;
+    if (trial >= next_)
+      withdrawn_.insert(trial);
+  }
+  most_ = trials;
+  return fill();
+}
+
 bool median_stopping::take_back(trial_no trial) {
   trials_[trial].training = true;
   trials_[trial].ended = false;
@@ -110,10 +125,11 @@ std::vector<action> median_stopping::go_on() {
 
 expected_work median_stopping::to_come() const {
   const auto further = passed_.empty() ? 0 : max_ - passed_.back();
-  return {(most_ - next_) * max_ + resting_.size() * further,
-          next_ < most_       ? max_
-          : !resting_.empty() ? further
-                              : 0};
+  const auto fresh = most_ - next_ - withdrawn_.size();
+  return {fresh * max_ + resting_.size() * further, fresh > 0 ? max_
+                                                    : !resting_.empty()
+                                                      ? further
+                                                      : 0};
 }
 
 split_ranking& median_stopping::means_at(step_t at) {
@@ -155,6 +171,7 @@ std::vector<action> median_stopping::fill() {
   }
   while (limit_.has_room() && next_ < trials_.size()) {
     const auto trial = next_++;
+    withdrawn_.erase(trial);
     if (trials_[trial].ended) // cancelled before its turn
       continue;
     trials_[trial].training = true;

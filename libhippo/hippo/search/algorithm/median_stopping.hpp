@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "hippo/search/algorithm/algorithm_type.hpp"
@@ -53,6 +54,8 @@ public:
   }
   [[nodiscard]] bool can_grow() const override { return true; }
   void grow(std::uint64_t trials) override { most_ += trials; }
+  std::vector<action> withdraw(const std::vector<trial_no>& withdrawn,
+                               std::uint64_t trials) override;
   [[nodiscard]] step_t length_max() const override { return step_limit; }
   std::vector<trial_no> lengthen(step_t max) override;
   std::vector<action> go_on() override;
@@ -100,6 +103,7 @@ private:
   std::map<step_t, split_ranking> means_;
   step_t furthest_ = 0; ///< that any trial has measured at
   trial_no next_ = 0;   ///< the first that was not looked at for a start
+  std::set<trial_no> withdrawn_; ///< of those that were not looked at
   std::vector<step_t> passed_;   ///< where trials ended before they were longer
   std::deque<trial_no> resting_; ///< at a former end, before their turn
 };

@@ -66,6 +66,22 @@ std::vector<action> no_pruning::on_failure(trial_no trial) {
   return end(trial);
 }
 
+std::vector<action> no_pruning::withdraw(const std::vector<trial_no>& withdrawn,
+                                         std::uint64_t trials) {
+  for (const auto trial : withdrawn) {
+    if (ended_[trial])
+      continue;
+    ended_[trial] = true;
+    ++ended_count_;
+    if (trial < next_)
+      limit_.leave();
+    else
+      withdrawn_.insert(trial);
+  }
+  trials_ = trials;
+  return fill();
+}
+
 bool no_pruning::take_back(trial_no trial) {
   ended_[trial] = false;
   --ended_count_;
@@ -88,9 +104,9 @@ expected_work no_pruning::to_come() const {
   for (const auto x : lengths_)
     all += x;
   const auto further = passed_.empty() ? 0 : lengths_.back() - passed_.back();
-  return {(trials_ - next_) * (all / lengths_.size())
-            + resting_.size() * further,
-          next_ < trials_     ? lengths_.back()
+  const auto fresh = trials_ - next_ - withdrawn_.size();
+  return {fresh * (all / lengths_.size()) + resting_.size() * further,
+          fresh > 0           ? lengths_.back()
           : !resting_.empty() ? further
                               : 0};
 }
@@ -103,6 +119,7 @@ std::vector<action> no_pruning::fill() {
   }
   while (limit_.has_room() && next_ < ended_.size()) {
     const auto trial = next_++;
+    withdrawn_.erase(trial);
     if (ended_[trial]) // cancelled before its turn
       continue;
     limit_.enter();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,8 @@ public:
   }
   [[nodiscard]] bool can_grow() const override { return true; }
   void grow(std::uint64_t trials) override { trials_ += trials; }
+  std::vector<action> withdraw(const std::vector<trial_no>& withdrawn,
+                               std::uint64_t trials) override;
   [[nodiscard]] step_t length_max() const override {
     return lengths_.size() == 1 ? step_limit : 0;
   }
@@ -66,6 +69,7 @@ private:
   std::deque<trial_no> resting_; ///< at a former end, before their turn
   std::uint64_t ended_count_ = 0;
   trial_no next_ = 0; ///< the first that was not looked at for a start
+  std::set<trial_no> withdrawn_; ///< of those that were not looked at
 };
 
 /// Algorithms that differ in their samplers.

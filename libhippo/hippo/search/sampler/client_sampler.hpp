@@ -31,6 +31,13 @@ public:
   void begin_with(const std::vector<leaf_decisions>& first) override {
     others_->begin_with(first);
   }
+  [[nodiscard]] std::optional<leaf_decisions>
+  given(trial_no trial) const override {
+    return others_->given(trial);
+  }
+  void follow(trial_no next, const std::vector<tried_trial>& tried) override {
+    others_->follow(next, tried);
+  }
   void give(trial_no trial, leaf_decisions values) override {
     others_->give(trial, std::move(values));
   }
@@ -57,6 +64,8 @@ public:
   }
   void on_failure(trial_no trial) override { others_->on_failure(trial); }
   void on_retry(trial_no trial) override { others_->on_retry(trial); }
+  void on_removal(trial_no trial) override { others_->on_removal(trial); }
+  void on_return(trial_no trial) override { others_->on_return(trial); }
 
 private:
   std::unique_ptr<sampler> others_;

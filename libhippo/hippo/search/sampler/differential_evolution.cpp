@@ -77,7 +77,7 @@ differential_evolution::choice_of(trial_no trial) const {
     result.decisions.push_back(decision_at(leaf, (next++)->second));
     return result.decisions.back();
   });
-  result.why.how = order_.is_given(trial) ? "given" : "startup";
+  result.why.how = order_.given(trial) ? "given" : "startup";
   if (const auto parents = parents_.find(trial); parents != parents_.end()) {
     std::string names;
     for (const auto x : parents->second)

@@ -35,14 +35,29 @@ void learning_sampler::believe(const std::vector<prior_belief>& prior) {
     prior_.emplace(x.leaf, x);
 }
 
+void learning_sampler::follow(trial_no, const std::vector<tried_trial>& tried) {
+  for (const auto& [trial, values] : tried) {
+    entry x{combination_of(values), {}, 1};
+    x.length = values_of(x.taken).length;
+    enter(trial, std::move(x));
+  }
+}
+
+void learning_sampler::enter(trial_no trial, entry made) {
+  tried_.insert(made.taken);
+  taken_[trial] = std::move(made);
+  ++drawn_;
+  on_drawn(trial);
+}
+
 trial_parameters learning_sampler::draw(trial_no trial) {
   entry x;
   auto known = restored_.extract(trial);
   auto before = known ? fitting(known.mapped()) : std::nullopt;
   if (before) {
     x = {std::move(*before), std::move(known.mapped().why), 1};
-  } else if (order_.is_given(trial)) {
-    x.taken = record(order_(trial));
+  } else if (const auto values = order_.given(trial)) {
+    x.taken = combination_of(*values);
     x.why.how = "given";
   } else if (auto found = propose(trial)) {
     x.taken = std::move(found->taken);
@@ -57,10 +72,7 @@ trial_parameters learning_sampler::draw(trial_no trial) {
   has_believed_ = has_believed_ || x.why.how == believed_text;
   if (!before && work_ != nullptr)
     x.why.untrained = untrained(result);
-  tried_.insert(x.taken);
-  taken_[trial] = std::move(x);
-  ++drawn_;
-  on_drawn(trial);
+  enter(trial, std::move(x));
   return result;
 }
 
@@ -99,9 +111,8 @@ void learning_sampler::learn(trial_no trial, const leaf_decisions& values,
   assert(trial >= past_trials_begin);
   // It is not among what was tried: it may well be trained here, too.
   if (auto [found, is_new] = taken_.try_emplace(trial); is_new) {
-    auto next = values.begin();
     auto& x = found->second;
-    x.taken = record([&](const space_leaf&) { return *next++; });
+    x.taken = combination_of(values);
     x.length = values_of(x.taken).length;
   }
   on_result(trial, at, value);
@@ -153,6 +164,12 @@ learning_sampler::record(const leaf_decider& pick) {
     return decision;
   });
   return result;
+}
+
+learning_sampler::combination
+learning_sampler::combination_of(const leaf_decisions& values) {
+  auto next = values.begin();
+  return record([&](const space_leaf&) { return *next++; });
 }
 
 trial_parameters learning_sampler::values_of(const combination& cross) const {

@@ -39,6 +39,11 @@ public:
   void give(trial_no trial, leaf_decisions values) final {
     order_.give(trial, std::move(values));
   }
+  [[nodiscard]] std::optional<leaf_decisions>
+  given(trial_no trial) const final {
+    return order_.given(trial);
+  }
+  void follow(trial_no next, const std::vector<tried_trial>& tried) final;
   [[nodiscard]] bool learns() const final { return true; }
   void learn(trial_no trial, const leaf_decisions& values, step_t at,
              double value) final;
@@ -68,7 +73,7 @@ protected:
   /// all that it proposes was tried.
   virtual std::optional<proposal> propose(trial_no trial) = 0;
 
-  /// Trial `trial` has its values, whoever decided them.
+  /// Trial `trial` has its values.
   virtual void on_drawn(trial_no /*trial*/) {}
 
   /// Whether the author of the study believes something of the values.
@@ -121,6 +126,9 @@ private:
     step_t length = 1;
   };
 
+  /// A trial has got its values, whoever decided them.
+  void enter(trial_no trial, entry made);
+  combination combination_of(const leaf_decisions& values);
   combination random(trial_no trial);
   /// The same of a study with beliefs: first the values that are believed to be
   /// best, then every other trial is drawn from the belief.

@@ -16,6 +16,12 @@ namespace hippo {
 /// a sampler to learn from.
 inline constexpr trial_no past_trials_begin = trial_no{1} << 62;
 
+/// A trial whose values are a combination of a sampler's space.
+struct tried_trial {
+  trial_no trial = 0;
+  leaf_decisions values;
+};
+
 /// Decides the values of a study's trials. A pure state machine, as an
 /// algorithm is.
 class sampler {
@@ -33,11 +39,29 @@ public:
   /// REQUIRES: its type takes beliefs.
   virtual void believe(const std::vector<prior_belief>& /*prior*/) {}
 
+  /// Takes the place of another sampler of the study, whose space was another
+  /// one. Before all else.
+  /// @param next the first trial whose values it may be asked for
+  /// @param tried trials before that one: their values do not come again while
+  ///              others are left, and their results come as those of others
+  /// REQUIRES: the study's algorithm takes another space
+  virtual void follow(trial_no /*next*/,
+                      const std::vector<tried_trial>& /*tried*/) {
+    assert(false && "no algorithm with this sampler takes another space");
+  }
+
   /// Gives a trial its values; those that it would have had are of the next
   /// trial that is given none, and so on.
   /// @param values empty: somebody else has them, and it is never drawn
   /// REQUIRES: neither `trial` nor one above it was drawn or given.
   virtual void give(trial_no trial, leaf_decisions values) = 0;
+
+  /// Returns the decisions that a trial was given, by `begin_with` or `give`;
+  /// nothing: it was given none.
+  [[nodiscard]] virtual std::optional<leaf_decisions>
+  given(trial_no /*trial*/) const {
+    return std::nullopt;
+  }
 
   /// Whether results have a part in what it decides.
   [[nodiscard]] virtual bool learns() const { return false; }

@@ -29,6 +29,18 @@ void static_order::begin_with(std::vector<leaf_decisions> first) {
   first_ = std::move(first);
   for (std::uint64_t i = 0; size_ && i < first_.size(); ++i)
     given_.emplace(space_.index_of(first_[i]), i);
+  begin_ = first_.size();
+}
+
+void static_order::follow(trial_no next, std::vector<leaf_decisions> tried) {
+  assert(first_.empty() && later_.empty());
+  if (!size_) // nothing comes twice
+    return;
+  std::ranges::sort(tried);
+  const auto repeated = std::ranges::unique(tried);
+  tried.erase(repeated.begin(), repeated.end());
+  begin_with(std::move(tried));
+  begin_ = next;
 }
 
 std::vector<static_order::later_trial>::const_iterator
@@ -41,17 +53,19 @@ void static_order::give(trial_no trial, leaf_decisions values) {
   later_.push_back({trial, std::move(values)});
 }
 
-bool static_order::is_given(trial_no trial) const {
+std::optional<leaf_decisions> static_order::given(trial_no trial) const {
   const auto later = later_from(trial);
-  return trial < first_.size()
-         || (later != later_.end() && later->trial == trial);
+  if (later != later_.end() && later->trial == trial)
+    return later->values.empty() ? std::nullopt : std::optional{later->values};
+  const auto place = place_of(trial, later - later_.begin());
+  return place < first_.size() ? std::optional{first_[place]} : std::nullopt;
 }
 
 leaf_decider static_order::operator()(trial_no trial) const {
   const auto later = later_from(trial);
   if (later != later_.end() && later->trial == trial)
     return decider_of(later->values);
-  return at(trial - static_cast<std::uint64_t>(later - later_.begin()));
+  return at(place_of(trial, later - later_.begin()));
 }
 
 leaf_decider static_order::at(std::uint64_t wanted) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
@@ -29,11 +30,15 @@ public:
 
   void give(trial_no trial, leaf_decisions values);
 
+  /// The first trial is `next`. Of a finite space, combinations that were tried
+  /// come again only after all others.
+  void follow(trial_no next, std::vector<leaf_decisions> tried);
+
   /// The trials of the space are longer. @param space has the same leaves
   void lengthen(search_space space) { space_ = std::move(space); }
 
-  /// Returns whether the values of a trial are given.
-  [[nodiscard]] bool is_given(trial_no trial) const;
+  /// Returns the decisions that a trial was given; nothing: it was given none.
+  [[nodiscard]] std::optional<leaf_decisions> given(trial_no trial) const;
 
   /// Returns what decides the values of trial `trial`. Trials beyond the size
   /// of a finite space begin again.
@@ -53,6 +58,13 @@ private:
   [[nodiscard]] std::vector<later_trial>::const_iterator
   later_from(trial_no trial) const;
 
+  /// Returns the place in the order of a trial that has none of `give`.
+  /// @param before the trials of `give` that come before it
+  [[nodiscard]] std::uint64_t place_of(trial_no trial,
+                                       std::ptrdiff_t before) const {
+    return trial - static_cast<std::uint64_t>(before) - begin_ + first_.size();
+  }
+
   /// Returns the combination of a place where none is given.
   [[nodiscard]] std::uint64_t usual(std::uint64_t place) const {
     return order_ ? (*order_)(place) : place;
@@ -63,6 +75,7 @@ private:
   std::optional<std::uint64_t> size_;
   std::optional<permutation> order_; ///< set if shuffled and finite
   std::vector<leaf_decisions> first_;
+  trial_no begin_ = 0;             ///< the trial after those of `first_`
   std::vector<later_trial> later_; ///< of `give`, by trial
   /// Of a finite space: the place of each combination in `first_`.
   std::unordered_map<std::uint64_t, std::uint64_t> given_;

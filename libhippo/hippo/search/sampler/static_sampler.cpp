@@ -1,6 +1,7 @@
 #include "hippo/search/sampler/static_sampler.hpp"
 
 #include <cassert>
+#include <utility>
 
 namespace hippo {
 
@@ -26,6 +27,14 @@ private:
 
 static_sampler::static_sampler(const study_spec& study, bool shuffled)
   : space_(study.space), order_(study.space, study.seed, shuffled) {}
+
+void static_sampler::follow(trial_no next,
+                            const std::vector<tried_trial>& tried) {
+  std::vector<leaf_decisions> values;
+  for (const auto& x : tried)
+    values.push_back(x.values);
+  order_.follow(next, std::move(values));
+}
 
 trial_parameters static_sampler::draw(trial_no trial) {
   return space_.decide(order_(trial));

@@ -19,6 +19,11 @@ public:
   void give(trial_no trial, leaf_decisions values) override {
     order_.give(trial, std::move(values));
   }
+  [[nodiscard]] std::optional<leaf_decisions>
+  given(trial_no trial) const override {
+    return order_.given(trial);
+  }
+  void follow(trial_no next, const std::vector<tried_trial>& tried) override;
   trial_parameters draw(trial_no trial) override;
   [[nodiscard]] std::optional<trial_parameters>
   recall(trial_no trial) const override;

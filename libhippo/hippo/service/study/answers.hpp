@@ -38,6 +38,8 @@ struct command_answer {
   nlohmann::ordered_json params; ///< its values
   std::uint64_t retried = 0;     ///< trials that are tried again
   std::uint64_t trials = 0;      ///< of the study, once it is extended
+  space_change_view space{};     ///< of `set_space`
+  bool has_ended = false;        ///< whether the study has ended all the same
 };
 
 /// A study has come to its end, and that is stored.

@@ -204,6 +204,16 @@ expected<parsed_command> parse_past(const study_command& x,
   return parsed_command{command::tell_past{std::move(*results)}};
 }
 
+expected<parsed_command> parse_space(const study_command& x,
+                                     const study_spec& spec,
+                                     const workload_descriptor& workload,
+                                     name_rules rules) {
+  auto space = read_new_space(x.text, spec, workload, rules);
+  if (!space)
+    return space.failure();
+  return parsed_command{command::set_space{std::move(*space)}};
+}
+
 } // namespace
 
 expected<parsed_command> parse_command(const study_command& wanted,
@@ -248,6 +258,8 @@ expected<parsed_command> parse_command(const study_command& wanted,
       return parse_hidden<command::remove>(wanted);
     case verb::restore:
       return parse_hidden<command::restore>(wanted);
+    case verb::set_space:
+      return parse_space(wanted, spec, workload, rules);
   }
   return error{errc::malformed_message, "an unknown command"};
 }

@@ -13,6 +13,7 @@
 #include "hippo/model/records.hpp"
 #include "hippo/service/study/given_trials.hpp"
 #include "hippo/space/first_trials.hpp"
+#include "hippo/space/new_space.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
@@ -99,6 +100,10 @@ struct remove {
 struct restore {
   std::set<trial_no> trials;
 };
+/// Takes another space for trials that have not begun.
+struct set_space {
+  new_space what;
+};
 
 } // namespace command
 
@@ -107,7 +112,8 @@ using parsed_command =
                command::pause, command::resume, command::stop, command::cancel,
                command::weight, command::widen, command::retry, command::finish,
                command::extend, command::enqueue, command::tell_past,
-               command::note, command::remove, command::restore>;
+               command::note, command::remove, command::restore,
+               command::set_space>;
 
 /// Reads a command as it is sent and stored.
 /// @param spec,workload of the study

@@ -25,28 +25,6 @@ error refused(std::string why) {
   return {errc::invalid_argument, std::move(why)};
 }
 
-/// Returns what a document says, in JSON, where the same is read.
-json to_json(const document& x) {
-  json result;
-  switch (x.type) {
-    case kind::nothing:
-      break;
-    case kind::leaf:
-      return x.meaning();
-    case kind::list:
-      result = json::array();
-      for (const auto& item : x.items)
-        result.push_back(to_json(item));
-      break;
-    case kind::map:
-      result = json::object();
-      for (const auto& entry : x.entries)
-        result[entry.key] = to_json(entry.value);
-      break;
-  }
-  return result;
-}
-
 /// Reads a whole number.
 std::optional<std::uint64_t> count_in(const document* x) {
   if (x == nullptr || x->type != kind::leaf)

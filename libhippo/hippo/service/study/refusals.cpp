@@ -8,6 +8,7 @@
 
 #include "hippo/base/number.hpp"
 #include "hippo/search/algorithm/client_algorithm.hpp"
+#include "hippo/service/study/space_change.hpp"
 #include "hippo/space/lengthened.hpp"
 
 namespace hippo {
@@ -45,21 +46,45 @@ std::optional<error> refusal_of_training(const study_books& books,
   return std::nullopt;
 }
 
-std::optional<error> refusal_of_growth(const study_books& books,
-                                       const command::extend& more,
-                                       bool are_given, bool may_go_on) {
+namespace {
+
+/// Says why a study has no future, if it has none.
+/// @param what is done to it once it has ended
+std::optional<error> refusal_of_future(const study_books& books, bool may_go_on,
+                                       const std::string& what) {
   const auto& stored = books.stored();
-  const auto& budget = books.spec().budget;
   const auto refused = [&](const std::string& why) {
     return error{errc::invalid_argument, "study " + stored.name + ' ' + why};
   };
   if (stored.state == study_phase::stopping)
-    return refused("is STOPPING: extend it once it has ended");
+    return refused("is STOPPING: " + what + " once it has ended");
   if (books.has_ended() && !may_go_on)
     return refused(std::string{"has ended: "} + to_string(stored.state)
                    + (stored.reason.empty() ? "" : " (" + stored.reason + ")")
                    + "; submit it again to go on: what is known is not trained "
                      "again");
+  return std::nullopt;
+}
+
+} // namespace
+
+std::optional<error> refusal_of_space(const study_books& books,
+                                      bool may_go_on) {
+  if (auto why = refusal_of_future(books, may_go_on, "change its space"))
+    return why;
+  return books.decisions.refusal_of_space();
+}
+
+std::optional<error> refusal_of_growth(const study_books& books,
+                                       const command::extend& more,
+                                       bool are_given, bool may_go_on) {
+  if (auto why = refusal_of_future(books, may_go_on, "extend it"))
+    return why;
+  const auto& stored = books.stored();
+  const auto& budget = books.spec().budget;
+  const auto refused = [&](const std::string& why) {
+    return error{errc::invalid_argument, "study " + stored.name + ' ' + why};
+  };
   if (more.seconds > 0 && !budget.seconds)
     return refused("has no budget.seconds that could be extended");
   if (more.deadline_seconds > 0 && !budget.deadline)
@@ -119,11 +144,30 @@ std::optional<error> refusal_of_more(const study_books& books,
   if (!facts.full.empty() && more.trials > 0)
     return error{errc::resource_exhausted, facts.full};
   if (more.steps > books.spec().max_steps)
-    if (auto why = refusal_of_values(lengthened(books.spec().space, more.steps),
-                                     books.options.workload))
-      return why;
+    for (const auto& space : books.decisions.spaces())
+      if (auto why = refusal_of_values(lengthened(space, more.steps),
+                                       books.options.workload))
+        return why;
   return books.has_ended() ? refusal_of_budgets(books, facts, more)
                            : std::nullopt;
+}
+
+std::optional<error> refusal_of_new_space(const study_command& wanted,
+                                          const command::set_space& command,
+                                          const study_books& books,
+                                          const refusal_facts& facts) {
+  if (auto why = refusal_of_space(books, facts.may_go_on))
+    return why;
+  if (auto why = refusal_of_other_keys(wanted.text, books.stored().text))
+    return why;
+  const auto change = plan_change(books, command, facts.ended_fresh);
+  if (!change)
+    return change.failure();
+  if (!change->goes_on)
+    return std::nullopt;
+  if (!facts.full.empty())
+    return error{errc::resource_exhausted, facts.full};
+  return refusal_of_budgets(books, facts, {});
 }
 
 /// Says why trials, or the study, cannot be hidden yet, if they cannot.
@@ -214,6 +258,9 @@ std::optional<error> refusal_of(const study_command& wanted,
       return unless(
         {verb::remove},
         refusal_of_return(std::get<command::restore>(*parsed), books));
+    case verb::set_space:
+      return refusal_of_new_space(wanted, std::get<command::set_space>(*parsed),
+                                  books, facts);
     case verb::cancel:
     case verb::weight:
     case verb::widen:

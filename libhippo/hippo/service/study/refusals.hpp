@@ -39,6 +39,7 @@ struct refusal_facts {
   bool may_go_on = false; ///< as of `refusal_of_growth`
   /// The budgets that it has spent since it was restored.
   std::set<study_limit> spent{};
+  std::set<trial_no> ended_fresh{}; ///< as of `plan_change`
 };
 
 /// Says why a study cannot be given more, if it cannot, whatever its budgets
@@ -50,6 +51,10 @@ struct refusal_facts {
 std::optional<error> refusal_of_growth(const study_books& books,
                                        const command::extend& more,
                                        bool are_given, bool may_go_on);
+
+/// Says why a study cannot have another space now, whatever it is, if it
+/// cannot. @param may_go_on as of `refusal_of_growth`
+std::optional<error> refusal_of_space(const study_books& books, bool may_go_on);
 
 /// Says why a command cannot be carried out now, if it cannot.
 std::optional<error> refusal_of(const study_command& wanted,

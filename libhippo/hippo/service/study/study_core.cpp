@@ -210,7 +210,10 @@ void study_core::on(study_core_event::commanded& event) {
   if (event.what.what == verb::ask && !event.what.text.empty())
     event.what.text = with_constants(event.what.text, options_.spec,
                                      options_.workload, name_rules::today);
-  request(std::move(event.what), {event.from});
+  if (event.what.dry_run)
+    answer_only(event);
+  else
+    request(std::move(event.what), {event.from});
 }
 
 void study_core::on(study_core_event::train_wanted& event) {
@@ -369,6 +372,9 @@ void study_core::refuse_measurement(const trial_measured& report,
 // -- what it decides ----------------------------------------------------------
 
 void study_core::take_turn(const turn& turn) {
+  for (auto no : turn.withdrawn)
+    if (no >= trials_.size() || !trials_[no].withdrawn)
+      withdraw_trial(no);
   for (auto no : turn.added) {
     trials_.add(no);
     outbox_.add_trial(no, tuner_->choice_of(no));
@@ -408,7 +414,7 @@ void study_core::drop_trial(trial_no no, trial_state how,
 }
 
 void study_core::withdraw_trial(trial_no no) {
-  if (trials_.is_on_its_way(no))
+  if (no < trials_.size() && trials_.is_on_its_way(no))
     orders_.drop(no);
   trials_.withdraw(no);
   outbox_.remove_trial(no);
@@ -545,9 +551,7 @@ void study_core::request(study_command command,
   if (was_given_up_ && !has_ended()
       && (what == verb::note || what == verb::remove || what == verb::restore))
     end_study(study_phase::failed, trial_state::cancelled, given_up_for_);
-  if (auto why = refusal_of(
-        command, books(),
-        {requests_, full_, clock_, now_, was_given_up_, may_go_on(), spent_})) {
+  if (auto why = refusal_now(command)) {
     effects_.emplace_back(study_effect::answer{from.from, std::move(*why)});
     if (was_given_up_) { // it was opened for nothing else
       if (!has_ended())
@@ -559,6 +563,13 @@ void study_core::request(study_command command,
   from.what = command.what;
   command.token = requests_.add(from);
   store(std::move(command));
+}
+
+std::optional<error>
+study_core::refusal_now(const study_command& command) const {
+  return refusal_of(command, books(),
+                    {requests_, full_, clock_, now_, was_given_up_, may_go_on(),
+                     spent_, ended_fresh()});
 }
 
 /// Stores a command; the study receives it then.
@@ -593,6 +604,8 @@ void study_core::finish_if_spent() {
 /// Answers once all is stored.
 void study_core::answer(
   study_token to, std::variant<command_answer, trained_trial, error> what) {
+  if (auto* told = std::get_if<command_answer>(&what))
+    told->has_ended = has_ended();
   outbox_.answer({to, std::move(what)});
 }
 

@@ -153,10 +153,15 @@ private:
   expected<command_answer> on(command::note command);
   expected<command_answer> on(const command::remove& command);
   expected<command_answer> on(const command::restore& command);
+  expected<command_answer> on(const command::set_space& command);
   expected<command_answer> take_turn(expected<turn> next);
   [[nodiscard]] command_answer growth_answer() const;
+  /// How many trials it has, as clients count them.
+  [[nodiscard]] std::uint64_t shown_trials() const;
   void raise_budget(double device_seconds, double cost);
   void lengthen(step_t to);
+  /// The trials that the study's end has ended, and that had not begun.
+  [[nodiscard]] std::set<trial_no> ended_fresh() const;
   expected<command_answer> steer(study_phase to, std::string why = {});
   /// Fails a trial, or the study, for a metric that a measurement lacks.
   void refuse_measurement(const trial_measured& report,
@@ -204,6 +209,12 @@ private:
   void answer(study_token to,
               std::variant<command_answer, trained_trial, error> what);
   void answer_waiters(trial_no no);
+
+  /// Says why a command is refused at once, if it is.
+  [[nodiscard]] std::optional<error>
+  refusal_now(const study_command& command) const;
+  /// Answers with the effects that a command would have.
+  void answer_only(const study_core_event::commanded& event);
 
   // -- looking ----------------------------------------------------------------
 

@@ -1,11 +1,13 @@
 // The commands to a study: all answer with why not, and change nothing then.
 
+#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 
 #include "hippo/base/number.hpp"
 #include "hippo/service/study/refusals.hpp"
+#include "hippo/service/study/space_change.hpp"
 #include "hippo/service/study/study_core.hpp"
 #include "hippo/space/lengthened.hpp"
 
@@ -98,7 +100,7 @@ expected<command_answer> study_core::on(const command::finish& command) {
 }
 
 command_answer study_core::growth_answer() const {
-  return {.params = {}, .trials = tuner_->trials() - trials_.removed()};
+  return {.params = {}, .trials = shown_trials(), .space = {}};
 }
 
 expected<command_answer> study_core::on(const command::extend& command) {
@@ -211,6 +213,64 @@ void study_core::lengthen(step_t to) {
     orders_.resume(no, trials_[no].asked_to);
   }
   take_turn(next);
+}
+
+std::set<trial_no> study_core::ended_fresh() const {
+  std::set<trial_no> result;
+  for (const auto& [no, before] : ended_with_it_)
+    if (has_ended() && trials_[no].withdrawn)
+      result.insert(no);
+  return result;
+}
+
+void study_core::answer_only(const study_core_event::commanded& event) {
+  auto why = refusal_now(event.what);
+  auto parsed = parse_command(event.what, options_.spec, options_.workload,
+                              name_rules::today);
+  const auto* wanted =
+    parsed ? std::get_if<command::set_space>(&*parsed) : nullptr;
+  if (!why && wanted == nullptr)
+    why = error{errc::invalid_argument, std::string{"a dry run of "}
+                                          + to_string(event.what.what)
+                                          + " is not possible"};
+  if (why) {
+    effects_.emplace_back(study_effect::answer{event.from, std::move(*why)});
+    return;
+  }
+  command_answer told;
+  told.space = plan_change(books(), *wanted, ended_fresh())->view;
+  told.trials = told.space.trials;
+  told.has_ended = has_ended();
+  effects_.emplace_back(study_effect::answer{event.from, std::move(told)});
+}
+
+expected<command_answer> study_core::on(const command::set_space& command) {
+  if (auto why = refusal_of_space(books(), may_go_on()))
+    return *why;
+  const auto change = plan_change(books(), command, ended_fresh());
+  if (!change)
+    return change.failure();
+  const auto& plan = change->plan;
+  // Those that its end has withdrawn do not come back.
+  std::erase_if(ended_with_it_, [&](const auto& x) {
+    return std::ranges::binary_search(plan.withdrawn, x.first);
+  });
+  if (was_given_up_ || change->goes_on)
+    reopen();
+  auto& spec = options_.spec;
+  spec.space = plan.changed.space;
+  spec.prior = plan.changed.prior;
+  spec.first.clear();
+  spec.past.clear();
+  const auto when = tuner_->when();
+  const auto next = tuner_->set_space(plan, options_.search, change->histories);
+  if (!is_replaying() && tuner_->when() != when)
+    orders_.measure(tuner_->when());
+  take_turn(next);
+  watch_time();
+  auto result = growth_answer();
+  result.space = change->view;
+  return result;
 }
 
 expected<command_answer> study_core::on(command::note command) {

@@ -18,12 +18,15 @@ std::uint64_t study_core::memory_bytes() const {
          + tuner_->memory_bytes();
 }
 
+std::uint64_t study_core::shown_trials() const {
+  return (has_ended() ? trials_.size() : tuner_->trials()) - trials_.withdrawn()
+         - trials_.removed();
+}
+
 study_status study_core::status(moment now) const {
   auto result = status_of(options_.stored, options_.spec);
   auto& view = result.view;
-  view.trials =
-    (has_ended() ? trials_.size() - trials_.withdrawn() : tuner_->trials())
-    - trials_.removed();
+  view.trials = shown_trials();
   view.finished = trials_.finished();
   view.asked_steps = trials_.asked_steps();
   view.active_seconds = clock_.active_seconds(now);
@@ -48,7 +51,6 @@ void study_core::check_invariants() const {
   assert(!has_ended()
          || trials_.finished() + trials_.withdrawn() + trials_.removed()
               == trials_.size());
-  assert(has_ended() || trials_.withdrawn() == 0);
   assert(has_ended() || !options_.spec.budget.failed
          || trials_.failed() < *options_.spec.budget.failed);
   for (const auto& [no, x] : requests_.waiters()) {

@@ -28,9 +28,13 @@ study_trials::entry& study_trials::at(trial_no no) {
   return entries_[no];
 }
 
-void study_trials::add(trial_no no) {
+void study_trials::make_room(trial_no no) {
   if (entries_.size() <= no)
     entries_.resize(no + 1);
+}
+
+void study_trials::add(trial_no no) {
+  make_room(no);
   at(no).added = true;
 }
 
@@ -184,6 +188,7 @@ bool study_trials::is_begun(trial_no no) const {
 }
 
 void study_trials::withdraw(trial_no no) {
+  make_room(no);
   assert(!is_begun(no) && !at(no).withdrawn);
   auto& x = at(no);
   waiting_steps_ -= waiting(x);

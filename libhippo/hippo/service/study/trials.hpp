@@ -116,7 +116,8 @@ public:
   [[nodiscard]] bool is_begun(trial_no no) const;
 
   /// Ends a trial that was not begun, as if it had never been: it is no trial
-  /// of the study any more, unless it is revived. REQUIRES: it was not begun.
+  /// of the study any more, unless it is revived. Makes room as `add` does.
+  /// REQUIRES: it was not begun, and is not withdrawn.
   void withdraw(trial_no no);
   /// A trial that is withdrawn has been begun after all: it has ended as a
   /// trial of the study.
@@ -192,6 +193,7 @@ public:
 
 private:
   entry& at(trial_no no);
+  void make_room(trial_no no);
   /// Lets a trial that has ended go on, in that state.
   void take_back(entry& place, trial_state state);
   /// The step that a trial waits for; nothing once it has ended.

@@ -43,6 +43,7 @@ void fields(F& inspector, study_command& command) {
   inspector("at", command.at);
   inspector("text", command.text);
   inspector("token", command.token);
+  inspector("dry_run", command.dry_run);
 }
 template <class F>
 void fields(F& inspector, trial_chosen& chosen) {
