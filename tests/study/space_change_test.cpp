@@ -53,17 +53,6 @@ space_change_view preview(world& x, const std::string& text) {
   return answer->space;
 }
 
-bool operator==(const space_change_view& left, const space_change_view& right) {
-  const auto tied = [](const space_change_view& x) {
-    std::vector<std::vector<std::string>> changes;
-    for (const auto& y : x.changes)
-      changes.push_back({y.name, y.before, y.after});
-    return std::tuple{changes,   x.replaced, x.learned,
-                      x.outside, x.imported, x.trials};
-  };
-  return tied(left) == tied(right);
-}
-
 void finish(world& x) {
   x.commit_all();
   for (auto all = x.waiting(); !all.empty(); all = x.waiting()) {
@@ -176,10 +165,11 @@ TEST(SpaceChange, TrialsThatHaveBegunStayAndOthersAreDrawnAnew) {
   const auto now = all_values(x);
   ASSERT_EQ(now.size(), 6u);
   for (const auto& [no, values] : now)
-    if (before.contains(no))
+    if (before.contains(no)) {
       EXPECT_EQ(values, before.at(no));
-    else
+    } else {
       EXPECT_GE(values.at("lr").get<double>(), 0.3);
+    }
   EXPECT_TRUE(now.contains(1) && now.contains(4));
   EXPECT_EQ(x.core().status(x.now_).view.trials, 6u);
   x.expect_replayed();
@@ -192,7 +182,7 @@ TEST(SpaceChange, ATrialThatIsHeardOfAfterAllIsShownWithItsValues) {
   const auto before = all_values(x);
   EXPECT_EQ(set_space(x, space_of("lr: {uniform: [0.3, 0.4]}")), "");
   study_effect::commit late;
-  trial_measured what{1, node_id{1}, 12, {{"accuracy", .5}}};
+  trial_measured what{1, node_id{1}, 1, {{"accuracy", .5}}};
   late.records.emplace_back(event_added{study_id{7}, "key", what});
   late.news.emplace_back(std::move(what));
   x.journal_.push_back(std::move(late));
@@ -268,8 +258,8 @@ TEST(SpaceChange, ADefaultIsTheValueOfAHyperParameterThatIsAddedOrDropped) {
                                 "0.3]}"))
               .outside,
             2u);
-  // Without the momentum that they had.
-  EXPECT_EQ(preview(x, space_of("lr: {choice: [0.1, 0.2]}")).outside, 2u);
+  // Without the momentum that one of them had, which is no default.
+  EXPECT_EQ(preview(x, space_of("lr: {choice: [0.1, 0.2]}")).outside, 1u);
 }
 
 TEST(SpaceChange, ImportedResultsInsideOfTheSpaceAreKept) {
@@ -295,13 +285,16 @@ TEST(SpaceChange, TheSameSpaceAgainChangesNothingOfWhatTpeProposes) {
   const auto run = [](bool has_change) {
     world x{options_of("algorithm: {client: {sampler: tpe, startup: 3}}\n"
                        "budget: {trials: 12}\n",
-                       "  lr: {uniform: [0.1, 0.2]}\n"
+                       "  lr: {uniform: [0.1, 0.2], points: 11}\n"
                        "  momentum: {choice: [0.8, 0.9]}\n")};
     for (trial_no no = 0; no < 12; ++no) {
-      if (has_change && (no == 2 || no == 7))
-        EXPECT_EQ(set_space(x, space_of("lr: {uniform: [0.1, 0.2]}, momentum: "
-                                        "{choice: [0.8, 0.9]}")),
-                  "");
+      if (has_change && (no == 2 || no == 7)) {
+        EXPECT_EQ(
+          set_space(x,
+                    space_of("lr: {uniform: [0.1, 0.2], points: 11}, momentum: "
+                             "{choice: [0.8, 0.9]}")),
+          "");
+      }
       x.command(verb::ask);
       x.commit_all();
       x.train(no, 12);
@@ -501,11 +494,11 @@ TEST_P(SpaceChangeSeeds, KeepWhatHasBegunAndAreReplayedAtAnyMoment) {
     std::string{algorithms[GetParam() % std::size(algorithms)]}
       + "on_error: continue\nbudget: {trials: 6}\neval_every: "
       + std::to_string(1 + random() % 5) + "\n",
-    "  lr: {uniform: [0.0, 1.0]}\n  optimizer: {choice: [sgd, adamw]}\n")};
+    "  lr: {uniform: [0.1, 1.0]}\n  optimizer: {choice: [sgd, adamw]}\n")};
   // The values of trials that have begun, and the low end of the space that
   // those which come have.
   std::map<trial_no, json> begun;
-  double low = 0;
+  double low = 0.1;
   std::uint64_t wanted = 6;
   trial_no next = 0;
   const auto note_begun = [&] {
@@ -514,8 +507,9 @@ TEST_P(SpaceChangeSeeds, KeepWhatHasBegunAndAreReplayedAtAnyMoment) {
         continue;
       const auto [known, is_new] = begun.emplace(no, values);
       EXPECT_EQ(known->second, values) << no;
-      if (no >= next && values.at("lr").get<double>() < 100)
+      if (no >= next && values.at("lr").get<double>() < 100) {
         EXPECT_GE(values.at("lr").get<double>(), low) << no;
+      }
     }
   };
   for (int i = 0; i < 250; ++i) {
@@ -529,7 +523,7 @@ TEST_P(SpaceChangeSeeds, KeepWhatHasBegunAndAreReplayedAtAnyMoment) {
     if (chance(5)) {
       x.commit_all();
       note_begun();
-      low = static_cast<double>(random() % 8) / 10;
+      low = static_cast<double>(1 + random() % 8) / 10;
       const auto text = space_of(
         "lr: {uniform: [" + std::to_string(low) + ", 1.5]}, optimizer: "
         + (chance(50) ? "{choice: [adamw, sgd]}" : "adamw")
@@ -588,7 +582,7 @@ TEST_P(SpaceChangeSeeds, KeepWhatHasBegunAndAreReplayedAtAnyMoment) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, SpaceChangeSeeds,
-                         testing::Range<std::uint64_t>(0, 70));
+                         testing::Range<std::uint64_t>(0, 42));
 
 } // namespace
 } // namespace hippo

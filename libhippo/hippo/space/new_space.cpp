@@ -88,7 +88,7 @@ expected<new_space> read_new_space(const std::string& text,
     result.space = search_space{tree};
   } else if (root) {
     notes.error(*root, "'space' is missing: a new space is a map such as "
-                       "{space: {lr: {range: [0.001, 0.1], scale: log}}}");
+                       "{space: {lr: {log_uniform: [0.001, 0.1]}}}");
   }
   if (!found.errors.empty())
     return {errc::invalid_argument, joined_text(found.errors)};
