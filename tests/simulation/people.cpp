@@ -235,33 +235,32 @@ void world::reopen(study_id id, const study_command& what) {
   auto read = admit_study(stored->text, "study", simulated_workloads(),
                           {true, stored->algorithm});
   ended_.erase(id); // until it is said that it has not gone on
-  const auto client
-    = system_.spawn([=, this, x = study_submission{*read.study, *stored}](
-                      caf::event_based_actor* self) {
-        self
-          ->request(actors_.coordinator, caf::infinite, command_atom::value, x,
-                    what)
-          .then(
-            [=, this, life = life_](const command_answer& done) {
-              // Such a study stays as it was: nobody says again that it ended.
-              if (what.what == verb::note || what.what == verb::remove
-                  || what.what == verb::restore) {
-                if (life == life_)
-                  ended_.insert(id);
-                return;
-              }
-              tell("study " + to_string(id) + " goes on with "
-                   + std::to_string(done.retried) + " trials again, and "
-                   + std::to_string(done.trials) + " in all");
-              ++answered_[id][to_string(what.what)];
-            },
-            [=, this, life = life_](const caf::error& why) {
-              tell("study " + to_string(id) + " does not go on: "
-                   + system_.render(why));
+  const auto client =
+    system_.spawn([=, this, x = study_submission{*read.study, *stored}](
+                    caf::event_based_actor* self) {
+      self
+        ->request(actors_.coordinator, caf::infinite, command_atom::value, x,
+                  what)
+        .then(
+          [=, this, life = life_](const command_answer& done) {
+            ++answered_[id][to_string(what.what)];
+            // It stays as it was: nobody says again that it ended.
+            if (done.has_ended) {
               if (life == life_)
                 ended_.insert(id);
-            });
-      });
+              return;
+            }
+            tell("study " + to_string(id) + " goes on with "
+                 + std::to_string(done.retried) + " trials again, and "
+                 + std::to_string(done.trials) + " in all");
+          },
+          [=, this, life = life_](const caf::error& why) {
+            tell("study " + to_string(id)
+                 + " does not go on: " + system_.render(why));
+            if (life == life_)
+              ended_.insert(id);
+          });
+    });
   note_outside(client);
 }
 
@@ -288,6 +287,19 @@ std::string world::some_trials(const std::string& study) {
     {"forks",
      {{{"trial", faults_() % 6}, {"at", 1 + faults_() % 8},
        {"params", std::move(changes)}}}}}.dump();
+}
+
+/// Returns a space for a study: wider or narrower than that of some, and one
+/// that has no end.
+std::string world::some_space() {
+  static const std::vector<std::string> rates{
+    "{choice: [0.1, 0.2, 0.3]}",
+    "{choice: [0.2, {multistep: {initial: 0.1, milestones: [3], gamma: 0.1}}]}",
+    "{choice: [0.1, {reduce_on_plateau: {initial: 0.1, patience: 1}}]}",
+    "{uniform: [0.05, 0.3]}", "0.1"};
+  return "{space: {lr: " + rates[faults_() % rates.size()]
+         + (faults_() % 3 == 0 ? "" : ", batch_size: {choice: [64, 128, 32]}")
+         + "}}";
 }
 
 /// A client wants something of a study, sensible or not.
@@ -340,6 +352,10 @@ void world::command_study() {
       x.what = faults_() % 2 == 0 ? verb::remove : verb::restore;
       if (faults_() % 4 > 0)
         x.text = R"({"trials": [)" + std::to_string(faults_() % 6) + "]}";
+      break;
+    case 13:
+      x.what = verb::set_space;
+      x.text = some_space();
       break;
     default: x.what = verb::pause; break;
   }

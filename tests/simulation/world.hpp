@@ -143,6 +143,7 @@ private:
   void reopen(study_id id, const study_command& what);
   std::string some_values(const std::string& study);
   std::string some_trials(const std::string& study);
+  std::string some_space();
   void drive_clients();
   void heal();
 
