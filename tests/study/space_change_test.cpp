@@ -243,7 +243,7 @@ TEST(SpaceChange, ADefaultIsTheValueOfAHyperParameterThatIsAddedOrDropped) {
                      two_by_two)};
   finish(x);
   ASSERT_TRUE(has_ended(x.core().stored().state));
-  const auto& workload = test::workloads().front();
+  const auto workload = test::workloads().front();
   const auto decay = std::ranges::find(
     workload.hyper_parameters, "weight_decay", &parameter_descriptor::name);
   ASSERT_NE(decay, workload.hyper_parameters.end());
@@ -457,6 +457,20 @@ TEST(SpaceChange, SpacesThatCannotBeSayWhy) {
   ended.commit_all();
   EXPECT_NE(set_space(ended, other).find("has ended: CANCELLED"),
             std::string::npos);
+}
+
+TEST(SpaceChange, AStudyHasAHundredSpacesAtMost) {
+  world x{options_of(grid, two_by_two)};
+  x.commit_all();
+  for (int i = 1; i < 100; ++i)
+    ASSERT_EQ(set_space(x, space_of("lr: {choice: [0.1, "
+                                    + std::to_string(i + 1) + "]}")),
+              "");
+  EXPECT_NE(set_space(x, space_of("lr: 0.1")).find("has had 100 spaces"),
+            std::string::npos);
+  finish(x);
+  EXPECT_EQ(texts_of(all_values(x)).size(), 2u);
+  x.expect_replayed();
 }
 
 TEST(SpaceChange, TheWholeFileOfTheStudyIsTakenIfNothingElseIsChanged) {

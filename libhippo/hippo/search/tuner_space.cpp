@@ -13,6 +13,12 @@ namespace hippo {
 
 namespace {
 
+/// The most spaces of a study: each keeps what has drawn its trials.
+constexpr std::size_t spaces_max = 100;
+
+/// About how much a sampler takes for a trial that it is told of, in bytes.
+constexpr std::uint64_t tried_bytes = 256;
+
 std::uint64_t combinations_of(const std::vector<tried_trial>& trials) {
   std::set<leaf_decisions> all;
   for (const auto& x : trials)
@@ -62,6 +68,11 @@ std::vector<trial_no> tuner::given_next() const {
 }
 
 std::optional<error> tuner::refusal_of_space() const {
+  if (eras_.size() + 1 >= spaces_max)
+    return error{errc::invalid_argument,
+                 "the study has had " + std::to_string(spaces_max)
+                   + " spaces, and takes no more: submit a new study; steps "
+                     "that are known are not trained again"};
   if (algorithm_->can_grow() || client())
     return std::nullopt;
   return error{errc::invalid_argument,
@@ -153,6 +164,7 @@ turn tuner::set_space(const space_plan& plan, const search_settings& search,
   eras_.push_back({next, std::exchange(space_, space),
                    std::exchange(sampler_, std::move(following))});
   era_begin_ = next;
+  held_bytes_ += plan.tried.size() * tried_bytes;
   tried_before_ = combinations_of(plan.tried);
   past_.clear();
   told_.clear();
