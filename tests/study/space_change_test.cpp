@@ -118,6 +118,56 @@ TEST(SpaceChange, AGridThatHasEndedTrainsTheCombinationsThatAreMissing) {
   x.expect_replayed();
 }
 
+TEST(SpaceChange, EachCombinationComesOnceWhateverWasGivenTwice) {
+  world x{options_of(grid, two_by_two)};
+  x.commit_all();
+  x.command(verb::enqueue, 0, 0,
+            R"({"trials": [{"lr": 0.2, "momentum": 0.9}]})");
+  finish(x);
+  EXPECT_EQ(all_values(x).size(), 5u);
+  EXPECT_EQ(set_space(x, space_of("lr: {choice: [0.1, 0.2, 0.3]}, momentum: "
+                                  "{choice: [0.8, 0.9]}")),
+            "");
+  finish(x);
+  EXPECT_EQ(all_values(x).size(), 7u);
+  EXPECT_EQ(texts_of(all_values(x)).size(), 6u);
+  x.expect_replayed();
+}
+
+TEST(SpaceChange, AnAlgorithmThatPrunesGoesOnAfterItsEnd) {
+  for (const char* algorithm :
+       {"{asha: {eta: 2, min: 3}}", "{asha: {eta: 2, min: 3, mode: stopping}}",
+        "{median: {grace: 3}}"}) {
+    world x{
+      options_of(std::string{"algorithm: "} + algorithm + "\n", two_by_two)};
+    finish(x);
+    ASSERT_EQ(x.core().stored().state, study_phase::complete);
+    const auto before = all_values(x);
+    EXPECT_EQ(set_space(x, space_of("lr: {choice: [0.1, 0.2, 0.3]}, momentum: "
+                                    "{choice: [0.8, 0.9]}")),
+              "");
+    EXPECT_EQ(x.core().stored().state, study_phase::running) << algorithm;
+    finish(x);
+    EXPECT_EQ(x.core().stored().state, study_phase::complete);
+    EXPECT_EQ(texts_of(all_values(x)).size(), 6u) << algorithm;
+    x.expect_replayed();
+  }
+}
+
+TEST(SpaceChange, TrialsThatAreWithdrawnMakeRoomForOthers) {
+  auto options = options_of("algorithm: random\nbudget: {trials: 5}\n",
+                            "  lr: {uniform: [0.1, 0.2]}\n");
+  options.spec.trials_ahead = 2;
+  world x{std::move(options)};
+  x.commit_all();
+  EXPECT_EQ(x.core().trials().size(), 2u);
+  EXPECT_EQ(set_space(x, space_of("lr: {uniform: [0.3, 0.4]}")), "");
+  EXPECT_EQ(x.waiting(), (std::vector<trial_no>{2, 3}));
+  finish(x);
+  EXPECT_EQ(all_values(x).size(), 5u);
+  x.expect_replayed();
+}
+
 TEST(SpaceChange, ADryRunSaysAllOfItAndChangesNothing) {
   world x{options_of("algorithm: random\nbudget: {trials: 4}\n", two_by_two)};
   x.commit_all();
@@ -298,6 +348,9 @@ TEST(SpaceChange, TheSameSpaceAgainChangesNothingOfWhatTpeProposes) {
       x.command(verb::ask);
       x.commit_all();
       x.train(no, 12);
+      x.commit_all();
+      if (no == 4)
+        x.fail_one(no);
       finish(x);
     }
     x.expect_replayed();
@@ -403,9 +456,9 @@ TEST(SpaceChange, AClientsTrialsStayAndFurtherOnesAreOfTheNewSpace) {
 }
 
 TEST(SpaceChange, ValuesOfBeforeStayInTrialsThatAreMadeLonger) {
-  world x{options_of("algorithm: random\nbudget: {trials: 2}\n",
-                     "  lr: {choice: [0.1, {multistep: {initial: 0.1, "
-                     "milestones: [4, 20], gamma: 0.1}}]}\n")};
+  const std::string both = "  lr: {choice: [0.1, {multistep: {initial: 0.1, "
+                           "milestones: [4, 20], gamma: 0.1}}]}\n";
+  world x{options_of("algorithm: random\nbudget: {trials: 2}\n", both)};
   finish(x);
   const auto before = all_values(x);
   EXPECT_EQ(set_space(x, space_of("lr: {uniform: [0.3, 0.4]}")), "");
@@ -416,7 +469,13 @@ TEST(SpaceChange, ValuesOfBeforeStayInTrialsThatAreMadeLonger) {
   for (const auto& [no, values] : before)
     EXPECT_EQ(now.at(no), values);
   EXPECT_EQ(x.core().trials()[0].acked, 30u);
-  EXPECT_EQ(x.rerouted_.size(), 2u);
+  world whole{options_of("algorithm: random\nbudget: {trials: 2}\n", both)};
+  finish(whole);
+  whole.command(verb::extend, 0, 0, R"({"steps": 30})");
+  finish(whole);
+  ASSERT_EQ(x.rerouted_.size(), 2u);
+  for (const auto& [no, segments] : whole.rerouted_)
+    EXPECT_EQ(x.rerouted_.at(no), segments);
   x.expect_replayed();
 }
 
