@@ -118,17 +118,19 @@ void world::check_returns() {
 /// a trainer is at fault, some count for nothing.
 void world::note_fruitless(const lease& work, const stop_point& next) {
   const auto* where = stage_reaching(work, next.at);
-  const auto times = ++fruitless_[{where ? where->identity : 0, next.at,
-                                   work.workload.settings}];
+  auto& [times, first_node] =
+    fruitless_[{where ? where->identity : 0, next.at, work.workload.settings}];
+  if (times++ == 0)
+    first_node = last_node_;
   const bool is_disturbed =
     what_.cut + what_.delay + what_.hang + what_.crash + what_.power_cut
       + what_.disk_slow + what_.disk_full + what_.read_only + what_.actor_death
       + what_.short_memory + what_.stuck + what_.dupe
     > 0;
   // Each trainer may hand back one lease, in each of its registrations.
-  const std::uint64_t most
-    = merger_options{}.attempts_max
-      + (what_.hand_back > 0 ? last_node_ + what_.leave + what_.death : 0);
+  const std::uint64_t most =
+    merger_options{}.attempts_max + (last_node_ - first_node)
+    + (what_.hand_back > 0 ? last_node_ + what_.leave + what_.death : 0);
   if (times > (is_disturbed ? 10 * most : 2 * most))
     fail("training has failed " + std::to_string(times)
          + " times before step " + std::to_string(next.at)
@@ -200,7 +202,8 @@ void world::check_study(state_reader& store, const stored_study& study) {
   auto spec = read.study->spec();
   const auto rows = store.load_trials(study.id, 0, 100'000);
   const auto events = store.load_events(study.id, 0, 1'000'000);
-  if (!rows || !events)
+  const auto behind = store.load_outdated();
+  if (!rows || !events || !behind)
     return fail("study " + to_string(study.id) + " cannot be read");
   std::map<std::uint64_t, known_trial> trials;
   for (const auto& x : *rows)
@@ -219,8 +222,12 @@ void world::check_study(state_reader& store, const stored_study& study) {
       continue;
     const bool is_given_up =
       study.state == study_phase::failed && out_of_memory_.contains(study.id);
+    // One that had ended was told of nothing when its merger died, and takes
+    // it in after the next start.
+    const bool is_behind =
+      what_.short_memory + what_.actor_death > 0 && behind->contains(study.id);
     if (trials.count(x->trial) == 0
-        && (removed.contains(x->trial) || is_given_up))
+        && (removed.contains(x->trial) || is_given_up || is_behind))
       continue;
     if (trials.count(x->trial) == 0)
       return fail(label + std::to_string(x->trial)

@@ -213,11 +213,14 @@ private:
   bool is_healing_ = false;
   bool had_healthy_ = true; ///< trainers, at least one at any time
   std::set<std::uint64_t> ever_sick_; ///< trainers
+  struct attempts {
+    std::uint64_t times = 0;
+    std::uint64_t first_node = 0; ///< the last trainer at the first of them
+  };
   /// How often training has failed by itself before a state was reported, by
   /// the identity of its node, the step and the settings.
-  std::map<std::tuple<std::uint64_t, step_t,
-                      std::map<std::string, scalar>>,
-           std::uint64_t>
+  std::map<std::tuple<std::uint64_t, step_t, std::map<std::string, scalar>>,
+           attempts>
     fruitless_;
 
   // What the service has told.
