@@ -98,12 +98,13 @@ void service::begin(study_submission submission) {
                    actors_.coordinator](caf::event_based_actor* self) mutable {
     const auto name = "study " + to_string(submission.stored->id) + " ("
                       + submission.stored->name + ')';
+    const bool had_ended = has_ended(submission.stored->state);
     self
       ->request(coordinator, caf::infinite, submit_atom::value,
                 std::move(submission))
       .then(
-        [self, to, name](study_id) {
-          self->send(to, notify_atom::value, study_start{name});
+        [self, to, name, had_ended](study_id) {
+          self->send(to, notify_atom::value, study_start{name, {}, had_ended});
         },
         [self, to, name](const caf::error& why) {
           const auto code

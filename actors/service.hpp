@@ -36,6 +36,7 @@ struct service_options {
 struct study_start {
   std::string name; ///< of the study, with its number
   std::optional<error> failure{}; ///< why it does not run: it has failed then
+  bool had_ended = false;         ///< it only brings its trials up to date
 };
 
 } // namespace hippo

@@ -130,7 +130,9 @@ std::optional<error> returning_studies::note(const found_studies& found) {
 
 void returning_studies::note(const study_start& start) {
   if (!start.failure)
-    say_(start.name + " goes on");
+    say_(start.name
+         + (start.had_ended ? " has ended; its trials are brought up to date"
+                            : " goes on"));
   else if (start.failure->code == errc::cancelled)
     say_(start.name + " has been cancelled");
   else

@@ -35,8 +35,8 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::found_studies)
 namespace hippo {
 
 /// The studies of before, which are read and go on while clients are served
-/// already. One that cannot be read or cannot start has failed; others do not
-/// wait for it.
+/// already; those that have ended and lack their last events take these in. One
+/// that cannot be read or cannot start has failed; others do not wait for it.
 class returning_studies {
 public:
   using teller = std::function<void(const std::string&)>;
