@@ -679,7 +679,11 @@ def tracked(structs):
          docs_table(structs["LeaseView"])),
         *((ROOT / "docs/http.md", "<!-- {} -->", f"{name.lower()}-fields",
            docs_table(structs[f"{name}View"]))
-          for name in ("Timeline", "Event", "Front", "Importance")),
+          for name in ("Timeline", "Event", "Front", "Importance", "Demand")),
+        *((ROOT / "docs/http.md", "<!-- {} -->", f"{name}-fields",
+           docs_table(structs[struct]))
+          for name, struct in (("work-demand", "WorkDemand"),
+                               ("connected", "ConnectedTrainer"))),
         *((ROOT / "docs/clients.md", "<!-- {} -->", f"{name}-fields",
            docs_table(structs[struct]))
           for name, struct in (("trained", "TrainedTrial"),
