@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "hippo/service/pool/options.hpp"
+
 namespace hippo {
 
 namespace {
@@ -39,8 +41,11 @@ work_demand work_of(const live_view& now, const workload_demand& x,
     result.stuck = stuck->why;
   if (!merger.hindered.empty())
     return result;
+  // A study that starts more for each trainer wants any number of them.
   const auto most = trials_at_once(now, x.key);
-  result.waiting = std::min(x.wanted, most - std::min(most, result.working));
+  result.waiting = x.wanted >= waiting_leases_max
+                     ? most - std::min(most, result.working)
+                     : merger.startable_stages;
   // More of what is there would be of no use either; one that comes may be.
   if (!result.stuck.empty() && any_is_connected(now.pool))
     result.waiting = std::min<std::uint64_t>(result.waiting, 1);

@@ -24,6 +24,7 @@ struct FleetDemandTest : testing::Test {
     study.waiting_steps = 1000;
     merger_status plan;
     plan.step_seconds = 1;
+    plan.startable_stages = 3;
     plan.figures.asked_steps = plan.figures.unique_steps = 1000;
     // Two lanes of one trainer.
     for (std::uint32_t lane = 0; lane < 2; ++lane)
@@ -45,7 +46,7 @@ struct FleetDemandTest : testing::Test {
     }
     now.pool.trainers[2].left = true;
     now.pool.idle_seconds[trainer_id{2}] = 2.5;
-    now.pool.demands.push_back({key, {"a", "b"}, {"tiny"}, 3});
+    now.pool.demands.push_back({key, {"a", "b"}, {"tiny"}, 1});
   }
 
   demand_view seen() {

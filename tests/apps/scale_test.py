@@ -266,8 +266,7 @@ class Slurm(Scaling):
                 (("--max", "1", "--fleet", "Lab"), "lower-case"),
                 (("--max", "1", "--idle", "soon"), "--idle"),
                 (("--max", "1", "--machines", self.write(
-                    "prices.yaml", "machines:\n  - {name: a100, device: A100,"
-                    " price: 1}\n")), "has no kind 'cpu'")):
+                    "prices.yaml", "machines: {a100: {device: A100, price: 1}}\n")), "has no kind 'cpu'")):
             done = self.scale(*args, code=2)
             self.assertIn(said, done.err + done.out, args)
         self.env["PATH"] = self.path("engine")
@@ -290,7 +289,7 @@ SlurmctldPort={ports[0]}
 SlurmdPort={ports[1]}
 AuthType=auth/none
 CredType=cred/none
-StateSaveLocation={folder}/state
+StateSaveLocation={folder}/slurm
 SlurmdSpoolDir={folder}/spool
 SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd.pid
@@ -317,7 +316,7 @@ class RealSlurm(Scaling):
         super().setUp()
         for name in ("sbatch", "squeue", "scancel"):
             os.remove(self.path("bin", name))
-        for name in ("state", "spool-n1", "spool-n2", "spool-n3"):
+        for name in ("slurm", "spool-n1", "spool-n2", "spool-n3"):
             os.mkdir(self.path(name))
         ports = self.free_ports()
         host = socket.gethostname()
@@ -490,15 +489,15 @@ class Kubernetes(Scaling):
         self.addCleanup(self.api.shutdown)
         self.write("token", "secret\n")
 
-    def access(self, *args):
+    def access(self, *args, namespace="lab"):
         return ["--api-server", self.api.address, "--token-file",
-                self.path("token"), "--namespace", "lab",
+                self.path("token"), "--namespace", namespace,
                 *(["--ca-file", self.path("ca.crt")] if self.certificate
                   else []), *args]
 
-    def pods(self, *args, machines=PODS, **options):
-        return self.scale(*self.access(*args), on="kubernetes",
-                          machines=machines, **options)
+    def pods(self, *args, machines=PODS, namespace="lab", **options):
+        return self.scale(*self.access(*args, namespace=namespace),
+                          on="kubernetes", machines=machines, **options)
 
     def methods(self):
         return [x for x, _, _ in self.api.requests if x != "GET"]
@@ -568,7 +567,7 @@ class Kubernetes(Scaling):
         done = self.pods("--max", "1", code=1)
         self.assertIn("the API server says 401: Unauthorized", done.err)
         self.write("token", "secret")
-        done = self.pods("--max", "1", "--namespace", "other", code=1)
+        done = self.pods("--max", "1", namespace="other", code=1)
         self.assertIn("403: jobs.batch is forbidden", done.err)
         os.remove(self.path("token"))
         done = self.pods("--max", "1", code=1)

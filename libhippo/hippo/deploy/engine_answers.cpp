@@ -78,7 +78,8 @@ expected<std::vector<listed_trainer>> read_squeue(const std::string& text,
   const auto begin = fleet_comment(fleet, "");
   std::vector<listed_trainer> result;
   try {
-    for (const auto& x : json::parse(text).at("jobs")) {
+    const auto read = json::parse(text);
+    for (const auto& x : read.at("jobs")) {
       const auto comment = text_at(x, "comment");
       if (!comment.starts_with(begin))
         continue;
@@ -126,7 +127,8 @@ std::string read_refusal(const std::string& text) {
 expected<std::vector<listed_trainer>> read_ray_list(const std::string& text) {
   std::vector<listed_trainer> result;
   try {
-    for (const auto& x : json::parse(text).at("trainers"))
+    const auto read = json::parse(text);
+    for (const auto& x : read.at("trainers"))
       result.push_back({x.at("id").get<std::string>(),
                         x.at("name").get<std::string>(), text_at(x, "group"),
                         state_of_word(x.at("state").get<std::string>())});

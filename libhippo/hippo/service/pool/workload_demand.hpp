@@ -15,8 +15,9 @@ struct workload_demand {
   std::string key;             ///< the workload key
   std::set<std::string> kinds; ///< of their devices; empty: any
   std::set<std::string> unfit; ///< kinds that cannot train it, as was measured
-  /// Paths that no trainer has; from `waiting_leases_max` on as many as there
-  /// are, since a study starts more for each trainer.
+  /// Trainers that are asked for, at least one for each state that training
+  /// could begin at now; from `waiting_leases_max` on as many as there are,
+  /// since a study starts more for each trainer.
   std::uint64_t wanted = 0;
   friend bool operator==(const workload_demand&,
                          const workload_demand&) = default;
