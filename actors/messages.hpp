@@ -21,6 +21,7 @@
 #include "hippo/service/merge/events.hpp"
 #include "hippo/service/merge/orders.hpp"
 #include "hippo/service/merge/status.hpp"
+#include "hippo/service/pool/workload_demand.hpp"
 #include "hippo/service/pool/workload_need.hpp"
 #include "hippo/service/study/answers.hpp"
 #include "hippo/store/state_reader.hpp"
@@ -151,6 +152,9 @@ struct pool_status {
     std::string why; ///< and what to do
   };
   std::vector<stuck_workload> stuck;
+  std::vector<workload_demand> demands; ///< of mergers that are there
+  /// For how long those without a lease have had none, in seconds.
+  std::map<trainer_id, double> idle_seconds;
 };
 
 /// Kinds of device.

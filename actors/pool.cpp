@@ -275,6 +275,8 @@ pool_actor::behavior_type pool(pool_self self, pool_options options) {
         result.waiting_leases = core.waiting_leases();
         for (auto& x : core.stuck())
           result.stuck.push_back({std::move(x.key), std::move(x.why)});
+        result.demands = core.demands();
+        result.idle_seconds = core.idle_seconds(now);
         return result;
       },
     });

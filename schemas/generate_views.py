@@ -679,8 +679,12 @@ def tracked(structs):
          docs_table(structs["LeaseView"])),
         *((ROOT / "docs/http.md", "<!-- {} -->", f"{name.lower()}-fields",
            docs_table(structs[f"{name}View"]))
-          for name in ("Timeline", "Event", "Front", "Importance",
+          for name in ("Timeline", "Event", "Front", "Importance", "Demand",
                        "SpaceChange", "ParameterChange")),
+        *((ROOT / "docs/http.md", "<!-- {} -->", f"{name}-fields",
+           docs_table(structs[struct]))
+          for name, struct in (("work-demand", "WorkDemand"),
+                               ("connected", "ConnectedTrainer"))),
         *((ROOT / "docs/clients.md", "<!-- {} -->", f"{name}-fields",
            docs_table(structs[struct]))
           for name, struct in (("trained", "TrainedTrial"),

@@ -377,6 +377,66 @@ struct TrainerView $python("TrainerInfo") {
   # return since 40 s".
 }
 
+struct WorkDemand $python("WorkDemand") {
+  # The trainers that studies of one workload could use now.
+
+  workload @0 :Text;
+  # The workload key.
+  kinds @1 :List(Text);
+  # The device kinds that can train it, as their trees were begun on them; empty
+  # if any can.
+  unfit @2 :List(Text);
+  # The device kinds on which it was found that it cannot be trained.
+  working @3 :UInt64;
+  # The trainers that train it now.
+  waiting @4 :UInt64;
+  # The trainers that it could use beside them, at once.
+  seconds :union $unit("seconds") {
+    # Estimate of the time for which there is work, with all these trainers.
+    none  @5 :Void;
+    value @6 :Float64;
+  }
+  deadlineSeconds :union $unit("seconds") {
+    # The time until the first deadline of its studies, negative after it; none
+    # without one.
+    none  @8 :Void;
+    value @9 :Float64;
+  }
+  stuck @7 :Text $nullable;
+  # The reason why no connected trainer can train it; it then asks for one
+  # trainer at most, unless none is connected.
+}
+
+struct ConnectedTrainer $python("ConnectedTrainer") {
+  # A connected trainer.
+
+  trainer @0 :UInt64;
+  # Its number in the service.
+  name @1 :Text;
+  # Its host, or the name that it was given, and its process.
+  device @2 :Text;
+  # Its device kind.
+  memoryBytes @3 :UInt64 $unit("bytes");
+  # The memory of its device; 0 if it is unknown.
+  idleSeconds :union $unit("seconds") {
+    # The time since it had work; none while it has some.
+    none  @4 :Void;
+    value @5 :Float64;
+  }
+}
+
+struct DemandView $python("Demand") {
+  # The trainers that could be used now, and those that are connected.
+
+  trainers @0 :UInt64;
+  # The trainers that could be used now: those with work, and those that could
+  # start at once.
+  work @1 :List(WorkDemand);
+  # The same by workload, without those that need none.
+  connected @2 :List(ConnectedTrainer);
+  # The connected trainers by number.
+}
+
 struct CommandView $python("Command(NamedTuple)") {
   # A command for a study.
 

@@ -77,6 +77,9 @@ interface Service {
   # else `upload` is an `Upload` of depot.capnp, whose `put` and `commit` take
   # the file. Fails with invalid_argument for a digest that is none or more than
   # 64 GiB.
+
+  demand @9 () -> (demand :Model.DemandView);
+  # The trainers that could be used now, and those that are connected.
 }
 
 struct Steering {

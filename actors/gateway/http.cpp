@@ -402,6 +402,9 @@ private:
         return only(x, [&] { return show(how, [this] {
           return queries_.trainers();
         }); });
+      if (path[1] == "demand")
+        return only(
+          x, [&] { return show(how, [this] { return queries_.demand(); }); });
       if (path[1] == "timeline")
         return only(x, [&] { return show(how, [this] {
           return queries_.trees().then(
@@ -419,9 +422,10 @@ private:
     if (path.size() >= 3 && path.size() <= 4 && path[0] == "api"
         && path[1] == "studies")
       return study(std::move(x), how);
-    return failure(404, "there is nothing here; there are /, /healthz, "
-                        "/metrics, /api/studies, /api/trainers, /api/timeline, "
-                        "/api/tree, /api/service and /api/stream");
+    return failure(404,
+                   "there is nothing here; there are /, /healthz, "
+                   "/metrics, /api/studies, /api/trainers, /api/demand, "
+                   "/api/timeline, /api/tree, /api/service and /api/stream");
   }
 
   /// What is asked of one study.

@@ -1,5 +1,10 @@
 #include "gateway/metrics.hpp"
 
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "gateway/fleet_demand.hpp"
 #include "hippo/base/number.hpp"
 
 namespace hippo {
@@ -23,16 +28,28 @@ public:
     return *this;
   }
 
-  /// @param label which needs no escaping
   metrics_writer& sample(const std::string& label, const std::string& of,
                          double value) {
-    text_ += name_ + '{' + label + "=\"" + of + "\"} " + to_text(value) + '\n';
+    text_ += name_ + '{' + label + "=\"" + escaped(of) + "\"} " + to_text(value)
+             + '\n';
     return *this;
   }
 
   std::string take() { return std::move(text_); }
 
 private:
+  static std::string escaped(const std::string& value) {
+    std::string result;
+    for (const auto c : value)
+      if (c == '\n')
+        result += "\\n";
+      else if (c == '"' || c == '\\')
+        (result += '\\') += c;
+      else
+        result += c;
+    return result;
+  }
+
   std::string name_;
   std::string text_;
 };
@@ -50,6 +67,29 @@ void add_states(metrics_writer& out,
     out.sample("state", name,
                found == counts.end() ? 0 : number(found->second));
   }
+}
+
+/// Writes how many trainers could be used, by the device kinds that they may
+/// have.
+void add_demand(metrics_writer& out, const demand_view& demand) {
+  std::map<std::string, double> trainers{{"any", 0}};
+  std::optional<double> seconds;
+  for (const auto& x : demand.work) {
+    trainers[kinds_text(x)] += number(x.working + x.waiting);
+    if (x.seconds)
+      seconds = std::max(seconds.value_or(0), *x.seconds);
+  }
+  out.metric("demand_trainers", "gauge",
+             "Trainers that could be used now, by the device kinds that can "
+             "train.");
+  for (const auto& [kinds, count] : trainers)
+    out.sample("kind", kinds, count);
+  if (seconds)
+    out
+      .metric("demand_seconds", "gauge",
+              "Estimate of the time for which there is work, with so many "
+              "trainers.")
+      .sample(*seconds);
 }
 
 } // namespace
@@ -106,6 +146,8 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   out.metric("leases_waiting", "gauge",
              "Paths that would be trained at once if there were trainers.")
     .sample(number(live.pool.waiting_leases));
+
+  add_demand(out, demand_of(live));
 
   double of_studies = 0, of_plans = 0;
   for (const auto& kvp : live.studies)

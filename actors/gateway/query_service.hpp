@@ -166,6 +166,8 @@ public:
 
   kj::Promise<live_view> live();
   kj::Promise<std::vector<trainer_view>> trainers();
+  /// The trainers that could be used: fleet_demand.hpp.
+  kj::Promise<demand_view> demand();
 
   /// The stage trees of the mergers in memory.
   kj::Promise<std::vector<merger_overview>> trees();

@@ -379,6 +379,15 @@ public:
     });
   }
 
+  kj::Promise<void> demand(DemandContext context) override {
+    context.allowCancellation();
+    return calls_->admit(listing_bytes_guess, context, [this, context] {
+      return queries_.demand().then([context](const demand_view& x) mutable {
+        fill(context.getResults().initDemand(), x);
+      });
+    });
+  }
+
   kj::Promise<void> preview(PreviewContext context) override {
     context.allowCancellation();
     return with_text(context, [&](auto... xs) {

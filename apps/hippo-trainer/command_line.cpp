@@ -12,6 +12,25 @@
 
 namespace hippo {
 
+namespace {
+
+constexpr std::size_t name_chars_max = 63;
+
+/// Says what is wrong with the name of a trainer; empty: nothing.
+std::string check_trainer_name(const std::string& x) {
+  const bool is_name =
+    !x.empty() && x.size() <= name_chars_max
+    && x.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789"
+                           "ABCDEFGHIJKLMNOPQRSTUVWXYZ-._")
+         == std::string::npos;
+  return is_name ? std::string{}
+                 : "must be 1 to 63 letters, digits and -._, such as gpu-17, "
+                   "found '"
+                     + x + "'";
+}
+
+} // namespace
+
 std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   CLI::App app{"Trains what a Hippo service leases to it.\n\n"
                "Example: hippo-trainer --connect 10.0.0.5:4848",
@@ -58,6 +77,12 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                     "On SIGTERM, how long the present step may take to end")
         ->check(CLI::NonNegativeNumber)
         ->default_str("30, or three quarters of --notice");
+  app
+    .add_option("--leave-code", opts.leave_code,
+                "The exit code after SIGTERM, where what started this trainer "
+                "is to start it again")
+    ->check(CLI::Range(0, 255))
+    ->capture_default_str();
   app.add_option("--grace", opts.call_grace_seconds,
                  "Seconds from SIGTERM to SIGKILL for the process of training "
                  "that was cancelled and does not return. Training inside of "
@@ -72,6 +97,11 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                  "The kind of this machine, by its name in the list of "
                  "machines of `hippo serve --machines`; unless given, by the "
                  "device");
+  app
+    .add_option("--name", opts.name,
+                "A name in place of the host's, by which the service knows "
+                "this trainer")
+    ->check(check_trainer_name);
   auto* describe = app.add_flag(
     "--describe", opts.describe,
     "Print, as JSON, the workloads that this trainer knows, and exit");

@@ -11,8 +11,6 @@
 
 #include <spdlog/spdlog.h>
 
-#include "options.hpp"
-
 namespace hippo {
 
 namespace {
@@ -75,9 +73,9 @@ void leave_signals::tell_stuck() {
 }
 
 void leave_when_asked(leave_signals& signals, caf::actor_system& system,
-                      const trainer_list& trainers, double grace_seconds,
-                      const std::vector<std::string>& command,
-                      unsigned life) {
+                      const trainer_list& trainers,
+                      const trainer_options& opts) {
+  const auto grace_seconds = opts.grace_seconds;
   const auto why = signals.wait();
   if (why == leave_reason::stuck)
     spdlog::error("trainer: training that was cancelled does not return; "
@@ -103,8 +101,8 @@ void leave_when_asked(leave_signals& signals, caf::actor_system& system,
   else
     spdlog::info("trainer: has left");
   if (why == leave_reason::stuck)
-    start_anew(command, life + 1);
-  leave_at_once(left > 0 ? exit_failed : exit_done);
+    start_anew(opts.command, opts.life + 1);
+  leave_at_once(left > 0 ? exit_failed : opts.leave_code);
 }
 
 } // namespace hippo

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "options.hpp"
 #include "trainer.hpp"
 
 namespace hippo {
@@ -46,13 +47,9 @@ private:
 /// Waits for a reason, then ends what this process does in good order: trainers
 /// save after their present steps, hand the rest back and take leave. One that
 /// was stuck starts anew then, as the same process.
-/// @param grace_seconds the limit of all that
-/// @param command,life of `trainer_options`
 [[noreturn]] void leave_when_asked(leave_signals& signals,
                                    caf::actor_system& system,
                                    const trainer_list& trainers,
-                                   double grace_seconds,
-                                   const std::vector<std::string>& command,
-                                   unsigned life);
+                                   const trainer_options& opts);
 
 } // namespace hippo

@@ -45,6 +45,7 @@ struct trainer_options {
   std::string kind; ///< of device that may train for that; empty: any
   long parent = 0;                ///< end with this process
   double grace_seconds = 30;      ///< for ending in good order
+  int leave_code = exit_done;     ///< when it has ended so
   /// For a call of training that was cancelled, to return.
   double call_grace_seconds = 10;
   /// By which the program was started, but for the next.
@@ -53,6 +54,7 @@ struct trainer_options {
   /// Between the signal to go and the machine's end; 0: unknown, or none.
   unsigned notice_seconds = 0;
   std::string machine; ///< its kind, by name; empty: the device says so
+  std::string name;    ///< by which the service knows it; empty: the host's
 };
 
 /// Says on stderr what went wrong. @returns `code`

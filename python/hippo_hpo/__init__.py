@@ -34,21 +34,22 @@ if TYPE_CHECKING:
     from .optimizing import check, optimize, preview
     from .optuna_journal import mirror
     from .plots import Figure
-    from .records import (Event, Front, FrontPoint, LeaseInfo, ParameterChange,
-                          ServiceInfo, SpaceChange, StudyInfo, TrainerInfo,
-                          TrialInfo)
+    from .records import (ConnectedTrainer, Demand, Event, Front, FrontPoint,
+                          LeaseInfo, ParameterChange, ServiceInfo, SpaceChange,
+                          StudyInfo, TrainerInfo, TrialInfo, WorkDemand)
     from .study import Study, Trial
     from .study_file import StudyFile
 
 __all__ = [
-    "Cancelled", "Client", "Closed", "Context", "Disconnected", "Error",
+    "Cancelled", "Client", "Closed", "ConnectedTrainer", "Context", "Demand",
+    "Disconnected", "Error",
     "Event", "Figure", "Front", "FrontPoint", "HyperParameters",
     "IncompatibleVersion", "InvalidArgument", "InvalidStudy", "LeaseInfo",
     "MissingData", "NotAllowed", "ParameterChange", "ResourceExhausted",
     "ServiceInfo", "SpaceChange", "Study", "StudyFailed", "StudyFile",
     "StudyInfo", "Timeout", "TrainerInfo", "TrainingFunction", "Trial",
-    "TrialFailed", "TrialInfo", "UnknownStudy", "UnknownWorkload", "Workload",
-    "check", "choice", "connect", "constant", "cosine",
+    "TrialFailed", "TrialInfo", "UnknownStudy", "UnknownWorkload",
+    "WorkDemand", "Workload", "check", "choice", "connect", "constant", "cosine",
     "cosine_restarts", "cyclic", "exponential", "int_uniform", "inverse_sqrt",
     "join", "linear", "local", "log_int_uniform", "log_normal", "log_uniform",
     "mirror", "multistep", "normal", "one_cycle", "optimize", "option",
@@ -73,9 +74,9 @@ _PLACES = {
     "optimizing": ["check", "optimize", "preview"],
     "optuna_journal": ["mirror"],
     "plots": ["Figure"],
-    "records": ["Event", "Front", "FrontPoint", "LeaseInfo", "ParameterChange",
-                "ServiceInfo", "SpaceChange", "StudyInfo", "TrainerInfo",
-                "TrialInfo"],
+    "records": ["ConnectedTrainer", "Demand", "Event", "Front", "FrontPoint",
+                "LeaseInfo", "ParameterChange", "ServiceInfo", "SpaceChange",
+                "StudyInfo", "TrainerInfo", "TrialInfo", "WorkDemand"],
     "study": ["Study", "Trial"],
     "study_file": ["StudyFile"],
 }

@@ -14,8 +14,9 @@ from typing import Any
 from ._initial import initial_in, send_initial
 from ._line import DEFAULT_ADDRESS, Line, Session
 from ._states import write_state
-from .records import (ServiceInfo, StudyInfo, TrainerInfo, plain, preview_of,
-                      study_info_of, timeline_of, trainer_info_of)
+from .records import (Demand, ServiceInfo, StudyInfo, TrainerInfo, demand_of,
+                      plain, preview_of, study_info_of, timeline_of,
+                      trainer_info_of)
 from .study import Study
 from .study_text import StudySource, text_of
 
@@ -148,6 +149,14 @@ class Client:
             answer = await session.service.trainers()
             return [trainer_info_of(x) for x in answer.trainers]
         return self._line.call("list trainers", list_all)
+
+    def demand(self) -> Demand:
+        """Returns how many trainers could be used now, and the connected
+        trainers with their idle times: what `hippo scale` follows."""
+        async def ask(session: Session) -> Demand:
+            answer = await session.service.demand()
+            return demand_of(answer.demand)
+        return self._line.call("demand", ask)
 
     def _timeline(self) -> dict[str, Any]:
         """What trainers did in the last hour: docs/http.md#columns."""

@@ -444,6 +444,102 @@ def trainer_info_of(message: Any) -> TrainerInfo:
         held_up=message.heldUp)
 
 
+@dataclass(frozen=True)
+class WorkDemand:
+    """The trainers that studies of one workload could use now.
+
+    Attributes:
+        workload: the workload key.
+        kinds: the device kinds that can train it, as their trees were begun on
+            them; empty if any can.
+        unfit: the device kinds on which it was found that it cannot be
+            trained.
+        working: the trainers that train it now.
+        waiting: the trainers that it could use beside them, at once.
+        seconds: estimate of the time for which there is work, with all these
+            trainers. In seconds. None if there is none.
+        deadline_seconds: the time until the first deadline of its studies,
+            negative after it; none without one. In seconds. None if there is
+            none.
+        stuck: the reason why no connected trainer can train it; it then asks
+            for one trainer at most, unless none is connected. Empty if there
+            is none.
+    """
+
+    workload: str = ""
+    kinds: tuple[str, ...] = ()
+    unfit: tuple[str, ...] = ()
+    working: int = 0
+    waiting: int = 0
+    seconds: float | None = None
+    deadline_seconds: float | None = None
+    stuck: str = ""
+
+
+def work_demand_of(message: Any) -> WorkDemand:
+    return WorkDemand(
+        workload=message.workload,
+        kinds=tuple(str(x) for x in message.kinds),
+        unfit=tuple(str(x) for x in message.unfit),
+        working=message.working,
+        waiting=message.waiting,
+        seconds=given(message.seconds),
+        deadline_seconds=given(message.deadlineSeconds),
+        stuck=message.stuck)
+
+
+@dataclass(frozen=True)
+class ConnectedTrainer:
+    """A connected trainer.
+
+    Attributes:
+        trainer: its number in the service.
+        name: its host, or the name that it was given, and its process.
+        device: its device kind.
+        memory_bytes: the memory of its device; 0 if it is unknown. In bytes.
+        idle_seconds: the time since it had work; none while it has some. In
+            seconds. None if there is none.
+    """
+
+    trainer: int = 0
+    name: str = ""
+    device: str = ""
+    memory_bytes: int = 0
+    idle_seconds: float | None = None
+
+
+def connected_trainer_of(message: Any) -> ConnectedTrainer:
+    return ConnectedTrainer(
+        trainer=message.trainer,
+        name=message.name,
+        device=message.device,
+        memory_bytes=message.memoryBytes,
+        idle_seconds=given(message.idleSeconds))
+
+
+@dataclass(frozen=True)
+class Demand:
+    """The trainers that could be used now, and those that are connected.
+
+    Attributes:
+        trainers: the trainers that could be used now: those with work, and
+            those that could start at once.
+        work: the same by workload, without those that need none.
+        connected: the connected trainers by number.
+    """
+
+    trainers: int = 0
+    work: tuple[WorkDemand, ...] = ()
+    connected: tuple[ConnectedTrainer, ...] = ()
+
+
+def demand_of(message: Any) -> Demand:
+    return Demand(
+        trainers=message.trainers,
+        work=tuple(work_demand_of(x) for x in message.work),
+        connected=tuple(connected_trainer_of(x) for x in message.connected))
+
+
 class Command(NamedTuple):
     """A command for a study.
 

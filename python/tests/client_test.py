@@ -469,6 +469,22 @@ class Reading(Case):
         self.assertEqual((90, 2, "no room"), (
             lost.notice_seconds, lost.failures, lost.failure))
 
+    def test_tells_of_the_demand(self):
+        fake = self.start(studies=[], trainers=[], demand={
+            "trainers": 3,
+            "work": [{"workload": "sum", "kinds": ["cuda H100"], "working": 1,
+                      "waiting": 2, "seconds": {"value": 40.0},
+                      "deadlineSeconds": {"none": None}}],
+            "connected": [{"trainer": 7, "name": "lab-1:5", "device": "cpu",
+                           "idleSeconds": {"value": 2.5}}]})
+        self.assertEqual(hippo.Demand(
+            trainers=3,
+            work=(hippo.WorkDemand(workload="sum", kinds=("cuda H100",),
+                                   working=1, waiting=2, seconds=40.0),),
+            connected=(hippo.ConnectedTrainer(
+                trainer=7, name="lab-1:5", device="cpu", idle_seconds=2.5),)),
+            self.connect(fake).demand())
+
     def test_yields_events(self):
         fake = self.start(studies=[study(events=[
             {"id": 2, "time": 1.5, "trial": 1, "step": 3,

@@ -213,6 +213,9 @@ class Service(schema.Service.Server):
     async def trainers(self, _context):
         return self.model.content.get("trainers", [])
 
+    async def demand(self, _context):
+        return self.model.content["demand"]
+
     async def preview(self, text, name, _context):
         return {"trials": len(name), "full": {
             "askedSteps": 9, "mergeRate": 1.5,

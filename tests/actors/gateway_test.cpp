@@ -1154,6 +1154,47 @@ TEST_F(HttpTest, AStudyByColumns) {
   body_of(get("/api/studies/1/tree?first=1"), 400);
 }
 
+TEST_F(HttpTest, TellsHowManyTrainersCouldBeUsed) {
+  open();
+  auto me = enter();
+  node->send_trainer_away();
+  const auto demand = [&] { return body_of(get("/api/demand"), 200); };
+  EXPECT_EQ(demand(), (json{{"trainers", 0},
+                            {"work", json::array()},
+                            {"connected", json::array()}}));
+  auto study = submit(me, grid_text);
+  // Three trials, of which two are one model at first.
+  while (demand().at("trainers") != 2)
+    kj::evalLater([] {}).wait(scope);
+  const auto work = demand().at("work").at(0);
+  EXPECT_EQ(work.at("waiting"), 2);
+  EXPECT_EQ(work.at("working"), 0);
+  EXPECT_EQ(work.at("kinds"), json::array());
+  EXPECT_TRUE(work.at("seconds").is_null()) << "nothing was measured";
+  const auto metrics = get("/metrics");
+  EXPECT_NE(metrics.find("hippo_demand_trainers{kind=\"any\"} 2\n"),
+            std::string::npos);
+  EXPECT_EQ(metrics.find("hippo_demand_seconds"), std::string::npos);
+  const auto answer = me.service.demandRequest().send().wait(scope);
+  EXPECT_EQ(answer.getDemand().getTrainers(), 2u);
+  study.pauseRequest().send().wait(scope);
+  while (demand().at("trainers") != 0)
+    kj::evalLater([] {}).wait(scope);
+  study.resumeRequest().send().wait(scope);
+  while (demand().at("trainers") != 2)
+    kj::evalLater([] {}).wait(scope);
+}
+
+TEST_F(HttpTest, ListsIdleTrainersBesideTheDemand) {
+  open();
+  auto me = enter();
+  EXPECT_EQ(wait(submit(me, grid_text)), "COMPLETE");
+  const auto demand = body_of(get("/api/demand"), 200);
+  EXPECT_EQ(demand.at("trainers"), 0);
+  ASSERT_EQ(demand.at("connected").size(), 1u);
+  EXPECT_EQ(demand["connected"][0].at("device"), "test");
+}
+
 TEST_F(HttpTest, ATrainerThatHasLeftIsGone) {
   open();
   auto me = enter();

@@ -35,7 +35,7 @@ trainers:
     notice_seconds: 30
     nodes: {cloud.example.org/gpu: "true"}
     tolerate: [nvidia.com/gpu, cloud.example.org/spot]
-  - {name: cpu, image: hippo-trainer:1, count: 2}
+  - {name: cpu, image: hippo-trainer:1, count: 2, queue: batch}
 """
 
 # What runs commands for a host that is this machine, with a home of its own.
@@ -129,13 +129,18 @@ trainers:
     @unittest.skipUnless(VALIDATE.exists(), "scripts/setup has not installed "
                          "kubernetes-validate")
     def test_pods_keep_to_the_schemas(self):
-        for machines in (self.make_keys("spot", "cpu") + PODS,
-                         "insecure: true" + PODS):
+        for machines, others in (
+                (self.make_keys("spot", "cpu") + PODS, 1),
+                ("insecure: true" + PODS, 1),
+                ("insecure: true" + PODS.replace("prometheus:", "#"), 0)):
             text = self.deploy("kubernetes", machines).out
             # Of what is no part of Kubernetes there are no schemas.
             parts = [x for x in text.split("\n---\n")
                      if "kind: ScaledObject" not in x]
-            self.assertEqual(len(parts), len(text.split("\n---\n")) - 1)
+            self.assertEqual(len(parts),
+                             len(text.split("\n---\n")) - others)
+            self.assertEqual("kind: Role\n" in text, others == 0)
+            self.assertIn("kueue.x-k8s.io/queue-name: batch\n", text)
             done = subprocess.run(
                 [VALIDATE, "--strict", "-k", "1.31",
                  self.write("pods.yaml", "\n---\n".join(parts))],

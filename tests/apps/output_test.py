@@ -49,6 +49,8 @@ COMMANDS = {
     "best": "best s --state DIR",
     "importance": "importance many --state DIR",
     "top": "top --once",
+    "scale": "scale fleet.yaml --on ray --python ./no-ray --max 1 --min 1 "
+             "--once --dry-run --journal journal-{n}",
     "note": "note mine",
     "set-space": "set-space mine space.yaml --dry-run",
     "logs": "logs --state DIR",
@@ -92,6 +94,12 @@ class Output(Serving):
             "service": "gpu-lab:4848", "insecure": True,
             "trainers": [{"name": "cpu", "hosts": ["big"]}]})
         case.write("space.yaml", {"space": {"lr": 0.5}})
+        case.write("fleet.yaml", {
+            "service": "gpu-lab:4848", "insecure": True,
+            "trainers": [{"name": "cpu"}]})
+        # An engine of Ray that runs nothing.
+        os.chmod(case.write("no-ray", "#!/bin/sh\nwhile read -r x; do echo "
+                            """'{"trainers": []}'; done\n"""), 0o755)
         mine = {**study("mine", lr={"uniform": [0.0, 1.0]}),
                 "algorithm": "client"}
         case.submit(mine)

@@ -252,15 +252,20 @@ TEST_F(ClientTest, FollowsEventsThroughRestarts) {
 TEST_F(ClientTest, RepeatsReadsWhenTheConnectionIsLost) {
   auto x = connected();
   auto study = submitted(x, grid);
-  for (const string method : {"list", "trainers", "describe", "trials", "wait",
-                              "preview", "logs", "pause", "resume",
-                              "setWeight", "best", "export"}) {
+  for (const string method :
+       {"list", "trainers", "demand", "describe", "trials", "wait", "preview",
+        "logs", "pause", "resume", "setWeight", "best", "export"}) {
     const auto before = calls(method);
     cut(method);
     if (method == "list") {
       EXPECT_EQ(x.studies()->size(), 1u);
     } else if (method == "trainers") {
       EXPECT_TRUE(x.trainers());
+    } else if (method == "demand") {
+      const auto demand = x.demand();
+      ASSERT_TRUE(demand);
+      EXPECT_EQ(demand->work.at(0).waiting, 2u);
+      EXPECT_EQ(demand->connected.at(0).idle_seconds, 2.5);
     } else if (method == "describe") {
       EXPECT_TRUE(study.describe());
     } else if (method == "trials") {

@@ -382,6 +382,17 @@ public:
     return kj::READY_NOW;
   }
 
+  kj::Promise<void> demand(DemandContext call) override {
+    x_.run("demand", [&] {
+      demand_view x;
+      x.trainers = 3;
+      x.work.push_back({"sum", {"test"}, {}, 1, 2, 40, {}, {}});
+      x.connected.push_back({1, "alpha:100", "test", 0, 2.5});
+      fill(call.getResults().initDemand(), x);
+    });
+    return kj::READY_NOW;
+  }
+
   kj::Promise<void> preview(PreviewContext call) override {
     x_.run("preview", [&] {
       name_in(call.getParams().getText());

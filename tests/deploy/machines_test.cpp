@@ -69,6 +69,20 @@ TEST(MachinesTest, ReadsPods) {
   EXPECT_FALSE(found.trainers[1].count_max);
 }
 
+TEST(MachinesTest, ReadsTrainersOfRay) {
+  const auto found = good(deploy_target::ray, R"(
+service: gpu-lab:4848
+trainers:
+  - {name: gpu, gpus: 1, cpus: 4, memory: 16Gi, count_max: 8, key: /k/gpu.pem}
+)");
+  const auto& x = found.trainers.at(0);
+  EXPECT_EQ(x.count_max, 8u);
+  EXPECT_EQ(x.key, "/k/gpu.pem");
+  EXPECT_EQ(x.memory, "16Gi");
+  const auto read = read_machines(jobs, "m.yaml", deploy_target::ray);
+  EXPECT_EQ(read.errors.size(), 3u) << "time, partition and sbatch";
+}
+
 TEST(MachinesTest, InsecureHasNoKeys) {
   EXPECT_EQ(good(ssh, "insecure: true" + on_hosts).keys, "");
   EXPECT_EQ(good(ssh, "insecure: false" + on_hosts).keys, "hippo-keys");
@@ -108,14 +122,16 @@ TEST(MachinesTest, TellsWhatIsWrong) {
   expect_error(kubernetes, changed(pods, "count_max: 16", "count_max: 0"),
                "trainers[0].count_max",
                "must be a whole number from 1 to 10000, found '0'");
-  expect_error(
-    kubernetes,
-    changed(pods, "prometheus: http://prometheus.monitoring:9090\n", ""), "",
-    "'prometheus' is missing: by what it says the trainers 'spot' scale");
-  expect_error(kubernetes, changed(pods, "cpus: 2", "count_max: 2"),
-               "trainers",
+  const auto unscaled =
+    changed(pods, "prometheus: http://prometheus.monitoring:9090\n", "");
+  good(kubernetes, changed(unscaled, "cpus: 2", "count_max: 2"));
+  expect_error(kubernetes, changed(pods, "cpus: 2", "queue: -"),
+               "trainers[1].queue",
+               "must be the name of a queue of Kueue, found '-'");
+  expect_error(kubernetes, changed(pods, "cpus: 2", "count_max: 2"), "trainers",
                "'count_max' of more than one: what waits for trainers is one "
-               "number, and each would follow all of it");
+               "number, and each would follow all of it; without 'prometheus' "
+               "hippo scale divides it");
 }
 
 TEST(MachinesTest, TellsAllThatIsMissing) {

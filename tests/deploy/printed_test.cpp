@@ -47,6 +47,9 @@ TEST(TrainerCommandTest, SaysWhatIsTrainedOn) {
   EXPECT_EQ(line(x, "k.pem"),
             "hippo-trainer --connect s:1 --keys k.pem --device cuda:0 "
             "--device cuda:1 --python /venv/bin/python --notice 30");
+  const auto words = trainer_command(x, "s:1", "", "lab-17");
+  EXPECT_EQ(words[words.size() - 2], "--name");
+  EXPECT_EQ(words.back(), "lab-17");
 }
 
 TEST(SlurmTest, AsksForWhatTheTrainersAre) {
@@ -67,6 +70,20 @@ TEST(SlurmTest, AsksForWhatTheTrainersAre) {
   const auto other = slurm_script(open, open.trainers[0]);
   EXPECT_EQ(other.find("key"), std::string::npos) << other;
   EXPECT_EQ(other.find("partition"), std::string::npos) << other;
+}
+
+TEST(SlurmTest, ATrainerOfAFleetIsTheBatchScriptItself) {
+  const auto x = good(deploy_target::slurm, jobs);
+  const auto text = slurm_script(x, x.trainers[0], {"lab", "lab-17"});
+  for (const auto* line :
+       {"#SBATCH --job-name=lab-17", "#SBATCH --comment=hippo:lab:a100",
+        "#SBATCH --signal=B:TERM@120", "#SBATCH --dependency=singleton",
+        "#SBATCH --requeue", "#SBATCH --gpus=1", "#SBATCH --account=lab",
+        "exec \\", "  hippo-trainer \\", "  --connect gpu-lab:4848 \\",
+        "  --name lab-17"})
+    expect_line(text, line);
+  EXPECT_EQ(text.find("--array"), std::string::npos);
+  EXPECT_EQ(text.find("srun"), std::string::npos) << "it would get the signal";
 }
 
 TEST(SshTest, NamesHostsAndKeys) {
@@ -108,17 +125,67 @@ TEST_F(KubernetesTest, WhatScalesHasNoReplicas) {
   const auto text = kubernetes_manifests(x, keys);
   const auto spot = text.find("kind: Deployment\nmetadata:\n"
                               "  name: hippo-trainer-spot\n");
-  const auto cpu = text.find("kind: Deployment\nmetadata:\n"
+  const auto cpu = text.find("kind: Job\nmetadata:\n"
                              "  name: hippo-trainer-cpu\n");
   ASSERT_NE(spot, std::string::npos);
   ASSERT_NE(cpu, std::string::npos);
   EXPECT_EQ(text.substr(spot, cpu - spot).find("replicas:"),
             std::string::npos);
-  EXPECT_NE(text.substr(cpu).find("  replicas: 1\n"), std::string::npos);
+  EXPECT_NE(text.substr(cpu).find("  parallelism: 1\n"), std::string::npos);
   expect_line(text, "  minReplicaCount: 0");
   expect_line(text, "  maxReplicaCount: 16");
   EXPECT_EQ(text.find("ScaledObject", text.find("ScaledObject") + 1),
             std::string::npos);
+}
+
+TEST_F(KubernetesTest, AFixedNumberIsAJob) {
+  x.trainers[1].count = 8;
+  x.trainers[1].notice_seconds = 45;
+  const auto all = kubernetes_manifests(x, keys);
+  const auto text = all.substr(all.find("kind: Job\n"));
+  for (const auto* line :
+       {"  parallelism: 8", "  completions: 8", "  completionMode: Indexed",
+        "      terminationGracePeriodSeconds: 45", "      restartPolicy: Never",
+        "            - --leave-code=143", "        runAsNonRoot: true",
+        "            readOnlyRootFilesystem: true", "  minAvailable: 6"})
+    expect_line(text, line);
+  EXPECT_EQ(text.find("suspend"), std::string::npos);
+  EXPECT_EQ(text.find("kueue"), std::string::npos);
+}
+
+TEST_F(KubernetesTest, AQueueHoldsJobsBack) {
+  x.trainers[1].queue = "gpus";
+  const auto job = kubernetes_job(x, x.trainers[1], {"lab", "lab-17"}, "");
+  for (const auto& text : {kubernetes_manifests(x, keys), job}) {
+    expect_line(text, "    kueue.x-k8s.io/queue-name: gpus");
+    expect_line(text, "  suspend: true");
+  }
+}
+
+TEST_F(KubernetesTest, TrainersOfAFleetAreJobsOfTheirOwn) {
+  const auto text =
+    kubernetes_job(x, x.trainers[0], {"lab", "lab-17"}, "hippo.b:4848");
+  for (const auto* line :
+       {"kind: Job", "  name: lab-17", "    hippo-fleet: lab",
+        "    hippo-group: spot", "  backoffLimit: 0",
+        "            - \"hippo.b:4848\"", "            - \"lab-17\"",
+        "          secret: {secretName: hippo-trainer-spot}"})
+    expect_line(text, line);
+  EXPECT_EQ(text.find("leave-code"), std::string::npos) << "it may end";
+  EXPECT_NE(kubernetes_job(x, x.trainers[0], {"lab", "lab-17"}, "")
+              .find("\"hippo:4848\""),
+            std::string::npos);
+}
+
+TEST_F(KubernetesTest, RightsAreThoseOfTheCalls) {
+  EXPECT_EQ(kubernetes_manifests(x, keys).find("kind: Role"),
+            std::string::npos);
+  x.prometheus.clear();
+  const auto text = kubernetes_manifests(x, keys);
+  expect_line(text, "    verbs: [list, create, delete]");
+  expect_line(text, "    resources: [jobs]");
+  EXPECT_EQ(text.find("kind: Deployment"), std::string::npos);
+  EXPECT_EQ(text.find("ScaledObject"), std::string::npos);
 }
 
 TEST_F(KubernetesTest, WithoutKeysEverybodyIsAdmitted) {

@@ -118,6 +118,40 @@ TEST_F(PoolCoreTest, NoMoreThanIsWantedIsGranted) {
   EXPECT_EQ(pool.idle(), 1u);
 }
 
+TEST_F(PoolCoreTest, TellsWhatCouldBeUsedByWorkload) {
+  pool.apply(pool_event::introduced{1, {"sum;seed=1", "sum", ""}}, now);
+  pool.apply(pool_event::introduced{2, {"cnn;seed=1", "cnn", ""}}, now);
+  EXPECT_TRUE(pool.demands().empty());
+  pool.apply(
+    pool_event::demanded{2, 1, 3, {"a", "b"}, {{{"a", 2}, {"tiny", 0}}, 1}},
+    now);
+  demand(1, UINT32_MAX);
+  EXPECT_EQ(pool.demands(), (std::vector<workload_demand>{
+                              {"sum;seed=1", {}, {}, UINT32_MAX},
+                              {"cnn;seed=1", {"a", "b"}, {"tiny"}, 3}}));
+  pool.apply(pool_event::merger_ended{1}, now);
+  EXPECT_EQ(pool.demands().size(), 1u);
+}
+
+TEST_F(PoolCoreTest, CountsForHowLongATrainerHasHadNoLease) {
+  const auto x = admit();
+  now += 5s;
+  EXPECT_EQ(pool.idle_seconds(now), (std::map<trainer_id, double>{{x, 5}}));
+  heartbeat_of(x);
+  now += 5s;
+  EXPECT_EQ(pool.idle_seconds(now).at(x), 10) << "since it has joined";
+  demand(1, 1);
+  heartbeat_of(x, lease_id{7});
+  EXPECT_TRUE(pool.idle_seconds(now).empty());
+  now += 5s;
+  heartbeat_of(x);
+  now += 2s;
+  heartbeat_of(x);
+  EXPECT_EQ(pool.idle_seconds(now).at(x), 2);
+  pool.apply(pool_event::disconnected{x, false, "gone"}, now);
+  EXPECT_TRUE(pool.idle_seconds(now).empty());
+}
+
 TEST_F(PoolCoreTest, LeasesWaitUntilThereAreTrainers) {
   EXPECT_EQ(pool.waiting_leases(), 0u);
   demand(1, 3);

@@ -286,6 +286,26 @@ TEST(Scheduler, CriticalPathTakesTheLongestWayWhole) {
   EXPECT_EQ(sim.jobs.at(lease_id{3}).work.stages.front().begin, 4u);
 }
 
+TEST(Scheduler, CountsStagesThatCouldBeTrainedAtOnce) {
+  simulation sim{policy::critical_path};
+  const auto study = sim.plan.add_study({1, {20}});
+  for (int i = 0; i < 40; ++i) {
+    sim.add(study, {{0, lr(1 + i)}, {4, lr(.5)}});
+    sim.add(study, {{0, lr(1 + i)}});
+  }
+  for (std::size_t i = 0; i < sim.trials.size(); ++i)
+    sim.ask(i, 10);
+  sim.settle();
+  // Pairs have a beginning in common.
+  EXPECT_EQ(sim.chooser.startable_count(1000), 40u);
+  EXPECT_EQ(sim.chooser.startable_count(7), 7u);
+  ASSERT_TRUE(sim.dispatch());
+  EXPECT_EQ(sim.chooser.startable_count(1000), 39u);
+  while (sim.dispatch()) {
+  }
+  EXPECT_EQ(sim.chooser.startable_count(1000), 0u);
+}
+
 TEST(Scheduler, ChoosesWhatFitsAmongPathsFromOneState) {
   simulation sim{policy::critical_path};
   const auto study = sim.plan.add_study({1, {20}});
@@ -669,6 +689,14 @@ TEST_P(SchedulerSimulation, TrainsEveryUniqueStepOnceAndEveryResultIsAsAlone) {
     }
     if (rng() % 4 == 0)
       sim.expect_tree_is_current();
+    if (rng() % 8 == 0) { // as many trainers as there is work for
+      sim.settle();
+      const auto startable = sim.chooser.startable_count(1000);
+      std::size_t started = 0;
+      while (sim.dispatch())
+        ++started;
+      EXPECT_EQ(startable, started);
+    }
     if (sim.jobs.empty() && promotions == 0)
       break;
     if (!sim.jobs.empty())

@@ -36,7 +36,7 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   hello result;
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
-  result.host = host;
+  result.host = opts.name.empty() ? host : opts.name;
   // Each life is a trainer of its own: what it was given may be why it ended.
   if (opts.life > 1)
     result.host += '#' + std::to_string(opts.life);
@@ -110,8 +110,7 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
       std::move(engine), log_tail, core_trace{trace, "trainer " + number}));
   }
   std::thread{[&] {
-    leave_when_asked(signals, system, trainers, opts.grace_seconds,
-                     opts.command, opts.life);
+    leave_when_asked(signals, system, trainers, opts);
   }}.detach();
   connector link{system, trainers, keys ? &*keys : nullptr};
   backoff retry{retry_first, retry_last};

@@ -12,8 +12,8 @@ constexpr void (*all_verbs[])(verb_table&) = {
   add_token, add_deploy, add_completion,
   // with a service
   add_submit, add_ls, add_show, add_trials, add_best, add_importance, add_watch,
-  add_top, add_logs, add_pause, add_resume, add_retry, add_stop, add_cancel,
-  add_set_weight, add_extend, add_enqueue, add_fork, add_set_space,
+  add_top, add_scale, add_logs, add_pause, add_resume, add_retry, add_stop,
+  add_cancel, add_set_weight, add_extend, add_enqueue, add_fork, add_set_space,
   add_tell_past, add_note, add_rm, add_export, add_ask, add_train, add_tell,
   add_close};
 

@@ -37,6 +37,7 @@ void add_best(verb_table& verbs);
 void add_importance(verb_table& verbs);
 void add_watch(verb_table& verbs);
 void add_top(verb_table& verbs);
+void add_scale(verb_table& verbs);
 void add_logs(verb_table& verbs);
 void add_pause(verb_table& verbs);
 void add_resume(verb_table& verbs);

@@ -11,14 +11,29 @@ namespace hippo {
 /// Returns the words that start one of the trainers.
 /// @param service where it connects, HOST:PORT
 /// @param key the file of its key; empty: it has none
+/// @param name by which the service is to know it; empty: its host's
 std::vector<std::string> trainer_command(const trainer_group& group,
                                          const std::string& service,
-                                         const std::string& key);
+                                         const std::string& key,
+                                         const std::string& name = {});
+
+/// A trainer that `hippo scale` starts.
+struct fleet_trainer {
+  std::string fleet; ///< a label of DNS
+  std::string name;  ///< likewise
+};
+
+/// What the comment of a job of Slurm, and labels of Kubernetes, say of one.
+std::string fleet_comment(const std::string& fleet, const std::string& group);
 
 /// Returns a batch script for `sbatch`: a job array of the trainers.
 /// REQUIRES: `machines` is of `deploy_target::slurm`, and `group` one of its
 /// trainers
 std::string slurm_script(const machines& machines, const trainer_group& group);
+
+/// The same for one trainer, which is the process of the batch script itself.
+std::string slurm_script(const machines& machines, const trainer_group& group,
+                         const fleet_trainer& trainer);
 
 /// Returns a script of Bash that starts and stops trainers over `ssh`.
 /// REQUIRES: `machines` is of `deploy_target::ssh`
@@ -36,5 +51,17 @@ std::vector<std::string> needed_keys(const machines& machines);
 /// REQUIRES: `keys` has what `needed_keys` names
 std::string kubernetes_manifests(const machines& machines,
                                  const key_texts& keys);
+
+/// The labels of a Job of `kubernetes_job`.
+inline constexpr auto fleet_label = "hippo-fleet";
+inline constexpr auto group_label = "hippo-group";
+
+/// Returns a Job of one trainer, as YAML. It uses the Secret of its group that
+/// `kubernetes_manifests` has.
+/// REQUIRES: as of `kubernetes_manifests`
+/// @param service where trainers connect; empty: at the service of these
+std::string kubernetes_job(const machines& machines, const trainer_group& group,
+                           const fleet_trainer& trainer,
+                           const std::string& service);
 
 } // namespace hippo

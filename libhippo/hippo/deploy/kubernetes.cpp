@@ -96,47 +96,102 @@ spec:
           requests: {storage: {{STORAGE}}}
 )";
 
-constexpr auto trainers_text = R"(---
+// A pod of trainers, as objects hold it.
+constexpr auto pod_text = R"(metadata:
+  labels: {app.kubernetes.io/name: hippo-trainer-{{NAME}}}
+spec:
+  # On SIGTERM it saves what it has begun and hands the rest back.
+  terminationGracePeriodSeconds: {{NOTICE}}
+  {{RESTART}}
+  {{NODES}}
+  {{TOLERATE}}
+  {{POD_SECURITY}}
+  {{COPY_KEYS}}
+  containers:
+    - name: trainer
+      image: "{{IMAGE}}"
+      command:
+        {{COMMAND}}
+      env:
+        - {name: HOME, value: /tmp}
+      resources:
+        requests: {{REQUESTS}}
+        {{LIMITS}}
+      {{CONTAINER_SECURITY}}
+      volumeMounts:
+        - {name: tmp, mountPath: /tmp}
+        {{KEY_MOUNT}}
+  volumes:
+    - name: tmp
+      emptyDir: {}
+    {{KEY_VOLUMES}}
+)";
+
+// A fixed number of trainers. One that leaves, since its node is drained say,
+// ends with another code than 0, and is replaced.
+constexpr auto jobs_text = R"(---
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: hippo-trainer-{{NAME}}
+  labels:
+    app.kubernetes.io/name: hippo-trainer-{{NAME}}
+    {{QUEUE}}
+spec:
+  {{SUSPEND}}
+  parallelism: {{COUNT}}
+  completions: {{COUNT}}
+  completionMode: Indexed
+  backoffLimit: 10000
+  podFailurePolicy:
+    rules:
+      - action: Ignore
+        onPodConditions: [{type: DisruptionTarget, status: "True"}]
+  template:
+    {{POD}}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  name: hippo-trainer-{{NAME}}
+spec:
+  minAvailable: {{AVAILABLE}}
+  selector:
+    matchLabels: {app.kubernetes.io/name: hippo-trainer-{{NAME}}}
+)";
+
+constexpr auto fleet_job_text = R"(apiVersion: batch/v1
+kind: Job
+metadata:
+  name: {{TRAINER}}
+  labels:
+    app.kubernetes.io/name: hippo-trainer-{{NAME}}
+    {{FLEET_LABEL}}: {{FLEET}}
+    {{GROUP_LABEL}}: {{NAME}}
+    {{QUEUE}}
+spec:
+  {{SUSPEND}}
+  backoffLimit: 0
+  ttlSecondsAfterFinished: 600
+  template:
+    {{POD}}
+)";
+
+// The trainers of an autoscaler, which says how many.
+constexpr auto scaled_text = R"(---
 apiVersion: apps/v1
 kind: Deployment
 metadata:
   name: hippo-trainer-{{NAME}}
   labels: {app.kubernetes.io/name: hippo-trainer-{{NAME}}}
 spec:
-  {{REPLICAS}}
   selector:
     matchLabels: {app.kubernetes.io/name: hippo-trainer-{{NAME}}}
   # A new one may find no room before an old one has gone.
   strategy:
     rollingUpdate: {maxSurge: 0, maxUnavailable: 25%}
   template:
-    metadata:
-      labels: {app.kubernetes.io/name: hippo-trainer-{{NAME}}}
-    spec:
-      # On SIGTERM it saves what it has begun and hands the rest back.
-      terminationGracePeriodSeconds: {{NOTICE}}
-      {{NODES}}
-      {{TOLERATE}}
-      {{POD_SECURITY}}
-      {{COPY_KEYS}}
-      containers:
-        - name: trainer
-          image: "{{IMAGE}}"
-          command:
-            {{COMMAND}}
-          env:
-            - {name: HOME, value: /tmp}
-          resources:
-            requests: {{REQUESTS}}
-            {{LIMITS}}
-          {{CONTAINER_SECURITY}}
-          volumeMounts:
-            - {name: tmp, mountPath: /tmp}
-            {{KEY_MOUNT}}
-      volumes:
-        - name: tmp
-          emptyDir: {}
-        {{KEY_VOLUMES}}
+    {{POD}}
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -146,6 +201,34 @@ spec:
   maxUnavailable: 25%
   selector:
     matchLabels: {app.kubernetes.io/name: hippo-trainer-{{NAME}}}
+)";
+
+// Of whoever runs `hippo scale`: its calls, and no others.
+constexpr auto rights_text = R"(---
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: hippo-scale
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: hippo-scale
+rules:
+  - apiGroups: [batch]
+    resources: [jobs]
+    verbs: [list, create, delete]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: hippo-scale
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: hippo-scale
+subjects:
+  - {kind: ServiceAccount, name: hippo-scale}
 )";
 
 constexpr auto scaler_text = R"(---
@@ -279,13 +362,8 @@ std::string service_of(const machines& x) {
      {"KEY_MOUNT", keys.mount}});
 }
 
-std::string command_of(const machines& x, const trainer_group& group) {
-  const auto key = x.keys.empty() ? "" : "/keys/hippo/" + key_file(group);
-  std::string result;
-  for (const auto& word : trainer_command(
-         group, "hippo:" + std::to_string(trainer_port_number), key))
-    result += "- \"" + word + "\"\n";
-  return result + "- --log-format=json\n";
+std::string service_in_cluster() {
+  return "hippo:" + std::to_string(trainer_port_number);
 }
 
 std::string nodes_of(const trainer_group& x) {
@@ -312,38 +390,83 @@ std::string limits_of(const trainer_group& x) {
   return result.empty() ? "" : "limits: {" + result + '}';
 }
 
-std::string trainers_of(const machines& x, const trainer_group& group) {
+/// What leaves because it was told to ends with this, where its place is to be
+/// filled again.
+constexpr auto leave_code = "143";
+
+/// Words of the command beside those of every trainer.
+struct pod_words {
+  std::string service; ///< HOST:PORT
+  std::string name;    ///< by which the service knows it; empty: its host's
+  bool is_replaced = false; ///< when it has left
+  bool is_of_job = false;
+};
+
+std::string command_of(const machines& x, const trainer_group& group,
+                       const pod_words& words) {
+  const auto key = x.keys.empty() ? "" : "/keys/hippo/" + key_file(group);
+  std::string result;
+  for (const auto& word :
+       trainer_command(group, words.service, key, words.name))
+    result += "- \"" + word + "\"\n";
+  if (words.is_replaced)
+    result += std::string{"- --leave-code="} + leave_code + '\n';
+  return result + "- --log-format=json\n";
+}
+
+std::string pod_of(const machines& x, const trainer_group& group,
+                   const pod_words& words) {
   const auto keys = parts_of(x, object_name(group), group.image);
   auto requests = "{cpu: \"" + std::to_string(group.cpus) + '"';
   if (!group.memory.empty())
     requests += ", memory: " + group.memory;
   requests += '}';
-  auto result = filled(
-    trainers_text,
-    {{"NAME", group.name},
-     // Whoever scales says how many.
-     {"REPLICAS", group.count_max
-                    ? ""
-                    : "replicas: " + std::to_string(group.count)},
-     {"NOTICE", std::to_string(group.notice_seconds)},
-     {"NODES", nodes_of(group)},
-     {"TOLERATE", tolerations_of(group)},
-     {"IMAGE", group.image},
-     {"COMMAND", command_of(x, group)},
-     {"REQUESTS", requests},
-     {"LIMITS", limits_of(group)},
-     {"POD_SECURITY", pod_security},
-     {"CONTAINER_SECURITY", container_security},
-     {"COPY_KEYS", keys.copy},
-     {"KEY_VOLUMES", keys.volumes},
-     {"KEY_MOUNT", keys.mount}});
+  return filled(pod_text,
+                {{"NAME", group.name},
+                 {"NOTICE", std::to_string(group.notice_seconds)},
+                 {"RESTART", words.is_of_job ? "restartPolicy: Never" : ""},
+                 {"NODES", nodes_of(group)},
+                 {"TOLERATE", tolerations_of(group)},
+                 {"IMAGE", group.image},
+                 {"COMMAND", command_of(x, group, words)},
+                 {"REQUESTS", requests},
+                 {"LIMITS", limits_of(group)},
+                 {"POD_SECURITY", pod_security},
+                 {"CONTAINER_SECURITY", container_security},
+                 {"COPY_KEYS", keys.copy},
+                 {"KEY_VOLUMES", keys.volumes},
+                 {"KEY_MOUNT", keys.mount}});
+}
+
+std::string queue_of(const trainer_group& x) {
+  return x.queue.empty() ? "" : "kueue.x-k8s.io/queue-name: " + x.queue;
+}
+
+/// Kueue lets go on what it has room for.
+std::string suspend_of(const trainer_group& x) {
+  return x.queue.empty() ? "" : "suspend: true";
+}
+
+std::string trainers_of(const machines& x, const trainer_group& group) {
+  pod_words words;
+  words.service = service_in_cluster();
+  if (group.count_max && x.prometheus.empty())
+    return {}; // hippo scale starts them
   if (group.count_max)
-    result += filled(scaler_text,
-                     {{"NAME", group.name},
-                      {"COUNT", std::to_string(group.count)},
-                      {"COUNT_MAX", std::to_string(*group.count_max)},
-                      {"PROMETHEUS", x.prometheus}});
-  return result;
+    return filled(scaled_text,
+                  {{"NAME", group.name}, {"POD", pod_of(x, group, words)}})
+           + filled(scaler_text,
+                    {{"NAME", group.name},
+                     {"COUNT", std::to_string(group.count)},
+                     {"COUNT_MAX", std::to_string(*group.count_max)},
+                     {"PROMETHEUS", x.prometheus}});
+  words.is_of_job = words.is_replaced = true;
+  return filled(jobs_text, {{"NAME", group.name},
+                            {"QUEUE", queue_of(group)},
+                            {"SUSPEND", suspend_of(group)},
+                            {"COUNT", std::to_string(group.count)},
+                            {"AVAILABLE", std::to_string(group.count * 3 / 4)},
+                            {"POD", pod_of(x, group, words)}});
 }
 
 } // namespace
@@ -368,7 +491,28 @@ std::string kubernetes_manifests(const machines& machines,
   result += service_of(machines);
   for (const auto& group : machines.trainers)
     result += trainers_of(machines, group);
+  const bool scales = std::ranges::any_of(
+    machines.trainers, [](const auto& x) { return x.count_max.has_value(); });
+  if (scales && machines.prometheus.empty())
+    result += rights_text;
   return result;
+}
+
+std::string kubernetes_job(const machines& machines, const trainer_group& group,
+                           const fleet_trainer& trainer,
+                           const std::string& service) {
+  pod_words words;
+  words.service = service.empty() ? service_in_cluster() : service;
+  words.name = trainer.name;
+  words.is_of_job = true;
+  return filled(fleet_job_text, {{"TRAINER", trainer.name},
+                                 {"NAME", group.name},
+                                 {"FLEET_LABEL", fleet_label},
+                                 {"FLEET", trainer.fleet},
+                                 {"GROUP_LABEL", group_label},
+                                 {"QUEUE", queue_of(group)},
+                                 {"SUSPEND", suspend_of(group)},
+                                 {"POD", pod_of(machines, group, words)}});
 }
 
 } // namespace hippo

@@ -114,9 +114,11 @@ std::vector<std::string> group_keys(deploy_target target) {
     result.insert(result.end(), xs.begin(), xs.end());
   };
   if (target == deploy_target::slurm)
-    add({"memory", "program", "time", "partition", "sbatch"});
+    add({"memory", "program", "time", "partition", "sbatch", "count_max"});
   else if (target == deploy_target::kubernetes)
-    add({"memory", "image", "count_max", "nodes", "tolerate"});
+    add({"memory", "image", "count_max", "nodes", "tolerate", "queue"});
+  else if (target == deploy_target::ray)
+    add({"memory", "program", "key", "count_max"});
   else
     add({"program", "hosts"});
   return result;
@@ -278,6 +280,10 @@ private:
          result.name);
     const bool in_pods = result_.target == deploy_target::kubernetes;
     take(x, "count", in_pods ? 0 : 1, count_limit, result.count);
+    if (x.find("count_max") != nullptr) {
+      result.count_max = std::max(result.count, 1u);
+      take(x, "count_max", *result.count_max, count_limit, *result.count_max);
+    }
     take(x, "gpus", 0, gpus_max, result.gpus);
     take(x, "cpus", 1, cpus_max, result.cpus);
     take_quantity(x, "memory", result.memory);
@@ -289,6 +295,8 @@ private:
       read_job(x, result);
     else if (in_pods)
       read_pods(x, result);
+    else if (result_.target == deploy_target::ray)
+      take_path(x, "key", result.key);
     else if (const auto* hosts = required(x, "hosts"))
       result.hosts =
         words_that(*hosts, is_host, "must be a host, as ssh takes it");
@@ -320,10 +328,8 @@ private:
     required(x, "image");
     take(x, "image", is_image, "must be an image such as hippo-trainer:1",
          out.image);
-    if (x.find("count_max") != nullptr) {
-      out.count_max = std::max(out.count, 1u);
-      take(x, "count_max", *out.count_max, count_limit, *out.count_max);
-    }
+    take(x, "queue", is_label_value, "must be the name of a queue of Kueue",
+         out.queue);
     if (const auto* nodes = x.find("nodes"); nodes && is_map(*nodes, "labels"))
       for (const auto& entry : nodes->entries)
         read_node_label(entry, out.nodes);
@@ -353,20 +359,15 @@ private:
                     "is more than 1: one process has all GPUs of its host");
   }
 
-  /// What waits cannot be divided among groups.
+  /// An autoscaler cannot divide what waits among groups; `hippo scale` can.
   void check_scaling() {
-    std::vector<const trainer_group*> scaled;
-    for (const auto& x : result_.trainers)
-      if (x.count_max)
-        scaled.push_back(&x);
-    if (scaled.size() > 1)
+    const auto scaled = std::ranges::count_if(
+      result_.trainers, [](const auto& x) { return x.count_max.has_value(); });
+    if (scaled > 1 && root_->find("prometheus") != nullptr)
       notes_->error(*root_->find("trainers"),
                     "'count_max' of more than one: what waits for trainers is "
-                    "one number, and each would follow all of it");
-    if (!scaled.empty() && root_->find("prometheus") == nullptr)
-      notes_->error(*root_, "'prometheus' is missing: by what it says the "
-                            "trainers '"
-                              + scaled[0]->name + "' scale");
+                    "one number, and each would follow all of it; without "
+                    "'prometheus' hippo scale divides it");
   }
 
   const document* root_;

@@ -12,7 +12,7 @@
 namespace hippo {
 
 /// The system that starts trainers.
-enum class deploy_target { slurm, kubernetes, ssh };
+enum class deploy_target { slurm, kubernetes, ssh, ray };
 
 /// The ports of a service that `hippo deploy` describes: those that
 /// `hippo serve` has unless it is told otherwise, and one for people.
@@ -33,7 +33,11 @@ struct trainer_group {
   unsigned notice_seconds = 120;
   std::string python; ///< for studies that bring code; empty: `python3`
 
-  // -- slurm and ssh ----------------------------------------------------------
+  /// Of trainers that `hippo scale` starts, how many at most; nothing: as many
+  /// as it may. On Kubernetes with `prometheus`, an autoscaler's maximum.
+  std::optional<unsigned> count_max;
+
+  // -- slurm, ssh and ray -----------------------------------------------------
 
   std::string program = "hippo-trainer"; ///< on the machines
 
@@ -46,10 +50,13 @@ struct trainer_group {
   // -- kubernetes -------------------------------------------------------------
 
   std::string image;
-  /// Scales from `count` to so many by what waits; nothing: stays at `count`.
-  std::optional<unsigned> count_max;
+  std::string queue;                        ///< of Kueue; empty: none
   std::map<std::string, std::string> nodes; ///< labels of the nodes
   std::vector<std::string> tolerate;        ///< keys of the nodes' taints
+
+  // -- ray --------------------------------------------------------------------
+
+  std::string key; ///< file on the nodes; empty: ~/.hippo/NAME.pem
 
   // -- ssh --------------------------------------------------------------------
 
@@ -68,7 +75,7 @@ struct service_pod {
 /// The machines that train, as people write them down.
 struct machines {
   deploy_target target = deploy_target::ssh;
-  endpoint service; ///< where trainers connect; slurm and ssh
+  endpoint service; ///< where trainers connect; not on Kubernetes
   service_pod pod;  ///< kubernetes
   std::string keys = "hippo-keys"; ///< folder of `hippo keys`; empty: insecure
   std::string prometheus; ///< its address, of what scales; may be empty

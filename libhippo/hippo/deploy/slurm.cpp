@@ -26,6 +26,26 @@ exec srun --kill-on-bad-exit=1 \
   {{COMMAND}}
 )sh";
 
+constexpr auto fleet_script = R"sh(#!/bin/bash
+# A trainer of the service at {{SERVICE}}, started by hippo scale.
+#SBATCH --job-name={{TRAINER}}
+#SBATCH --comment={{COMMENT}}
+{{OPTIONS}}
+# Two jobs of one name never run at once.
+#SBATCH --dependency=singleton
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output={{TRAINER}}.log
+# SIGTERM so many seconds before the end, to this process: the trainer. What has
+# begun is saved, the rest handed back.
+#SBATCH --signal=B:TERM@{{NOTICE}}
+set -euo pipefail
+
+{{CHECK_KEY}}
+exec \
+  {{COMMAND}}
+)sh";
+
 constexpr auto check_key = R"sh(key=${HIPPO_KEY:-$HOME/.hippo/{{NAME}}.pem}
 [[ -r $key ]] || {
   echo "there is no key $key: make it by hippo keys add {{NAME}}" \
@@ -53,24 +73,47 @@ std::string options_of(const trainer_group& x) {
   return result;
 }
 
+std::string key_check_of(const machines& machines, const trainer_group& group) {
+  if (machines.keys.empty())
+    return {};
+  return filled(check_key, {{"NAME", group.name}, {"KEYS", machines.keys}});
+}
+
+std::string key_word(const machines& machines) {
+  return machines.keys.empty() ? "" : "\"$key\"";
+}
+
 } // namespace
+
+std::string fleet_comment(const std::string& fleet, const std::string& group) {
+  return "hippo:" + fleet + ':' + group;
+}
+
+std::string slurm_script(const machines& machines, const trainer_group& group,
+                         const fleet_trainer& trainer) {
+  const auto service = to_text(machines.service);
+  const auto command =
+    trainer_command(group, service, key_word(machines), trainer.name);
+  return filled(fleet_script,
+                {{"SERVICE", service},
+                 {"TRAINER", trainer.name},
+                 {"COMMENT", fleet_comment(trainer.fleet, group.name)},
+                 {"OPTIONS", options_of(group)},
+                 {"NOTICE", std::to_string(group.notice_seconds)},
+                 {"CHECK_KEY", key_check_of(machines, group)},
+                 {"COMMAND", lines_of(command)}});
+}
 
 std::string slurm_script(const machines& machines, const trainer_group& group) {
   const auto service = to_text(machines.service);
-  const auto command =
-    trainer_command(group, service, machines.keys.empty() ? "" : "\"$key\"");
-  return filled(
-    batch_script,
-    {{"SERVICE", service},
-     {"NAME", group.name},
-     {"COUNT", std::to_string(group.count)},
-     {"OPTIONS", options_of(group)},
-     {"NOTICE", std::to_string(group.notice_seconds)},
-     {"CHECK_KEY",
-      machines.keys.empty()
-        ? ""
-        : filled(check_key, {{"NAME", group.name}, {"KEYS", machines.keys}})},
-     {"COMMAND", lines_of(command)}});
+  const auto command = trainer_command(group, service, key_word(machines));
+  return filled(batch_script, {{"SERVICE", service},
+                               {"NAME", group.name},
+                               {"COUNT", std::to_string(group.count)},
+                               {"OPTIONS", options_of(group)},
+                               {"NOTICE", std::to_string(group.notice_seconds)},
+                               {"CHECK_KEY", key_check_of(machines, group)},
+                               {"COMMAND", lines_of(command)}});
 }
 
 } // namespace hippo

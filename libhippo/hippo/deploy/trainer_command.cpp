@@ -4,7 +4,8 @@ namespace hippo {
 
 std::vector<std::string> trainer_command(const trainer_group& group,
                                          const std::string& service,
-                                         const std::string& key) {
+                                         const std::string& key,
+                                         const std::string& name) {
   std::vector<std::string> result{group.program, "--connect", service};
   const auto add = [&](const std::string& option, const std::string& value) {
     result.push_back(option);
@@ -19,6 +20,8 @@ std::vector<std::string> trainer_command(const trainer_group& group,
   if (!group.python.empty())
     add("--python", group.python);
   add("--notice", std::to_string(group.notice_seconds));
+  if (!name.empty())
+    add("--name", name);
   return result;
 }
 

@@ -290,6 +290,13 @@ expected<std::vector<trainer_view>> client::trainers() {
     });
 }
 
+expected<demand_view> client::demand() {
+  return impl_->call<demand_view>(repeating::yes, [](session& x) {
+    return x.service().demandRequest().send().then(
+      [](auto&& answer) { return decode(answer.getDemand()); });
+  });
+}
+
 expected<preview_view> client::preview(const std::string& text,
                                        const std::string& name) {
   return impl_->call<preview_view>(repeating::yes, [&](session& x) {

@@ -155,6 +155,9 @@ public:
   /// Returns all trainers by number, those that have left included.
   expected<std::vector<trainer_view>> trainers();
 
+  /// Returns how many trainers could be used now, and those that are connected.
+  expected<demand_view> demand();
+
   /// Says what a study would train, given all that is trained already.
   /// @returns it with `known_steps` and `new_steps`, or errors as of `submit`
   expected<preview_view> preview(const std::string& text,

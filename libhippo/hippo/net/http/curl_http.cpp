@@ -165,8 +165,10 @@ http_answer curl_http::perform(const http_request& request) {
     set(CURLOPT_XFERINFOFUNCTION, watch);
     set(CURLOPT_XFERINFODATA, &now);
   }
-  if (!state_->certificates.empty())
-    set(CURLOPT_CAINFO, state_->certificates.c_str());
+  const auto& certificates =
+    request.ca_file.empty() ? state_->certificates : request.ca_file;
+  if (!certificates.empty())
+    set(CURLOPT_CAINFO, certificates.c_str());
   if (!request.through_proxy)
     set(CURLOPT_NOPROXY, "*");
   if (request.method == "PUT") {

@@ -31,6 +31,8 @@ struct http_request {
   std::chrono::seconds connect_max{10};
   std::optional<std::chrono::seconds> total_max{}; ///< for all of it
   bool through_proxy = true; ///< if the environment names one
+  /// The file of certificates that are trusted; empty: those of the system.
+  std::string ca_file{};
   /// Whether addresses that only this machine or its network has are refused:
   /// loopback, private and link-local ones. REQUIRES: not through a proxy
   bool public_only = false;

@@ -251,6 +251,20 @@ void scheduler::for_each_first(const node_filter& filter) const {
   }
 }
 
+std::size_t scheduler::startable_count(std::size_t most) const {
+  std::size_t result = 0;
+  for (const auto& [key, order, id, from] : all_.ranking) {
+    if (result >= most)
+      break;
+    result += tree().children(id, from, most - result).size();
+    const auto begin = from;
+    result +=
+      std::ranges::any_of(tree().items_from(id, from),
+                          [begin](const tree_item& x) { return x.at > begin; });
+  }
+  return std::min(result, most);
+}
+
 path scheduler::path_from(const view& among, const rank& first,
                           std::optional<node_id> child) const {
   const auto& tree = among.tree;

@@ -102,6 +102,11 @@ public:
     return all_.ranking.size();
   }
 
+  /// How many stages could be trained now by a trainer each, at most `most`:
+  /// those that begin at a state that is there, and rests of those that do.
+  /// O(most * states waited for).
+  [[nodiscard]] std::size_t startable_count(std::size_t most) const;
+
   /// Returns the estimated time to the end of the longest path that could be
   /// leased now, or nothing if there is none.
   /// REQUIRES: the policy is `critical_path`.

@@ -370,6 +370,8 @@ merger_status merge_core::status() const {
   result.trained_steps = usage_.trained_steps();
   result.reused_steps = plan_.restored_steps();
   result.runnable_paths = chooser_.runnable_count();
+  result.startable_stages =
+    is_leasing() ? chooser_.startable_count(startable_stages_max) : 0;
   result.memory_bytes = memory_bytes();
   result.device_seconds = usage_.totals().busy_seconds;
   result.step_seconds = usage_.step_seconds();

@@ -12,6 +12,9 @@
 
 namespace hippo {
 
+/// So many stages are counted at most, as that takes time.
+inline constexpr std::size_t startable_stages_max = 1000;
+
 /// Where a merger stands, cheap enough to ask for often.
 struct merger_status {
   merge_figures figures;
@@ -19,6 +22,9 @@ struct merger_status {
   std::uint64_t trained_steps = 0;
   std::uint64_t reused_steps = 0; ///< unique steps that were there before
   std::uint64_t runnable_paths = 0;
+  /// Stages that could be trained now by a trainer each, at most
+  /// `startable_stages_max`.
+  std::uint64_t startable_stages = 0;
   std::uint64_t memory_bytes = 0; ///< that its books take, about
   /// The segments of each study's trials: its part of the books.
   std::map<study_id, std::uint64_t> segments;

@@ -73,6 +73,7 @@ void pool_core::on(pool_event::heard& event) {
   if (!trainer)
     return;
   trainer->last_message = now_;
+  trainer->note_idle(what, now_);
   trainer->note_unreturned(what, now_, options_.heartbeat_interval);
   if (trainer->holder)
     effects_.emplace_back(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "hippo/service/pool/pool_view.hpp"
 #include "hippo/service/pool/stuck.hpp"
 #include "hippo/service/pool/trainer_table.hpp"
+#include "hippo/service/pool/workload_demand.hpp"
 
 namespace hippo {
 
@@ -80,6 +82,14 @@ public:
   }
   [[nodiscard]] std::vector<stuck_workload> stuck() const {
     return stuck_workloads(view());
+  }
+  /// In the order in which mergers have introduced themselves.
+  [[nodiscard]] std::vector<workload_demand> demands() const {
+    return workload_demands(view());
+  }
+  /// As of `trainer_table::idle_seconds`.
+  [[nodiscard]] std::map<trainer_id, double> idle_seconds(moment now) const {
+    return trainers_.idle_seconds(now);
   }
   /// The merger that holds a trainer, if any does.
   [[nodiscard]] std::optional<merger_number>

@@ -18,7 +18,15 @@ pool_trainer pool_trainer::from(const hello& hello, moment now) {
   result.workloads = hello.workloads;
   result.numerics = hello.numerics;
   result.last_message = result.since = now;
+  result.idle_since = now;
   return result;
+}
+
+void pool_trainer::note_idle(const heartbeat& heartbeat, moment now) {
+  if (heartbeat.lease != lease_id{})
+    idle_since.reset();
+  else if (!idle_since)
+    idle_since = now;
 }
 
 void pool_trainer::add_time(moment until, trainer_record& to) const {

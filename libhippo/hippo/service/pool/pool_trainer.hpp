@@ -37,6 +37,8 @@ struct pool_trainer {
   std::optional<merger_number> reserved_for; ///< none: not asked back
   moment granted;
   moment since;             ///< when it was given work last, or has lost it
+  /// When it joined, or said first that it had no lease; nothing: it has one.
+  std::optional<moment> idle_since;
   double interruptions = 0; ///< of its machine, an hour, if that is known
   moment last_message;
   /// By merger, for how long it is not given to it, and why it cannot train for
@@ -66,6 +68,8 @@ struct pool_trainer {
   /// Counts its time up to then. Whatever changes whether it has work begins
   /// with this.
   void count_time(moment until);
+  /// Takes in whether a heartbeat speaks of a lease.
+  void note_idle(const heartbeat& heartbeat, moment now);
   /// Takes in what a heartbeat says of leases that were to end.
   /// @param interval between two of a lease
   void note_unreturned(const heartbeat& heartbeat, moment now,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <chrono>
 #include <utility>
 
 #include "hippo/service/pool/options.hpp"
@@ -73,6 +74,15 @@ std::uint64_t trainer_table::idle() const {
       return !x.gone && !x.holder && x.record.stalled.empty()
              && x.ends == lease_id{};
     }));
+}
+
+std::map<trainer_id, double> trainer_table::idle_seconds(moment now) const {
+  std::map<trainer_id, double> result;
+  for (const auto& [number, x] : all_)
+    if (!x.gone && x.idle_since)
+      result[number] =
+        std::chrono::duration<double>(now - *x.idle_since).count();
+  return result;
 }
 
 std::vector<trainer_record> trainer_table::records(moment until) const {

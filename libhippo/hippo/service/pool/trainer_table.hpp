@@ -53,6 +53,9 @@ public:
   /// How many are connected that no merger holds, and that have ended what they
   /// were given before.
   [[nodiscard]] std::uint64_t idle() const;
+  /// Of those that are connected and have no lease, the time for which they
+  /// have had none, in seconds: as their heartbeats say it.
+  [[nodiscard]] std::map<trainer_id, double> idle_seconds(moment now) const;
   /// In order of their numbers. @param until up to when their time counts
   [[nodiscard]] std::vector<trainer_record> records(moment until) const;
 
