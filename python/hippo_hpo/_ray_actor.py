@@ -93,6 +93,7 @@ class Keeper:
     def __init__(self, order: Mapping[str, Any]) -> None:
         self._order = dict(order)
         self._key = self._order.pop("key_content", None)
+        self._key_path = ""
         self._condition = Condition()
         self._process: subprocess.Popen[str] | None = None
         self._starts = 0
@@ -149,7 +150,8 @@ class Keeper:
         number = os.memfd_create("hippo-key")
         os.fchmod(number, 0o600)
         os.write(number, self._key)
-        return ["--keys", f"/proc/{os.getpid()}/fd/{number}"]
+        self._key_path = f"/proc/{os.getpid()}/fd/{number}"
+        return ["--keys", self._key_path]
 
     def _keep_going(self, command: list[str]) -> None:
         shortest, longest = BACKOFF
@@ -193,6 +195,8 @@ class Keeper:
     def _read(self, process: subprocess.Popen[str]) -> None:
         """Passes the trainer's log on to Ray's."""
         for line in process.stdout or ():
+            if self._key_path:
+                line = line.replace(self._key_path, "the given file")
             print(line, end="", flush=True)
             self._condition.on_line(line.strip())
             if self._condition.state == "failed":

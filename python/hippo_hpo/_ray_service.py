@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import dataclasses
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import time
@@ -34,14 +36,14 @@ class _Service:
     Attributes:
         client: keeps it running; it ends soon after this process.
         address: for trainers.
-        keys: its keys, which are removed with this process.
         key: the trainers'.
+        process: of the service.
     """
 
     client: Client
     address: str
-    keys: tempfile.TemporaryDirectory[str]
     key: bytes
+    process: subprocess.Popen[bytes]
 
 
 # By state folder and host.
@@ -89,23 +91,23 @@ def _service_of(folder: str, host: str) -> _Service:
         except Error:
             known.client.close()
             del _services[folder, host]
-    keys = tempfile.TemporaryDirectory(prefix="hippo-keys-")
+    keys = tempfile.mkdtemp(prefix="hippo-keys-")
+    atexit.register(shutil.rmtree, keys, ignore_errors=True)
     for words in (["init"], ["add", "ray", "--role", "trainer"],
                   ["add", "driver", "--role", "client"]):
         done = subprocess.run(
-            [hippo_program(), "keys", *words, "--keys", keys.name],
+            [hippo_program(), "keys", *words, "--keys", keys],
             stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode != 0:
             raise Error(f"hippo keys {words[0]}: {done.stderr.strip()}")
-    with open(os.path.join(keys.name, "ray.pem"), "rb") as file:
+    with open(os.path.join(keys, "ray.pem"), "rb") as file:
         key = file.read()
-    client, address = _start(folder, host, keys.name)
-    service = _services[folder, host] = _Service(client, address, keys, key)
+    service = _services[folder, host] = _start(folder, host, keys, key)
     return service
 
 
-def _start(folder: str, host: str, keys: str) -> tuple[Client, str]:
-    """Starts a service. @returns a client, and the address for trainers"""
+def _start(folder: str, host: str, keys: str, key: bytes) -> _Service:
+    """Starts a service with these keys; `key` is the trainers'."""
     here = f"[{host}]:0" if ":" in host else f"{host}:0"
     command = [hippo_program(), "serve", "--state", folder, "--keys", keys,
                "--listen", here, "--rpc", here, "--http", "127.0.0.1:0",
@@ -119,10 +121,10 @@ def _start(folder: str, host: str, keys: str) -> tuple[Client, str]:
             found = _announced(folder, service.pid)
             if found is not None:
                 try:
-                    return connect(
+                    client = connect(
                         found["clients"],
-                        credentials=os.path.join(keys, "driver.pem"),
-                    ), found["trainers"]
+                        credentials=os.path.join(keys, "driver.pem"))
+                    return _Service(client, found["trainers"], key, service)
                 except Disconnected:
                     pass
             time.sleep(0.02)

@@ -65,14 +65,15 @@ class Engine:
 
     def _list(self, request: Mapping[str, Any]) -> dict[str, Any]:
         fleet = _text(request, "fleet")
-        found = {}
+        found: dict[str, cluster.Actor] = {}
         for name in cluster.names():
             parts = cluster.parts_of(name)
             if len(parts) == 3 and parts[0] == fleet:
                 actor = self._actors.get(name) or cluster.find(name)
                 if actor is not None:
                     found[name] = actor
-        self._actors.update(found)
+        self._actors.update((name, x) for name, x in found.items()
+                            if name not in self._leaving)
         states = cluster.look(list(found.values()), _LOOK_SECONDS)
         rows = []
         for actor, state in zip(found.values(), states):
@@ -86,8 +87,9 @@ class Engine:
             return "waiting"
         if found["state"] not in ("failed", "ended"):
             return "running"
-        print(f"trainer {actor.name} has ended: {found.get('why', '')}",
-              file=sys.stderr, flush=True)
+        if actor.name in self._actors:  # nobody has told it to end
+            print(f"trainer {actor.name} has ended: {found.get('why', '')}",
+                  file=sys.stderr, flush=True)
         self._actors.pop(actor.name, None)
         actor.kill()
         return "ended"
