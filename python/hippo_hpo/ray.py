@@ -46,8 +46,9 @@ class TrainerState:
         name: of its actor, as Ray's dashboard shows it.
         state: ``"waiting"`` (for a node with room), ``"starting"``,
             ``"ready"`` (registered with the service), ``"restarting"`` (its
-            node or process was lost), ``"leaving"``, ``"failed"`` (its key, release, program
-            or device cannot be used; it is not started again) or ``"ended"``.
+            node or process was lost), ``"leaving"``, ``"failed"`` (its key,
+            release, program or device cannot be used; it is not started again)
+            or ``"ended"``.
         why: the reason if it is not ready; empty: there is none yet.
         host: the node's host name; empty: it has no node.
         pid: of hippo-trainer on the node; 0: it does not run.

@@ -10,7 +10,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import textwrap
 import time
 import unittest
 
@@ -22,17 +21,17 @@ os.environ["RAY_health_check_period_ms"] = "1000"
 os.environ["RAY_health_check_timeout_ms"] = "3000"
 os.environ["RAY_health_check_failure_threshold"] = "3"
 
+import hippo_hpo as hippo
+from hippo_hpo import _ray_actor, choice, multistep
+
 try:
     import ray
+    from ray.cluster_utils import Cluster
+
+    import hippo_hpo.ray
+    from hippo_hpo import _ray_cluster as placing
 except ImportError:
-    raise unittest.SkipTest("there is no Ray") from None
-
-from ray.cluster_utils import Cluster  # noqa: E402
-
-import hippo_hpo as hippo  # noqa: E402
-import hippo_hpo.ray  # noqa: E402
-from hippo_hpo import _ray_actor, choice, multistep  # noqa: E402
-from hippo_hpo import _ray_cluster as placing  # noqa: E402
+    ray = None
 
 HIPPO = os.environ.get("HIPPO", "")
 TRAINER = os.environ.get("HIPPO_TRAINER", "")
@@ -125,6 +124,11 @@ def is_alive(pid):
             return file.read().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+def setUpModule():
+    if ray is None:
+        raise unittest.SkipTest("there is no Ray")
 
 
 class Conditions(unittest.TestCase):
@@ -527,18 +531,46 @@ class Trainers(unittest.TestCase):
         self.until(lambda: not os.path.exists(
             os.path.join(self.state, "service.json")))
 
-    def test_the_page(self):
-        """docs/from-ray.md, as somebody would type it."""
-        with open(os.path.join(ROOT, "docs", "from-ray.md")) as file:
-            text, = re.findall(r"^```python cluster\n(.*?)^```$", file.read(),
-                               re.DOTALL | re.MULTILINE)
-        path = self.write("script.py", textwrap.dedent(text))
+    def block(self, page, word):
+        """The Python of a page that has a word."""
+        with open(os.path.join(ROOT, "docs", page)) as file:
+            found = re.findall(r"^```python(?: cluster)?\n(.*?)^```$",
+                               file.read(), re.DOTALL | re.MULTILINE)
+        text, = (x for x in found if word in x)
+        return text
+
+    def run_script(self, text):
+        path = self.write("script.py", text)
         done = subprocess.run(
             [sys.executable, path], cwd=self.folder, capture_output=True,
             text=True, timeout=PATIENCE,
             env={**os.environ, "RAY_ADDRESS": self.cluster.address})
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertRegex(done.stdout, r"^0\.\d+ \{'lr'")
+        return done.stdout
+
+    def test_from_ray(self):
+        """docs/from-ray.md, as somebody would type it."""
+        said = self.run_script(self.block("from-ray.md", "ray.optimize"))
+        self.assertRegex(said, r"^0\.\d+ \{'lr'")
+        self.idle()
+
+    def test_deploying(self):
+        """docs/deploy.md, with other numbers: trainers outlive the program
+        that has started them, and another one lets them leave."""
+        trainers, clients = self.serve()
+        text = self.block("deploy.md", "ray.trainers")
+        for there, here in [("gpu-lab:4848", trainers), ("num=8", "num=2"),
+                            ("num_gpus=1", "num_gpus=0"),
+                            ("num_cpus=4", "num_cpus=1"),
+                            ("hippo-keys/ray.pem", "keys/ray.pem")]:
+            self.assertIn(there, text)
+            text = text.replace(there, here)
+        self.run_script(text)
+        client = self.connect(clients)
+        self.assertEqual(["", ""], [x.lost for x in client.trainers()])
+        self.run_script(text + "fleet.end(found=True)")
+        self.assertEqual(["has left"] * 2,
+                         [x.lost for x in client.trainers()])
         self.idle()
 
 
