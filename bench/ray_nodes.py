@@ -90,7 +90,7 @@ class Count(hippo.Workload):
 
 
 def measure_kills(case, hippo_ray, seconds, every):
-    rates = [0.01 * (i + 1) for i in range(max(2, round(seconds * 0.055)))]
+    rates = [0.01 * (i + 1) for i in range(max(2, round(seconds * 0.065)))]
     files = [case.write(f"{name}.yaml", study(name, case.log, rates, at))
              for name, at in (("a", [None, 10, 20, 30]),
                               ("b", [None, 5, 15, 25, 35]))]

@@ -48,6 +48,11 @@ def connect(address: str = "auto") -> None:
                     "before this call names another") from None
 
 
+def disconnect() -> None:
+    """Ends the connection of this process; detached actors stay."""
+    ray.shutdown()
+
+
 @dataclasses.dataclass(frozen=True)
 class Need:
     """Resources of one trainer; `memory` in bytes."""

@@ -32,8 +32,6 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
-import ray
-
 from . import _ray_cluster as cluster
 from .errors import Error, InvalidArgument
 
@@ -226,7 +224,7 @@ def main() -> int:
                   flush=True)
             return 1
         serve(sys.stdin, answers)
-        ray.shutdown()
+        cluster.disconnect()
     return 0
 
 

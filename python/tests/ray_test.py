@@ -217,6 +217,14 @@ class Conditions(unittest.TestCase):
         refused("give one", key=b"PRIVATE KEY", node_key="a.pem")
         refused("threads= is for", num_gpus=1, threads=2)
 
+    def test_without_ray(self):
+        for module in "ray", "ray_engine":
+            done = subprocess.run(
+                [sys.executable, "-c", "import sys; sys.modules['ray'] = None; "
+                 f"import hippo_hpo.{module}"], capture_output=True, text=True)
+            self.assertIn("ImportError: this needs Ray: pip install "
+                          "'hippo-hpo[ray]'", done.stderr)
+
     def test_the_key_is_not_shown(self):
         self.assertNotIn("secret", repr(placing.Order(["a"], b"secret")))
 
@@ -295,6 +303,18 @@ class Trainers(unittest.TestCase):
     @property
     def key(self):
         return os.path.join(self.folder, "keys", "ray.pem")
+
+    def secret(self):
+        """A line of the trainers' private key."""
+        with open(self.key) as file:
+            return re.search(r"PRIVATE KEY-----\n(.{40})", file.read())[1]
+
+    def logs_with(self, text):
+        """The logs of Ray that have a text."""
+        folder = self.cluster.head_node.get_logs_dir_path()
+        found = subprocess.run(["grep", "-rl", "-e", text, folder],
+                               capture_output=True, text=True)
+        return found.stdout.split()
 
     def until(self, condition):
         end = time.monotonic() + PATIENCE
@@ -381,6 +401,8 @@ class Trainers(unittest.TestCase):
                 self.assertEqual(([], fleet.names), (same.started, same.names))
                 same.end()
                 self.assertTrue(is_alive(other.pid))
+                self.assertFalse(self.logs_with(self.secret()))
+                self.assertTrue(self.logs_with("trainer: registered as "))
                 with self.assertRaisesRegex(hippo.InvalidArgument, "back/0"):
                     hippo_hpo.ray.trainers(trainers, num=2, name="back")
             last = fleet.states()
@@ -395,6 +417,8 @@ class Trainers(unittest.TestCase):
 
     def test_refusals(self):
         trainers, _ = self.serve()
+        seconds, hippo_hpo.ray._DOUBT_SECONDS = hippo_hpo.ray._DOUBT_SECONDS, 1
+        self.addCleanup(setattr, hippo_hpo.ray, "_DOUBT_SECONDS", seconds)
 
         def refused(kind, why, **options):
             with self.assertRaisesRegex(kind, why):
@@ -409,10 +433,9 @@ class Trainers(unittest.TestCase):
                 node_key="/none.pem")
         refused(hippo.Error, "no program /none/trainer", key=self.key,
                 program="/none/trainer")
-        old = self.write("old", "#!/bin/sh\necho 'error trainer: this service "
-                         "speaks version 9 and the trainer version 8: run the "
-                         "same release of both'\nexit 1\n")
-        os.chmod(old, 0o755)
+        old = self.fake("echo 'error trainer: this service speaks version 9 "
+                        "and the trainer version 8: run the same release of "
+                        "both'\nexit 1\n")
         refused(hippo.Error, "speaks version 9", key=self.key, program=old)
         refused(hippo.Error, "no place for 1 trainers of 1 CPU, 1 GPU each: it "
                 "could take 0. Its 4 nodes have 3 CPU, 0 GPU", num_gpus=1)
@@ -423,6 +446,49 @@ class Trainers(unittest.TestCase):
                                         "no/0 is waiting: no node has room"):
                 fleet.wait_ready(1)
         self.idle()
+
+    def fake(self, text):
+        """A program in the place of hippo-trainer."""
+        path = self.write("fake", "#!/bin/sh\n" + text)
+        os.chmod(path, 0o755)
+        return path
+
+    def test_a_trainer_that_stays(self):
+        """It is killed after its notice."""
+        program = self.fake("trap '' TERM\necho 'trainer: registered as "
+                            "number 1'\nwhile :; do sleep 0.2; done\n")
+        with hippo_hpo.ray.trainers("127.0.0.1:1", num=1, name="stays",
+                                    program=program, notice=1) as fleet:
+            fleet.wait_ready(PATIENCE)
+            pid = fleet.states()[0].pid
+            self.assertTrue(is_alive(pid))
+        self.until(lambda: not is_alive(pid))
+        self.idle()
+
+    def test_gpus(self):
+        """Ray counts GPUs that it is told of; here are none."""
+        program = self.fake(
+            f"echo $CUDA_VISIBLE_DEVICES $* >> {self.folder}/said\n"
+            "echo 'trainer: registered as number 1'\nexec sleep 1000\n")
+        node = self.cluster.add_node(**{**NODE, "num_gpus": 3})
+        self.addCleanup(self.cluster.remove_node, node)
+
+        def start(num, gpus):
+            with hippo_hpo.ray.trainers(
+                    "127.0.0.1:1", num=num, num_gpus=gpus, name="gpu",
+                    program=program, num_cpus=0, notice=5) as fleet:
+                fleet.wait_ready(PATIENCE)
+            with open(os.path.join(self.folder, "said")) as file:
+                said = sorted(file.read().splitlines())
+            os.unlink(os.path.join(self.folder, "said"))
+            return said
+        rest = "--connect 127.0.0.1:1 --device cuda:0"
+        self.assertEqual([f"{i} {rest} --notice 5" for i in range(3)],
+                         start(3, 1))
+        (two,) = start(1, 2)
+        self.assertRegex(two, rf"^\d,\d {rest} --device cuda:1 --notice 5$")
+        with self.assertRaisesRegex(hippo.Error, "2 GPU each: it could take 1"):
+            start(2, 2)
 
     def test_a_node_without_hippo(self):
         """The code of the actor travels; the program would have to."""
