@@ -17,6 +17,6 @@ demand_view demand_of(const live_view& now);
 
 /// Returns the name of the device kinds that a demand accepts, for labels:
 /// `any`, or all of them with `|` between.
-std::string kinds_text(const work_demand& x);
+std::string kinds_text(const work_demand& work);
 
 } // namespace hippo

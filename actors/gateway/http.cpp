@@ -399,9 +399,8 @@ private:
         });
       }
       if (path[1] == "trainers")
-        return only(x, [&] { return show(how, [this] {
-          return queries_.trainers();
-        }); });
+        return only(
+          x, [&] { return show(how, [this] { return queries_.trainers(); }); });
       if (path[1] == "demand")
         return only(
           x, [&] { return show(how, [this] { return queries_.demand(); }); });
@@ -411,21 +410,18 @@ private:
             [](std::vector<merger_overview> y) { return timeline_of(y); });
         }); });
       if (path[1] == "tree")
-        return only(x, [&] { return show(how, [this] {
-          return queries_.trees();
-        }); });
+        return only(
+          x, [&] { return show(how, [this] { return queries_.trees(); }); });
       if (path[1] == "service")
-        return only(x, [&] { return show(how, [this] {
-          return queries_.keeps();
-        }); });
+        return only(
+          x, [&] { return show(how, [this] { return queries_.keeps(); }); });
     }
     if (path.size() >= 3 && path.size() <= 4 && path[0] == "api"
         && path[1] == "studies")
       return study(std::move(x), how);
-    return failure(404,
-                   "there is nothing here; there are /, /healthz, "
-                   "/metrics, /api/studies, /api/trainers, /api/demand, "
-                   "/api/timeline, /api/tree, /api/service and /api/stream");
+    return failure(404, "there is nothing here; there are /, /healthz, "
+                        "/metrics, /api/studies, /api/trainers, /api/demand, "
+                        "/api/timeline, /api/tree, /api/service, /api/stream");
   }
 
   /// What is asked of one study.

@@ -87,7 +87,7 @@ void add_demand(metrics_writer& out, const demand_view& demand) {
   if (seconds)
     out
       .metric("demand_seconds", "gauge",
-              "Estimate of the time for which there is work, with so many "
+              "Estimate of the time for which there is work, with these "
               "trainers.")
       .sample(*seconds);
 }

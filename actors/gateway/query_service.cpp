@@ -4,7 +4,6 @@
 #include <fstream>
 #include <utility>
 
-#include "gateway/fleet_demand.hpp"
 #include "gateway/limits.hpp"
 #include "gateway/live_study.hpp"
 #include "gateway/trainer_views.hpp"
@@ -347,10 +346,6 @@ kj::Promise<std::vector<trainer_view>> query_service::trainers() {
         return trainer_views(now, varied);
       });
   });
-}
-
-kj::Promise<demand_view> query_service::demand() {
-  return live().then([](const live_view& now) { return demand_of(now); });
 }
 
 kj::Promise<std::vector<merger_overview>> query_service::trees() {

@@ -74,6 +74,9 @@ struct live_view {
   std::optional<std::uint64_t> memory_bytes_max;
 };
 
+/// As fleet_demand.hpp has it.
+demand_view demand_of(const live_view& now);
+
 /// A study, and the file that it came from.
 struct described_study {
   study_view view;
@@ -167,7 +170,9 @@ public:
   kj::Promise<live_view> live();
   kj::Promise<std::vector<trainer_view>> trainers();
   /// The trainers that could be used: fleet_demand.hpp.
-  kj::Promise<demand_view> demand();
+  kj::Promise<demand_view> demand() {
+    return live().then([](const live_view& now) { return demand_of(now); });
+  }
 
   /// The stage trees of the mergers in memory.
   kj::Promise<std::vector<merger_overview>> trees();

@@ -266,7 +266,9 @@ class Slurm(Scaling):
                 (("--max", "1", "--fleet", "Lab"), "lower-case"),
                 (("--max", "1", "--idle", "soon"), "--idle"),
                 (("--max", "1", "--machines", self.write(
-                    "prices.yaml", "machines: {a100: {device: A100, price: 1}}\n")), "has no kind 'cpu'")):
+                    "prices.yaml",
+                    "machines: {a100: {device: A100, price: 1}}\n")),
+                 "has no kind 'cpu'")):
             done = self.scale(*args, code=2)
             self.assertIn(said, done.err + done.out, args)
         self.env["PATH"] = self.path("engine")

@@ -125,9 +125,9 @@ TEST(MachinesTest, TellsWhatIsWrong) {
   const auto unscaled =
     changed(pods, "prometheus: http://prometheus.monitoring:9090\n", "");
   good(kubernetes, changed(unscaled, "cpus: 2", "count_max: 2"));
-  expect_error(kubernetes, changed(pods, "cpus: 2", "queue: -"),
+  expect_error(kubernetes, changed(pods, "cpus: 2", "queue: a b"),
                "trainers[1].queue",
-               "must be the name of a queue of Kueue, found '-'");
+               "must be the name of a queue of Kueue, found 'a b'");
   expect_error(kubernetes, changed(pods, "cpus: 2", "count_max: 2"), "trainers",
                "'count_max' of more than one: what waits for trainers is one "
                "number, and each would follow all of it; without 'prometheus' "

@@ -70,10 +70,10 @@ public:
   }
 
   /// Takes a machine away: its piece of work has to be done again.
-  void vanish(process& x) {
-    x.alive = false;
-    if (x.busy_until)
-      work_.push_back(std::max(1.0, *x.busy_until - now_));
+  void vanish(process& which) {
+    which.alive = false;
+    if (which.busy_until)
+      work_.push_back(std::max(1.0, *which.busy_until - now_));
   }
 
   /// The program is killed and started again.
@@ -122,8 +122,8 @@ private:
       all, [](const auto& x) { return x.alive && x.busy_until; }));
   }
 
-  [[nodiscard]] bool has_joined(const process& x) const {
-    return x.alive && x.joins <= now_;
+  [[nodiscard]] bool has_joined(const process& which) const {
+    return which.alive && which.joins <= now_;
   }
 
   void train() {
@@ -189,36 +189,36 @@ private:
   }
 
   /// @returns whether the program has survived it
-  bool carry_out(const scale_order& x) {
-    const bool is_start = x.what == scale_order::kind::start;
+  bool carry_out(const scale_order& order) {
+    const bool is_start = order.what == scale_order::kind::start;
     const auto answer = answers(is_start);
     const bool happens =
       answer == engine_answer::done || answer == engine_answer::lost;
     if (is_start && happens)
-      start(x);
+      start(order);
     if (!is_start && happens)
       for (auto& y : all)
-        if (y.id == x.id && y.alive)
+        if (y.id == order.id && y.alive)
           vanish(y);
     if (killed())
       return false;
     if (is_start && answer != engine_answer::done)
-      scaler_->note_failed_start(x.name, answer == engine_answer::refused,
+      scaler_->note_failed_start(order.name, answer == engine_answer::refused,
                                  now_);
     saved_ = scaler_->journal();
     return true;
   }
 
-  void start(const scale_order& x) {
+  void start(const scale_order& order) {
     const bool is_there = std::ranges::any_of(
-      all, [&](const auto& y) { return y.alive && y.name == x.name; });
+      all, [&](const auto& y) { return y.alive && y.name == order.name; });
     if (is_there && what_.refuses_twice)
       return;
     ++starts;
     std::uniform_real_distribution<double> delay{what_.start_seconds_min,
                                                  what_.start_seconds_max};
-    all.push_back(
-      {std::to_string(++last_id_), x.name, x.group, now_ + delay(random_)});
+    all.push_back({std::to_string(++last_id_), order.name, order.group,
+                   now_ + delay(random_)});
   }
 
   options what_;

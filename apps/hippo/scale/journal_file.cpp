@@ -12,6 +12,8 @@
 #include <sstream>
 #include <utility>
 
+#include "hippo/base/whole_file.hpp"
+
 namespace hippo {
 
 namespace {
@@ -19,18 +21,6 @@ namespace {
 error io_error(const std::string& what, const std::string& path) {
   return {errc::io_failed,
           "cannot " + what + ' ' + path + ": " + std::strerror(errno)};
-}
-
-bool write_whole(int fd, const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const auto n = ::write(fd, text.data() + done, text.size() - done);
-    if (n < 0 && errno != EINTR)
-      return false;
-    if (n > 0)
-      done += static_cast<std::size_t>(n);
-  }
-  return ::fsync(fd) == 0;
 }
 
 } // namespace
@@ -77,18 +67,8 @@ expected<journal_file> journal_file::open(const std::string& path) {
 std::optional<error> journal_file::save(const scale_journal& content) {
   if (content == content_)
     return std::nullopt;
-  const auto fresh = path_ + ".new";
-  const int fd =
-    ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  if (fd < 0)
-    return io_error("write", fresh);
-  const bool is_written = write_whole(fd, to_text(content));
-  const auto failure = io_error("write", fresh);
-  ::close(fd);
-  if (!is_written)
-    return failure;
-  if (::rename(fresh.c_str(), path_.c_str()) != 0)
-    return io_error("replace", path_);
+  if (auto why = write_whole(path_, to_text(content), {.mode = 0600}))
+    return why;
   content_ = content;
   return std::nullopt;
 }

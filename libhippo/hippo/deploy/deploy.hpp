@@ -23,7 +23,7 @@ struct fleet_trainer {
   std::string name;  ///< likewise
 };
 
-/// What the comment of a job of Slurm, and labels of Kubernetes, say of one.
+/// The comment of a job of Slurm, by which `hippo scale` finds it again.
 std::string fleet_comment(const std::string& fleet, const std::string& group);
 
 /// Returns a batch script for `sbatch`: a job array of the trainers.

@@ -25,6 +25,11 @@ std::string text_at(const json& x, const char* name) {
   return i != x.end() && i->is_string() ? i->get<std::string>() : "";
 }
 
+/// A member that is a list. Throws if it is none: any value can be iterated.
+const json::array_t& list_at(const json& x, const char* name) {
+  return x.at(name).get_ref<const json::array_t&>();
+}
+
 /// A number, or one that says whether it is set.
 std::string number_text(const json& x) {
   return std::to_string((x.is_object() ? x.at("number") : x).get<long long>());
@@ -79,7 +84,7 @@ expected<std::vector<listed_trainer>> read_squeue(const std::string& text,
   std::vector<listed_trainer> result;
   try {
     const auto read = json::parse(text);
-    for (const auto& x : read.at("jobs")) {
+    for (const auto& x : list_at(read, "jobs")) {
       const auto comment = text_at(x, "comment");
       if (!comment.starts_with(begin))
         continue;
@@ -100,7 +105,7 @@ expected<trainer_list_part> read_job_list(const std::string& text,
   trainer_list_part result;
   try {
     const auto read = json::parse(text);
-    for (const auto& x : read.at("items")) {
+    for (const auto& x : list_at(read, "items")) {
       const auto& about = x.at("metadata");
       const auto labels = about.value("labels", json::object());
       if (text_at(labels, fleet_label) != fleet)
@@ -128,7 +133,7 @@ expected<std::vector<listed_trainer>> read_ray_list(const std::string& text) {
   std::vector<listed_trainer> result;
   try {
     const auto read = json::parse(text);
-    for (const auto& x : read.at("trainers"))
+    for (const auto& x : list_at(read, "trainers"))
       result.push_back({x.at("id").get<std::string>(),
                         x.at("name").get<std::string>(), text_at(x, "group"),
                         state_of_word(x.at("state").get<std::string>())});

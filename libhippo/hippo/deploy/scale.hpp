@@ -68,7 +68,7 @@ struct scale_settings {
   double end_seconds = 180;
 };
 
-/// What survives a restart of the program, beside the engine's list.
+/// The state that survives a restart of the program, beside the engine's list.
 struct scale_journal {
   std::uint64_t last = 0; ///< number of a trainer
   /// Names that the engine was asked to start, and has not listed yet: the
@@ -83,7 +83,7 @@ struct scale_journal {
 };
 
 /// The text of a journal, JSON.
-std::string to_text(const scale_journal& x);
+std::string to_text(const scale_journal& journal);
 /// Reads it; an empty text is an empty journal.
 /// @returns `errc::invalid_argument` if it is none
 expected<scale_journal> read_journal(const std::string& text);
@@ -199,10 +199,11 @@ private:
   void end(const std::string& name, double now, std::string why,
            std::vector<scale_order>& out);
   /// The groups that can train a part, the best one first.
-  [[nodiscard]] std::vector<std::size_t> groups_for(const work_demand& x) const;
+  [[nodiscard]] std::vector<std::size_t>
+  groups_for(const work_demand& part) const;
   [[nodiscard]] bool can_train(std::optional<std::size_t> group,
                                const std::string& device,
-                               const work_demand& x) const;
+                               const work_demand& part) const;
   [[nodiscard]] bool may_start(std::size_t group, double now) const;
   [[nodiscard]] std::uint64_t trainers_alive() const;
   [[nodiscard]] std::uint64_t trainers_staying() const;

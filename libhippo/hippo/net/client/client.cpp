@@ -510,11 +510,10 @@ expected<std::uint64_t> study_handle::enqueue(const std::string& trials) {
 expected<space_change_view> study_handle::set_space(const std::string& space,
                                                     bool dry_run) {
   return impl_->call<space_change_view>(
-    repeating::no, [study = id_, &space, dry_run](session& x) {
+    repeating::no, [&, study = id_](session& x) {
       auto request = x.study(study).steerRequest();
-      auto to = request.initChange().initSetSpace();
-      to.setSpace(space);
-      to.setDryRun(dry_run);
+      request.getChange().initSetSpace().setSpace(space);
+      request.getChange().getSetSpace().setDryRun(dry_run);
       return request.send().then(
         [](auto&& answer) { return decode(answer.getSpace()); });
     });
@@ -528,6 +527,12 @@ expected<std::uint64_t> study_handle::tell_past(const std::string& results) {
 }
 
 namespace {
+
+void fill_numbers(capnp::List<std::uint64_t>::Builder to,
+                  const std::vector<std::uint64_t>& from) {
+  for (std::size_t i = 0; i < from.size(); ++i)
+    to.set(static_cast<unsigned>(i), from[i]);
+}
 
 /// Says why a call has failed, if it has.
 std::optional<error> failure_of(const expected<std::uint64_t>& done) {
@@ -554,16 +559,6 @@ std::optional<error> study_handle::note(const study_note& change) {
         change.removed_tags);
     })));
 }
-
-namespace {
-
-void fill_numbers(capnp::List<std::uint64_t>::Builder to,
-                  const std::vector<std::uint64_t>& from) {
-  for (std::size_t i = 0; i < from.size(); ++i)
-    to.set(static_cast<unsigned>(i), from[i]);
-}
-
-} // namespace
 
 std::optional<error>
 study_handle::remove(const std::vector<std::uint64_t>& trials) {

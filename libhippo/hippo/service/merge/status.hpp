@@ -12,7 +12,7 @@
 
 namespace hippo {
 
-/// So many stages are counted at most, as that takes time.
+/// The most stages that are counted as startable, as that takes time.
 inline constexpr std::size_t startable_stages_max = 1000;
 
 /// Where a merger stands, cheap enough to ask for often.
