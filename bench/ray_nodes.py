@@ -2,15 +2,17 @@
 """Measures trainers in a Ray cluster whose nodes are killed.
 
     bench/ray_nodes.py HIPPO HIPPO_TRAINER [--seconds 300] [--every 20]
-                       [--rounds 5] [--only kills|overhead]
+                       [--rounds 15] [--only kills|overhead]
+                       [--niceness 15]
 
 Two studies run on three nodes of a Ray cluster on this machine, each with a
 trainer; a node is killed every 20 s and replaced. Prints the steps trained by
 those of `hippo run` of the same files, the seconds until all trainers were
 registered again, and whether all results are equal.
 
-Then a trainer in Ray and one by hand train the same study in turn, and their
-steps/s are compared pair by pair.
+Then a trainer in Ray and one by hand train equal studies at the same time, and
+their steps/s are compared pair by pair. Ray runs its processes with niceness
+15, so they yield to others; --niceness 0 compares trainers of equal rights.
 
 Needs Ray and hippo_hpo in this interpreter: .cache/ray-venv/bin/python with
 PYTHONPATH=build/dev/tests/python/package. With default settings Ray notices a
@@ -18,9 +20,11 @@ killed node after about 20 s; here it looks every second.
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import sqlite3
 import statistics
 import subprocess
 import sys
@@ -47,7 +51,7 @@ def study(name, log, rates, milestones):
 
 
 def by_hand(name, steps):
-    """A study of one trial, whose steps compute."""
+    """A study of one trial, whose steps compute and time themselves."""
     return json.dumps({
         "study": name,
         "workload": {"python": "count.py:Count", "seed": 1, "check": False,
@@ -68,24 +72,28 @@ class Count(hippo.Workload):
         pass
 
     def init(self):
-        self.w, self.seconds, self.steps = 0.0, 0.0, 0
+        self.w, self.steps = 0.0, 0
+        self.seconds = self.cpu_seconds = 0.0
 
     def train(self, start, stop, hp):
-        begin = time.monotonic()
+        begin, cpu_begin = time.monotonic(), time.process_time()
         for step in range(start, stop):
-            for i in range(20000):
+            for i in range(2000):
                 self.w = 0.9 * self.w + hp.lr(step)
             self.steps += 1
         self.seconds += time.monotonic() - begin
+        self.cpu_seconds += time.process_time() - cpu_begin
 
     def evaluate(self):
-        return {"loss": self.w, "speed": self.steps / self.seconds}
+        return {"loss": self.w, "speed": self.steps / self.seconds,
+                "cpu_speed": self.steps / self.cpu_seconds}
 
     def state_dict(self):
         return {"w": self.w}
 
     def load_state_dict(self, state):
-        self.w, self.seconds, self.steps = state["w"], 0.0, 0
+        self.init()
+        self.w = state["w"]
 """
 
 
@@ -140,45 +148,62 @@ def measure_kills(case, hippo_ray, seconds, every):
           f"longest {max(back):.1f} s")
 
 
+MEASURED_BY = """
+SELECT r.trainer, m.name, m.value
+FROM results r JOIN metrics m USING (workload, node, step)
+JOIN studies s ON s.name = ? JOIN events e USING (workload, node, step)
+WHERE e.study = s.id AND e.kind = 'measured'"""
+
+
 def measure_overhead(case, hippo_ray, rounds):
+    """Both trainers train at the same time, so that both have the same load
+    beside them."""
     case.write("count.py", COUNT)
     trainers, clients = case.serve()
     client = case.connect(clients)
-
-    def speed(name):
-        # The service counts nothing of it: the code measures itself.
-        found = client.submit(case.write(f"{name}.yaml", by_hand(name, 2500)))
-        found.wait(progress=False)
-        (_, _, _, _), (_, _, _, value) = case.results(case.state, name)
-        return value
-
-    def in_ray(name):
+    ratios = {"speed": [], "cpu_speed": []}
+    by_itself = subprocess.Popen(
+        [case.trainer, "--connect", trainers, "--keys", case.key],
+        stderr=subprocess.DEVNULL)
+    try:
         with hippo_ray.trainers(trainers, num=1, key=case.key,
                                 name="paired") as fleet:
             fleet.wait_ready()
-            return speed(name)
+            while len(client.trainers()) < 2:
+                time.sleep(0.1)
+            for i in range(rounds):
+                compare(case, client, i, by_itself.pid, ratios)
+    finally:
+        by_itself.terminate()
+        by_itself.wait()
+    for name, unit in ("speed", "steps/s"), ("cpu_speed", "steps/CPU second"):
+        found = ratios[name]
+        print(f"{unit} in Ray by those of a trainer by hand: median "
+              f"{statistics.median(found):.4f}, {min(found):.4f} to "
+              f"{max(found):.4f}, {len(found)} pairs")
 
-    def alone(name):
-        trainer = subprocess.Popen(
-            [case.trainer, "--connect", trainers, "--keys", case.key],
-            stderr=subprocess.DEVNULL)
-        try:
-            return speed(name)
-        finally:
-            trainer.terminate()
-            trainer.wait()
-    ratios = []
-    for i in range(rounds):
-        sides = [("ray", in_ray), ("hand", alone)]
-        values = {name: measure(f"{name}{i}")
-                  for name, measure in (sides if i % 2 else sides[::-1])}
-        ratios.append(values["ray"] / values["hand"])
-        print(f"  in Ray {values['ray']:.1f} steps/s, by hand "
-              f"{values['hand']:.1f}: {ratios[-1]:.4f}", file=sys.stderr,
-              flush=True)
-    print(f"steps/s in Ray by those of a trainer by hand: median "
-          f"{statistics.median(ratios):.4f}, {min(ratios):.4f} to "
-          f"{max(ratios):.4f}, {rounds} pairs")
+
+def compare(case, client, number, pid, ratios):
+    """Trains two studies at once, and adds the ratios of their speeds. A pair
+    that one trainer has trained alone counts for nothing."""
+    names = [f"{x}{number}" for x in "ab"]
+    studies = [client.submit(case.write(f"{x}.yaml", by_hand(x, 1000)))
+               for x in names]
+    for x in studies:
+        x.wait(progress=False)
+    sides = {}
+    with contextlib.closing(sqlite3.connect(
+            os.path.join(case.state, "hippo.db"))) as found:
+        for name in names:
+            for trainer, metric, value in found.execute(MEASURED_BY, (name,)):
+                side = "hand" if trainer.endswith(f":{pid}") else "ray"
+                sides.setdefault(side, {})[metric] = value
+    if len(sides) == 2:
+        for name, found in ratios.items():
+            found.append(sides["ray"][name] / sides["hand"][name])
+        print(f"  in Ray {sides['ray']['speed']:.1f} steps/s, by hand "
+              f"{sides['hand']['speed']:.1f}: {ratios['speed'][-1]:.4f}",
+              file=sys.stderr, flush=True)
 
 
 def main():
@@ -188,9 +213,11 @@ def main():
     parser.add_argument("trainer")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--every", type=float, default=20)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--niceness", type=int, default=15)
     parser.add_argument("--only", choices=["kills", "overhead"])
     options = parser.parse_args()
+    os.environ["RAY_worker_niceness"] = str(options.niceness)
     os.environ["HIPPO"] = os.path.abspath(options.hippo)
     os.environ["HIPPO_TRAINER"] = os.path.abspath(options.trainer)
     import ray_test  # the cluster and the service of the tests

@@ -25,6 +25,7 @@ that is temporary may succeed later. Everything else goes to the standard error.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import sys
@@ -37,6 +38,13 @@ from .errors import Error, InvalidArgument
 
 # Seconds for which `list` waits for the answers of actors.
 _LOOK_SECONDS = 2.0
+
+# Seconds after which a request fails because Ray does not answer.
+_CALL_SECONDS = 20.0
+
+# Seconds for which a trainer may take to leave: the actor kills it after its
+# own notice.
+_LONGEST_NOTICE = 86_400.0
 
 
 class Engine:
@@ -141,11 +149,6 @@ class Engine:
             x.join()
 
 
-# Seconds for which a trainer may take to leave: the actor kills it after its
-# own notice.
-_LONGEST_NOTICE = 86_400.0
-
-
 def _failure(text: str, is_temporary: bool) -> dict[str, Any]:
     return {"error": " ".join(text.split()), "temporary": is_temporary}
 
@@ -189,18 +192,46 @@ def _grace_of(command: list[str]) -> float:
     return cluster.GRACE_SECONDS
 
 
+class Patience:
+    """Calls a function, one call after the other, and gives up one that takes
+    too long; it goes on by itself."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._running: threading.Thread | None = None
+
+    def call(self, function: Callable[[], dict[str, Any]]
+             ) -> dict[str, Any] | None:
+        """Returns the result; None: there is none in time."""
+        found: list[dict[str, Any]] = []
+        if self._running is not None:
+            self._running.join(self._seconds)
+            if self._running.is_alive():
+                return None
+        self._running = threading.Thread(
+            target=lambda: found.append(function()), daemon=True)
+        self._running.start()
+        self._running.join(self._seconds)
+        return found[0] if found else None
+
+
 def serve(requests: TextIO, answers: TextIO) -> None:
     """Answers requests, a line each, until there are none."""
     engine = Engine()
+    patience = Patience(_CALL_SECONDS)
     for line in requests:
         if not line.strip():
             continue
         try:
             request = json.loads(line)
-            answer = engine.answer(request) if isinstance(request, dict) \
-                else _failure("a request must be a JSON object", False)
+            if not isinstance(request, dict):
+                raise ValueError("it is no object")
+            answer = patience.call(functools.partial(engine.answer, request))
+            if answer is None:
+                answer = _failure(
+                    f"Ray has not answered for {_CALL_SECONDS:g} s", True)
         except ValueError as why:
-            answer = _failure(f"a request must be JSON: {why}", False)
+            answer = _failure(f"a request must be a JSON object: {why}", False)
         print(json.dumps(answer), file=answers, flush=True)
     engine.finish()
 

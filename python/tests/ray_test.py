@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -30,6 +31,7 @@ try:
 
     import hippo_hpo.ray
     from hippo_hpo import _ray_cluster as placing
+    from hippo_hpo.ray_engine import Patience
 except ImportError:
     ray = None
 
@@ -224,6 +226,17 @@ class Conditions(unittest.TestCase):
                  f"import hippo_hpo.{module}"], capture_output=True, text=True)
             self.assertIn("ImportError: this needs Ray: pip install "
                           "'hippo-hpo[ray]'", done.stderr)
+
+    def test_patience(self):
+        """A call that hangs is given up, and the next one waits for it."""
+        patience, gate = Patience(0.05), threading.Event()
+        self.assertEqual({"a": 1}, patience.call(lambda: {"a": 1}))
+        self.assertIsNone(patience.call(lambda: {"b": gate.wait()}))
+        self.assertIsNone(patience.call(lambda: {"c": 1}))
+        gate.set()
+        while (found := patience.call(lambda: {"d": 1})) is None:
+            pass
+        self.assertEqual({"d": 1}, found)
 
     def test_the_key_is_not_shown(self):
         self.assertNotIn("secret", repr(placing.Order(["a"], b"secret")))
@@ -510,10 +523,13 @@ class Trainers(unittest.TestCase):
         self.addCleanup(engine.wait, PATIENCE)
         self.addCleanup(engine.stdin.close)
 
-        def ask(call, **words):
-            engine.stdin.write(json.dumps({"call": call, **words}) + "\n")
+        def send(request):
+            engine.stdin.write(json.dumps(request) + "\n")
             engine.stdin.flush()
             return json.loads(engine.stdout.readline())
+
+        def ask(call, **words):
+            return send({"call": call, **words})
 
         def start(name, **words):
             return ask("start", fleet="lab", group="cpu", name=name, **{
@@ -552,6 +568,7 @@ class Trainers(unittest.TestCase):
         self.until(lambda: seen.append(states().get("bad")) or seen[-1] is None)
         self.assertIn("ended", seen)
         for request, why in [
+                ([], "must be a JSON object"),
                 ({"call": "fly"}, "must be list, start, end"),
                 ({"call": "list"}, "fleet: must be a text"),
                 ({"call": "end", "id": "mine/0"}, "must be one that start"),
@@ -559,7 +576,7 @@ class Trainers(unittest.TestCase):
                   "command": "x"}, "command: must be"),
                 ({"call": "start", "fleet": "a", "group": "b", "name": "c",
                   "command": ["x"], "gpus": 0.5}, "whole number")]:
-            found = ask(**request)
+            found = send(request)
             self.assertIn(why, found.get("error", ""), found)
             self.assertFalse(found["temporary"])
         self.idle()
@@ -600,7 +617,7 @@ class Trainers(unittest.TestCase):
     def block(self, page, word):
         """The Python of a page that has a word."""
         with open(os.path.join(ROOT, "docs", page)) as file:
-            found = re.findall(r"^```python(?: cluster)?\n(.*?)^```$",
+            found = re.findall(r"^```python(?: cluster| tune)?\n(.*?)^```$",
                                file.read(), re.DOTALL | re.MULTILINE)
         text, = (x for x in found if word in x)
         return text
@@ -616,6 +633,8 @@ class Trainers(unittest.TestCase):
 
     def test_from_ray(self):
         """docs/from-ray.md, as somebody would type it."""
+        compile(self.block("from-ray.md", "tune.with_resources"), "page",
+                "exec")
         said = self.run_script(self.block("from-ray.md", "ray.optimize"))
         self.assertRegex(said, r"^0\.\d+ \{'lr'")
         self.idle()
