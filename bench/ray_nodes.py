@@ -145,7 +145,8 @@ def measure_kills(case, hippo_ray, seconds, every):
           f"{', '.join(x.state for x in infos)}, "
           f"{sum(x.failed for x in infos)} failed trials", file=FIGURES)
     print(f"{count} results, "
-          f"{'equal to' if equal else 'DIFFERENT from'} hippo run", file=FIGURES)
+          f"{'equal to' if equal else 'DIFFERENT from'} hippo run",
+          file=FIGURES)
     print(f"trained / unique {trained} / {unique} = {trained / unique:.4f}",
           file=FIGURES)
     print(f"trainers back: median {statistics.median(back):.1f} s, "

@@ -19,9 +19,9 @@ line to the standard output:
 - ``end`` takes `id`; the trainer saves its present step. It answers at once.
 
 A request that fails is answered by ``{"error": TEXT, "temporary": BOOL}``; one
-that is temporary may succeed later. Everything else goes to the standard error. Ray
-ends a process that has not reached its control store for a minute: start this
-one again then. It keeps nothing, and trainers outlive it.
+that is temporary may succeed later. Everything else goes to the standard error.
+Ray ends a process that has not reached its control store for a minute: start
+this one again then. It keeps nothing, and trainers outlive it.
 """
 
 from __future__ import annotations
