@@ -33,6 +33,9 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent
                        / "python" / "tests"))
 
+# Ray's messages go where it pleases; figures go to the standard output.
+FIGURES = os.fdopen(os.dup(1), "w")
+
 STEP_SECONDS = 0.25
 STEPS = 40
 
@@ -140,12 +143,14 @@ def measure_kills(case, hippo_ray, seconds, every):
     count = sum(len(case.results(alone, x)) for x in ("a", "b"))
     print(f"{len(back)} nodes killed in {wall:.0f} s: studies "
           f"{', '.join(x.state for x in infos)}, "
-          f"{sum(x.failed for x in infos)} failed trials")
+          f"{sum(x.failed for x in infos)} failed trials", file=FIGURES)
     print(f"{count} results, "
-          f"{'equal to' if equal else 'DIFFERENT from'} hippo run")
-    print(f"trained / unique {trained} / {unique} = {trained / unique:.4f}")
+          f"{'equal to' if equal else 'DIFFERENT from'} hippo run",
+          file=FIGURES)
+    print(f"trained / unique {trained} / {unique} = {trained / unique:.4f}",
+          file=FIGURES)
     print(f"trainers back: median {statistics.median(back):.1f} s, "
-          f"longest {max(back):.1f} s")
+          f"longest {max(back):.1f} s", file=FIGURES, flush=True)
 
 
 MEASURED_BY = """
@@ -180,7 +185,8 @@ def measure_overhead(case, hippo_ray, rounds):
         found = ratios[name]
         print(f"{unit} in Ray by those of a trainer by hand: median "
               f"{statistics.median(found):.4f}, {min(found):.4f} to "
-              f"{max(found):.4f}, {len(found)} pairs")
+              f"{max(found):.4f}, {len(found)} pairs", file=FIGURES,
+              flush=True)
 
 
 def compare(case, client, number, pid, ratios):
@@ -217,6 +223,7 @@ def main():
     parser.add_argument("--niceness", type=int, default=15)
     parser.add_argument("--only", choices=["kills", "overhead"])
     options = parser.parse_args()
+    os.dup2(2, 1)
     os.environ["RAY_worker_niceness"] = str(options.niceness)
     os.environ["HIPPO"] = os.path.abspath(options.hippo)
     os.environ["HIPPO_TRAINER"] = os.path.abspath(options.trainer)

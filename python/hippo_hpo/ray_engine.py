@@ -20,6 +20,8 @@ line to the standard output:
 
 A request that fails is answered by ``{"error": TEXT, "temporary": BOOL}``; one
 that is temporary may succeed later. Everything else goes to the standard error.
+Ray ends a process that has not reached its control store for a minute: start
+this one again then. It keeps nothing, and trainers outlive it.
 """
 
 from __future__ import annotations

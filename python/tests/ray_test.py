@@ -19,7 +19,7 @@ os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 # A killed node is noticed in about 3 s instead of 20 s.
 os.environ["RAY_health_check_period_ms"] = "1000"
-os.environ["RAY_health_check_timeout_ms"] = "3000"
+os.environ["RAY_health_check_timeout_ms"] = "5000"
 os.environ["RAY_health_check_failure_threshold"] = "3"
 
 import hippo_hpo as hippo
