@@ -1204,16 +1204,18 @@ class Looks(Pages):
 
         page.get_by_text("Another space").click()
         space = page.get_by_label("space of trials that have not begun")
-        for wrong, why in (("decay: 1", "a map in JSON"),
-                           ('{"decays": 1}', "decays")):
+        for wrong, why in (("lr: 1", "a map in JSON"),
+                           ('{"lr": {"uniform": [0, 1]}}', "finite space")):
             space.fill(wrong)
             page.get_by_role("button", name="Tell the effects").click()
             expect(actions.get_by_role("status")).to_contain_text(why)
-        space.fill('{"decay": {"uniform": [0, 2]}}')
+        space.fill('{"lr": 0.5, "width": {"choice": [1, 2]}}')
         for name in ("Tell the effects", "Set the space"):
             page.get_by_role("button", name=name).click()
             expect(actions.get_by_role("status")).to_contain_text(
-                "0 trials not begun are drawn anew; of those begun, ")
+                "width: {\"choice\":[1,2,3]} → {\"choice\":[1,2]}; 0 trials "
+                "not begun are drawn anew; of those begun, 2 lie in it, 7 do "
+                "not")
         self.assert_accessible(page)
 
         page.get_by_role("button", name="Hide study").click()
