@@ -39,15 +39,17 @@ work_demand work_of(const live_view& now, const workload_demand& x,
     std::ranges::find(now.pool.stuck, x.key, &pool_status::stuck_workload::key);
   if (stuck != now.pool.stuck.end())
     result.stuck = stuck->why;
-  if (!merger.hindered.empty())
+  const bool is_anyone_there = any_is_connected(now.pool);
+  if (!merger.hindered.empty() && is_anyone_there)
     return result;
   // A study that starts more for each trainer wants any number of them.
   const auto most = trials_at_once(now, x.key);
   result.waiting = x.wanted >= waiting_leases_max
                      ? most - std::min(most, result.working)
                      : merger.startable_stages;
-  // More of what is there would be of no use either; one that comes may be.
-  if (!result.stuck.empty() && any_is_connected(now.pool))
+  // More of what is there, or was there last, would be of no use either; one
+  // that comes may be.
+  if ((!result.stuck.empty() && is_anyone_there) || !merger.hindered.empty())
     result.waiting = std::min<std::uint64_t>(result.waiting, 1);
   return result;
 }

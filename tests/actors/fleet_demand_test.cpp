@@ -109,6 +109,17 @@ TEST_F(FleetDemandTest, NobodyIsOfUseWithoutRoom) {
   EXPECT_EQ(seen().work.at(0).waiting, 0u);
 }
 
+TEST_F(FleetDemandTest, OneIsAskedForOnceThoseThatCouldNotTrainHaveGone) {
+  now.mergers[0].hindered = "trainer 1 says: it has another Python";
+  now.mergers[0].running.clear();
+  for (auto& x : now.pool.trainers)
+    x.left = true;
+  const auto x = seen();
+  EXPECT_EQ(x.trainers, 1u);
+  ASSERT_EQ(x.work.size(), 1u);
+  EXPECT_EQ(x.work[0].waiting, 1u);
+}
+
 TEST_F(FleetDemandTest, WhatNoneCanTrainAsksForOneMore) {
   now.pool.stuck.push_back({key, "none can"});
   EXPECT_EQ(seen().work.at(0).waiting, 1u);
