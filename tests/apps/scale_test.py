@@ -125,7 +125,8 @@ class Scaling(Case):
         self.addCleanup(log.close)
         process = subprocess.Popen(
             [HIPPO, *self.words(*args, **options)], stdin=subprocess.DEVNULL,
-            stdout=log, stderr=log, env=self.env)
+            stdout=log, stderr=log, env=self.env,
+            cwd=self.folder)  # for the logs of jobs
         self.addCleanup(self.end, process)
         process.log = log.name
         return process
