@@ -278,6 +278,8 @@ std::string world::text_of(const standing& place) {
 /// Whether nothing is under way: neither a message, nor a record that the
 /// journal is going to write once it can.
 bool world::is_quiet() const {
+  if (!is_up_)
+    return false; // it is about to start
   const auto journals = states<journal_state, journal_actor>();
   const auto has_written = [](const auto* x) { return x->unwritten.empty(); };
   return std::all_of(journals.begin(), journals.end(), has_written)
