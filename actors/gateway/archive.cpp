@@ -116,10 +116,6 @@ expected<archive::facts> archive::facts_of(const stored_study& study) {
     result.algorithm = read.study->spec().algorithm.name;
     result.workload_key = key_of(read.study->spec().workload);
     result.exact = is_exact(read.study->spec().workload);
-    auto varied = varied_by(*store_, study.id, read.study->spec());
-    if (!varied)
-      return varied.failure();
-    result.varied = std::move(*varied);
     result.max_steps = read.study->spec().max_steps;
     result.cost_max = read.study->spec().budget.cost;
     result.seeds = read.study->spec().repeats.seeds;
@@ -141,12 +137,25 @@ expected<std::set<std::string>>
 archive::varied(const std::set<study_id>& studies) {
   std::set<std::string> result;
   for (const auto id : studies) {
-    const auto known = facts_of(id);
+    const auto known = varied_in(id);
     if (!known)
       return known.failure();
-    result.insert(known->varied.begin(), known->varied.end());
+    result.insert(known->begin(), known->end());
   }
   return result;
+}
+
+expected<std::set<std::string>> archive::varied_in(study_id study) {
+  if (const auto i = varied_.find(study); i != varied_.end())
+    return i->second;
+  const auto spec = spec_of(study);
+  if (!spec && spec.failure().code != errc::invalid_argument)
+    return spec.failure();
+  auto result = varied_by(*store_, study, spec ? *spec : study_spec{});
+  if (!result)
+    return result;
+  limit(varied_, kept_studies_max);
+  return varied_.emplace(study, std::move(*result)).first->second;
 }
 
 expected<archived_study> archive::look_at(stored_study study,
@@ -340,19 +349,6 @@ expected<events_view> archive::events(study_id id, std::uint64_t after,
   return result;
 }
 
-expected<study_spec> archive::spec_of(study_id id) {
-  const auto study = store_->load_study(id);
-  if (!study)
-    return study.failure();
-  auto read = admit_study(study->text, study->file, workloads_,
-                          as_before(study->algorithm, study->typed));
-  if (!read.study)
-    return {errc::invalid_argument,
-            "study '" + study->name
-              + "' cannot be read any more: " + to_text(read.errors.front())};
-  return read.study->spec();
-}
-
 std::string archive::checkpoints_of(const std::string& key) const {
   return store_->checkpoints() + '/' + hash_text(key);
 }
@@ -498,10 +494,13 @@ expected<study_history*> archive::history_of(study_id id) {
     const auto about = facts_of(*study);
     if (!about)
       return about.failure();
+    const auto varied = varied_in(id);
+    if (!varied)
+      return varied.failure();
     study->text.clear();
     histories_.emplace_front(
       std::piecewise_construct, std::tuple{id},
-      std::tuple{std::move(*study), about->workload_key, about->varied});
+      std::tuple{std::move(*study), about->workload_key, std::move(*varied)});
   }
   return &histories_.front().second;
 }

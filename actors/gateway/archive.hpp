@@ -69,7 +69,7 @@ public:
 
   /// Such a command of a study is answered after this. @returns true
   expected<bool> forget(study_id study) {
-    return ended_.erase(study), facts_.erase(study), true;
+    return ended_.erase(study), varied_.erase(study), true;
   }
 
   /// Returns a study with its text.
@@ -188,8 +188,7 @@ private:
     std::optional<double> cost_max{}; ///< that its budget allows
     std::uint32_t seeds = 1;          ///< that each trial is trained with
     std::string metric;               ///< the objective
-    std::string initial_state; ///< that it names; empty: none
-    std::set<std::string> varied; ///< hyper-parameters that trials differ in
+    std::string initial_state;        ///< that it names; empty: none
   };
 
   /// Returns what was read of a study for pages so far.
@@ -221,11 +220,15 @@ private:
   [[nodiscard]] std::string checkpoints_of(const std::string& key) const;
   expected<facts> facts_of(const stored_study& study);
   expected<facts> facts_of(study_id study);
+  /// Returns the hyper-parameters that trials of a study differ in. Reads its
+  /// events the first time, so it is for studies that somebody looks at.
+  expected<std::set<std::string>> varied_in(study_id study);
 
   std::unique_ptr<state_reader> store_;
   std::vector<workload_descriptor> workloads_;
   std::string objects_;
   std::map<study_id, facts> facts_; ///< by study
+  std::map<study_id, std::set<std::string>> varied_; ///< as of `varied_in`
   /// What pages look at, the last one first; together about
   /// `kept_history_bytes`.
   std::list<std::pair<study_id, study_history>> histories_;

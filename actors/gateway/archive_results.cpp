@@ -5,10 +5,11 @@
 #include "gateway/stored_views.hpp"
 #include "hippo/model/repeats.hpp"
 #include "hippo/model/view/study_front.hpp"
+#include "hippo/search/accepted_study.hpp"
 #include "hippo/store/timing_views.hpp"
 #include "hippo/store/trial_output.hpp"
 
-// Single trials and times of an archive.
+// Single trials and times of an archive, and studies as they were submitted.
 
 namespace hippo {
 
@@ -71,6 +72,19 @@ expected<std::vector<workload_timings_view>> archive::timings() {
   for (const auto& x : *all)
     result.push_back(view_of(x));
   return result;
+}
+
+expected<study_spec> archive::spec_of(study_id id) {
+  const auto study = store_->load_study(id);
+  if (!study)
+    return study.failure();
+  auto read = admit_study(study->text, study->file, workloads_,
+                          as_before(study->algorithm, study->typed));
+  if (!read.study)
+    return {errc::invalid_argument,
+            "study '" + study->name
+              + "' cannot be read any more: " + to_text(read.errors.front())};
+  return read.study->spec();
 }
 
 } // namespace hippo

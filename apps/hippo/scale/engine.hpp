@@ -10,7 +10,7 @@
 
 namespace hippo {
 
-/// What runs processes of trainers where a cluster has room for them. Each call
+/// A scheduler of a cluster, which runs processes of trainers. Each call
 /// blocks, for less than a minute. A failure with `errc::io_failed` may pass,
 /// and what was asked for may have been done; with any other code it was not.
 class scale_engine {

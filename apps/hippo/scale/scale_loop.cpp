@@ -146,7 +146,7 @@ void scale_loop::start(const scale_order& x) {
 }
 
 int scale_loop::end_all() {
-  // Whoever leaves in good order takes as long as its notice.
+  // A trainer that leaves in good order takes as long as its notice.
   unsigned notice = 0;
   for (const auto& x : machines_.trainers)
     notice = std::max(notice, x.notice_seconds);

@@ -276,7 +276,7 @@ int scale_verb::scale(const machines& of, const scale_settings& settings,
       return refuse(connected.failure());
     service.emplace(std::move(*connected));
   }
-  // What is wrong with the engine for good is told before anything begins.
+  // Permanent faults of the engine are told before anything begins.
   if (const auto listed = engine.list();
       !listed && listed.failure().code != errc::io_failed)
     return fail(listed.failure(), exit_failed);

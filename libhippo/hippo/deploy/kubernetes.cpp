@@ -203,7 +203,7 @@ spec:
     matchLabels: {app.kubernetes.io/name: hippo-trainer-{{NAME}}}
 )";
 
-// Of whoever runs `hippo scale`: its calls, and no others.
+// The rights of `hippo scale`: its calls, and no others.
 constexpr auto rights_text = R"(---
 apiVersion: v1
 kind: ServiceAccount
@@ -390,7 +390,7 @@ std::string limits_of(const trainer_group& x) {
   return result.empty() ? "" : "limits: {" + result + '}';
 }
 
-/// What leaves because it was told to ends with this, where its place is to be
+/// The exit code of a trainer that was told to leave, where its place is to be
 /// filled again.
 constexpr auto leave_code = "143";
 

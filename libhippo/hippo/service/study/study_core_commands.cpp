@@ -257,11 +257,7 @@ expected<command_answer> study_core::on(const command::set_space& command) {
   });
   if (was_given_up_ || change->goes_on)
     reopen();
-  auto& spec = options_.spec;
-  spec.space = plan.changed.space;
-  spec.prior = plan.changed.prior;
-  spec.first.clear();
-  spec.past.clear();
+  options_.spec = plan.changed;
   const auto when = tuner_->when();
   const auto next = tuner_->set_space(plan, options_.search, change->histories);
   if (!is_replaying() && tuner_->when() != when)
