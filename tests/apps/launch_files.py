@@ -1,0 +1,53 @@
+"""Prints a file of SkyPilot or dstack as JSON, once the tool's own schema takes
+it; else exits with 1 and the reason. For the interpreter of .cache/launch-venv.
+
+    launch_files.py skypilot|dstack FILE
+"""
+
+import importlib.util
+import json
+import sys
+import types
+
+import yaml
+
+
+def skypilot(config):
+    """The parts of its package that have the schemas, without the imports of
+    the whole, which would need 460 MB of packages."""
+    found = importlib.util.find_spec("sky")
+    package = types.ModuleType("sky")
+    package.__path__ = found.submodule_search_locations
+    package.__version__ = "0"
+    autostop = types.ModuleType("sky.skylet.autostop_lib")
+    autostop.AutostopWaitFor = types.SimpleNamespace(supported_modes=list)
+    sys.modules.update({"sky": package, autostop.__name__: autostop})
+    from sky import skylet
+    skylet.autostop_lib = autostop
+    from sky.utils import schemas, validator
+    # The schema of `config`, settings of SkyPilot itself.
+    schemas._task_config_schema = lambda: False
+    validate = validator.get_schema_validator()
+    for part, schema in ((config, schemas.get_task_schema()),
+                         (config.get("resources", {}),
+                          schemas.get_resources_schema())):
+        errors = [f"{x.json_path}: {x.message}"
+                  for x in validate(schema).iter_errors(part)]
+        if errors:
+            sys.exit("\n".join(errors))
+
+
+def dstack(config):
+    from dstack._internal.core import errors
+    from dstack._internal.core.models import configurations
+    try:
+        configurations.parse_apply_configuration(config)
+    except errors.ConfigurationError as why:
+        sys.exit(str(why))
+
+
+if __name__ == "__main__":
+    with open(sys.argv[2]) as file:
+        content = yaml.safe_load(file)
+    {"skypilot": skypilot, "dstack": dstack}[sys.argv[1]](content)
+    print(json.dumps(content))
