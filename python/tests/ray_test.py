@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -21,6 +22,8 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_health_check_period_ms"] = "1000"
 os.environ["RAY_health_check_timeout_ms"] = "5000"
 os.environ["RAY_health_check_failure_threshold"] = "3"
+# On a busy machine, trainers of niceness 15 would starve.
+os.environ["RAY_worker_niceness"] = "0"
 
 import hippo_hpo as hippo
 from hippo_hpo import _ray_actor, choice, multistep
@@ -65,6 +68,8 @@ class Net(hippo.Workload):
     def train(self, start, stop, hp):
         for step in range(start, stop):
             time.sleep(self.seconds)
+            while os.path.exists(os.path.join(self.log, "halt")):
+                time.sleep(0.02)
             self.w = 0.9 * self.w + hp.lr(step)
             with open(os.path.join(self.log, str(os.getpid())), "a") as file:
                 file.write("x")
@@ -86,8 +91,8 @@ JOIN studies s ON s.id = e.study WHERE e.kind = 'measured' AND s.name = ?
 ORDER BY e.trial, e.step, m.name"""
 
 
-# How long a step takes in the cluster, and how many there are.
-SECONDS, STEPS = 0.3, 30
+# Steps of a trial.
+STEPS = 30
 
 
 @hippo.workload(seed=1)
@@ -242,16 +247,20 @@ class Conditions(unittest.TestCase):
         self.assertNotIn("secret", repr(placing.Order(["a"], b"secret")))
 
 
-@unittest.skipUnless(HIPPO and TRAINER, "HIPPO and HIPPO_TRAINER name nothing")
-class Trainers(unittest.TestCase):
+class Clustered(unittest.TestCase):
     """A cluster of three nodes with a CPU each, and a service with keys."""
+
+    # How long a step takes in the cluster.
+    SECONDS = 0.3
 
     @classmethod
     def setUpClass(cls):
+        if not (HIPPO and TRAINER):
+            raise unittest.SkipTest("HIPPO and HIPPO_TRAINER name nothing")
         # The nodes inherit these.
         os.environ["HIPPO_TRAINER_PROGRAM"] = TRAINER
         os.environ["HIPPO_PROGRAM"] = HIPPO
-        os.environ["HIPPO_TEST_SECONDS"] = str(SECONDS)
+        os.environ["HIPPO_TEST_SECONDS"] = str(cls.SECONDS)
         os.environ["PATH"] = os.pathsep.join(
             [os.path.dirname(sys.executable), os.environ["PATH"]])
         cls.cluster = Cluster(initialize_head=True,
@@ -317,18 +326,6 @@ class Trainers(unittest.TestCase):
     def key(self):
         return os.path.join(self.folder, "keys", "ray.pem")
 
-    def secret(self):
-        """A line of the trainers' private key."""
-        with open(self.key) as file:
-            return re.search(r"PRIVATE KEY-----\n(.{40})", file.read())[1]
-
-    def logs_with(self, text):
-        """The logs of Ray that have a text."""
-        folder = self.cluster.head_node.get_logs_dir_path()
-        found = subprocess.run(["grep", "-rl", "-e", text, folder],
-                               capture_output=True, text=True)
-        return found.stdout.split()
-
     def until(self, condition):
         end = time.monotonic() + PATIENCE
         while not condition():
@@ -343,14 +340,50 @@ class Trainers(unittest.TestCase):
         return sum(os.path.getsize(os.path.join(self.log, x))
                    for x in os.listdir(self.log))
 
-    def test_nodes_are_killed_and_nothing_is_lost(self):
-        """Two studies on three nodes, of which one after the other is lost."""
-        files = [self.write(f"{name}.yaml", study(name, self.log, at))
-                 for name, at in (("a", [None, 4, 8]), ("b", [None, 6, 10]))]
+    def run_alone(self, *files):
+        """Runs studies on this machine. @returns the state folder"""
         alone = os.path.join(self.folder, "alone")
         subprocess.run([HIPPO, "run", *files, "--quiet", "--trainers", "3",
                         "--state", alone], check=True, capture_output=True,
                        env={**os.environ, "HIPPO_TEST_SECONDS": "0"})
+        return alone
+
+    def block(self, page, word, language="python(?: cluster| tune)?"):
+        """The block of a page that has a word."""
+        with open(os.path.join(ROOT, "docs", page)) as file:
+            found = re.findall(rf"^```{language}\n(.*?)^```$", file.read(),
+                               re.DOTALL | re.MULTILINE)
+        text, = (x for x in found if word in x)
+        return text
+
+    def changed(self, text, *pairs):
+        """A text with other words."""
+        for there, here in pairs:
+            self.assertIn(there, text)
+            text = text.replace(there, here)
+        return text
+
+
+class Trainers(Clustered):
+    """Those that a program starts."""
+
+    def secret(self):
+        """A line of the trainers' private key."""
+        with open(self.key) as file:
+            return re.search(r"PRIVATE KEY-----\n(.{40})", file.read())[1]
+
+    def logs_with(self, text):
+        """The logs of Ray that have a text."""
+        folder = self.cluster.head_node.get_logs_dir_path()
+        found = subprocess.run(["grep", "-rl", "-e", text, folder],
+                               capture_output=True, text=True)
+        return found.stdout.split()
+
+    def test_nodes_are_killed_and_nothing_is_lost(self):
+        """Two studies on three nodes, of which one after the other is lost."""
+        files = [self.write(f"{name}.yaml", study(name, self.log, at))
+                 for name, at in (("a", [None, 4, 8]), ("b", [None, 6, 10]))]
+        alone = self.run_alone(*files)
         unique = self.steps()
         trainers, clients = self.serve()
         client = self.connect(clients)
@@ -614,14 +647,6 @@ class Trainers(unittest.TestCase):
         self.until(lambda: not os.path.exists(
             os.path.join(self.state, "service.json")))
 
-    def block(self, page, word):
-        """The Python of a page that has a word."""
-        with open(os.path.join(ROOT, "docs", page)) as file:
-            found = re.findall(r"^```python(?: cluster| tune)?\n(.*?)^```$",
-                               file.read(), re.DOTALL | re.MULTILINE)
-        text, = (x for x in found if word in x)
-        return text
-
     def run_script(self, text):
         path = self.write("script.py", text)
         done = subprocess.run(
@@ -643,19 +668,180 @@ class Trainers(unittest.TestCase):
         """docs/deploy.md, with other numbers: trainers outlive the program
         that has started them, and another one lets them leave."""
         trainers, clients = self.serve()
-        text = self.block("deploy.md", "ray.trainers")
-        for there, here in [("gpu-lab:4848", trainers), ("num=8", "num=2"),
-                            ("num_gpus=1", "num_gpus=0"),
-                            ("num_cpus=4", "num_cpus=1"),
-                            ("hippo-keys/ray.pem", "keys/ray.pem")]:
-            self.assertIn(there, text)
-            text = text.replace(there, here)
+        text = self.changed(
+            self.block("deploy.md", "ray.trainers"),
+            ("gpu-lab:4848", trainers), ("num=8", "num=2"),
+            ("num_gpus=1", "num_gpus=0"), ("num_cpus=4", "num_cpus=1"),
+            ("hippo-keys/ray.pem", "keys/ray.pem"))
         self.run_script(text)
         client = self.connect(clients)
         self.assertEqual(["", ""], [x.lost for x in client.trainers()])
         self.run_script(text + "fleet.end(found=True)")
         self.assertEqual(["has left"] * 2,
                          [x.lost for x in client.trainers()])
+        self.idle()
+
+
+class Scaling(Clustered):
+    """`hippo scale --on ray`, with its true engine. The command and its file
+    are those of docs/deploy.md, with other numbers."""
+
+    SECONDS = 0.05
+
+    def setUp(self):
+        super().setUp()
+        self.trainers, self.clients = self.serve()
+        self.client = self.connect(self.clients)
+        # A CPU in place of a GPU.
+        self.write("machines.yaml", self.changed(
+            self.block("deploy.md", "key: /home/ray", "yaml"),
+            ("gpus: 1, cpus: 4, memory: 16Gi",
+             "cpus: 1, notice_seconds: 20, memory: 100Mi"),
+            ("/home/ray/.hippo/gpu.pem", self.key)))
+        self.logs = 0
+
+    def command(self, *args, most=2):
+        line, = self.block("deploy.md", "--on ray", "sh").splitlines()
+        words = shlex.split(self.changed(
+            line, ("--max 40", f"--max {most}"),
+            ("--ray-address auto", f"--ray-address {self.cluster.address}"),
+            ("/opt/ray/bin/python", sys.executable)))
+        self.assertEqual("hippo", words[0])
+        return [HIPPO, *words[1:], "--server", self.clients, "--keys",
+                os.path.join(self.folder, "keys", "ada.pem"), "--connect",
+                self.trainers, "--journal", "journal", "--interval", "0.3s",
+                *args]
+
+    def once(self, *args):
+        """Runs `hippo scale` to its end. @returns its orders"""
+        done = subprocess.run(self.command(*args), stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=PATIENCE,
+                              cwd=self.folder)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        return done.stdout
+
+    def scale(self, **options):
+        """Starts `hippo scale`. @returns its process and what it has said"""
+        self.logs += 1
+        path = self.write(f"scale-{self.logs}.log", "")
+        with open(path, "a") as log:
+            process = subprocess.Popen(
+                self.command("--idle", "3s", **options),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                cwd=self.folder)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+
+        def said():
+            with open(path) as file:
+                return file.read()
+        return process, said
+
+    def kill(self, process):
+        """Kills it, and waits for the end of its engine."""
+        process.kill()
+        process.wait()
+        self.until(lambda: not self.engines())
+
+    def engines(self):
+        """The engines of this cluster that run."""
+        result = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                with open(f"/proc/{pid}/cmdline") as file:
+                    words = file.read().split("\0")
+                if "hippo_hpo.ray_engine" in words and \
+                        self.cluster.address in words and is_alive(int(pid)):
+                    result.append(int(pid))
+        return result
+
+    def alive(self):
+        """Process ids of the fleet's trainers on their nodes, by name."""
+        actors = [placing.find(x) for x in placing.names()
+                  if x.startswith("hippo/gpu/")]
+        states = placing.look([x for x in actors if x is not None], 5.0)
+        return {x.name: state["pid"] for x, state in zip(
+            (x for x in actors if x is not None), states)
+            if state["state"] == "ready"}
+
+    def wait_for(self, *names):
+        """Waits until just these are ready. @returns their process ids"""
+        wanted = {f"hippo/gpu/{x}" for x in names}
+        self.until(lambda: set(self.alive()) == wanted)
+        return self.alive()
+
+    def hold(self):
+        """Lets training wait until the returned function is called."""
+        path = self.write(os.path.join("log", "halt"), "")
+
+        def go_on():
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+        self.addCleanup(go_on)
+        return go_on
+
+    def connected(self):
+        return [x for x in self.client.trainers() if x.lost == ""]
+
+    def test_trainers_come_and_go_with_work(self):
+        files = [self.write(f"{name}.yaml", study(name, self.log, at))
+                 for name, at in (("a", [None, 4, 8]), ("b", [6, 10]))]
+        alone = self.run_alone(*files)
+        with self.subTest("no work"):
+            self.assertEqual("", self.once("--once"))
+            self.assertEqual([], placing.names())
+        go_on = self.hold()
+        first = self.client.submit(files[0])
+        with self.subTest("killed while it starts a trainer"):
+            # One alone: the next would count as started for a minute.
+            process, said = self.scale(most=1)
+            self.until(lambda: "start hippo-1 in gpu: " in said()
+                       or process.poll() is not None)
+            self.assertIsNone(process.poll(), said())
+            self.kill(process)
+        with self.subTest("killed once all are there"):
+            process, said = self.scale()
+            pids = self.wait_for("hippo-1", "hippo-2")
+            self.until(lambda: len(self.connected()) == 2)
+            self.kill(process)
+            self.assertEqual("", self.once("--once"))
+            self.assertEqual(pids, self.wait_for("hippo-1", "hippo-2"))
+        process, said = self.scale()
+        go_on()
+        info = first.wait(progress=False, timeout=PATIENCE)
+        self.assertEqual(("COMPLETE", 0), (info.state, info.failed))
+        self.assertEqual(results(alone, "a"), results(self.state, "a"))
+        self.assertGreater(len(results(alone, "a")), 60)
+        with self.subTest("they go when nothing is left"):
+            self.until(lambda: placing.names() == [])
+            self.assertEqual(2, said().count("it has had no work for "), said())
+            self.assertNotIn("start ", said())
+            self.assertEqual(["has left"] * 2,
+                             [x.lost for x in self.client.trainers()])
+            self.assertFalse([x for x in pids.values() if is_alive(x)])
+        go_on = self.hold()
+        second = self.client.submit(files[1])
+        self.wait_for("hippo-3", "hippo-4")
+        with self.subTest("interrupted, it leaves them"):
+            process.terminate()
+            self.assertEqual(130, process.wait(PATIENCE), said())
+            self.assertIn(" of the fleet go on", said())
+            self.assertFalse(self.engines())
+            self.wait_for("hippo-3", "hippo-4")
+        with self.subTest("--down ends the fleet and nothing else"), \
+                hippo_hpo.ray.trainers(self.trainers, num=1, key=self.key,
+                                       name="mine") as mine:
+            mine.wait_ready(PATIENCE)
+            go_on()
+            self.assertEqual(2, self.once("--down").count(
+                ": the fleet is taken down"))
+            self.assertEqual(["mine/0"], placing.names())
+            # It has the work that they have left.
+            info = second.wait(progress=False, timeout=PATIENCE)
+            self.assertEqual(("COMPLETE", 0), (info.state, info.failed))
+        self.assertEqual(results(alone, "b"), results(self.state, "b"))
+        self.assertEqual(["has left"] * 5,
+                         [x.lost for x in self.client.trainers()])
         self.idle()
 
 
