@@ -18,8 +18,12 @@ import programs
 import stand_ins
 from programs import HIPPO, PATIENCE, SHA, Case, study, wait_for
 
-VALIDATE = (pathlib.Path(__file__).resolve().parents[2]
-            / ".cache/python-venv/bin/kubernetes-validate")
+CACHE = pathlib.Path(__file__).resolve().parents[2] / ".cache"
+VALIDATE = CACHE / "python-venv/bin/kubernetes-validate"
+# Debian's Slurm, unpacked and not installed.
+SLURM = CACHE / "slurm/usr"
+
+GUARD = pathlib.Path(__file__).resolve().parent / "guard.py"
 
 GROUP = """
 service: gpu-lab:4848
@@ -310,8 +314,7 @@ PartitionName=p Nodes=n[1-3] Default=YES MaxTime=INFINITE State=UP
 """
 
 
-@unittest.skipUnless(shutil.which("slurmctld") and shutil.which("slurmd"),
-                     "slurmctld and slurmd are not installed")
+@unittest.skipUnless(SLURM.exists(), "scripts/setup has not unpacked Slurm")
 class RealSlurm(Scaling):
     """A cluster of three nodes on loopback."""
 
@@ -319,6 +322,10 @@ class RealSlurm(Scaling):
         super().setUp()
         for name in ("sbatch", "squeue", "scancel"):
             os.remove(self.path("bin", name))
+        (libraries,) = SLURM.glob("lib/*-linux-gnu")
+        plugins = libraries / "slurm-wlm"
+        self.env["LD_LIBRARY_PATH"] = f"{libraries}:{plugins}"
+        self.env["PATH"] = f"{SLURM / 'bin'}:" + self.env["PATH"]
         for name in ("slurm", "spool-n1", "spool-n2", "spool-n3"):
             os.mkdir(self.path(name))
         ports = self.free_ports()
@@ -327,11 +334,12 @@ class RealSlurm(Scaling):
                                 folder=self.folder, ports=ports,
                                 range=f"[{ports[1]}-{ports[1] + 2}]")
         config = config.replace("/spool\n", "/spool-%n\n").replace(
-            "slurmd.pid", "slurmd-%n.pid")
+            "slurmd.pid", "slurmd-%n.pid") + f"PluginDir={plugins}\n"
         self.env["SLURM_CONF"] = self.write("slurm.conf", config)
         self.daemon("slurmctld", "-D", "-i")
         for node in ("n1", "n2", "n3"):
-            self.daemon("slurmd", "-D", "-N", node)
+            self.daemon("slurmd", "-D", "-N", node, "-d",
+                        SLURM / "sbin/slurmstepd-wlm")
         try:
             wait_for("the nodes", lambda: self.slurm(
                 "sinfo", "-h", "-o", "%D %t").out.split() == ["3", "idle"], 60)
@@ -346,11 +354,16 @@ class RealSlurm(Scaling):
             port = x.getsockname()[1]
         return port, port + 1
 
-    def daemon(self, *words):
-        with open(self.path(f"{words[0]}.log"), "a") as log:
-            process = subprocess.Popen(words, env=self.env, stdout=log,
-                                       stderr=log, cwd=self.folder)
-        self.addCleanup(self.end, process)
+    def daemon(self, name, *options):
+        """Starts a daemon; it ends with the test, and so do its jobs, which
+        would outlive it."""
+        with open(self.path(f"{name}.log"), "a") as log:
+            process = subprocess.Popen(
+                [sys.executable, "-B", GUARD, SLURM / f"sbin/{name}-wlm",
+                 *options], env=self.env, stdin=subprocess.PIPE, stdout=log,
+                stderr=log, cwd=self.folder)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
 
     def slurm(self, *words):
         done = subprocess.run(words, env=self.env, text=True,
@@ -363,7 +376,6 @@ class RealSlurm(Scaling):
                       [:-1])
 
     def test_jobs_run_are_queued_again_and_end(self):
-        self.addCleanup(self.slurm, "scancel", "--me")
         log = self.path("trained.log")
         self.program("bin/idle", IDLE.replace("exit 0", f"echo left >> {log}; "
                                                         "exit 0"))
@@ -384,6 +396,36 @@ class RealSlurm(Scaling):
         with open(log) as said:
             # Each one that ran was told, and left in good order.
             self.assertGreaterEqual(said.read().count("left"), 3)
+
+
+class Guard(Case):
+    """Below which the daemons of Slurm run."""
+
+    def test_everything_ends_with_its_input(self):
+        pids = self.path("pids")
+        process = subprocess.Popen(
+            [sys.executable, "-B", GUARD, "sh", "-c",
+             f"(setsid sh -c 'echo $$ >> {pids}; exec sleep 1000' &); "
+             f"echo $$ >> {pids}; exec sleep 1000"], stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.stdin.close)
+
+        def started():
+            with open(pids) as file:
+                return [int(x) for x in file]
+
+        def end_all():
+            for x in filter(programs.is_alive, started()):
+                os.kill(x, signal.SIGKILL)
+        self.addCleanup(end_all)
+        wait_for("a program and a daemon",
+                 lambda: os.path.exists(pids) and len(started()) == 2)
+        program, daemon = map(programs.is_alive, started())
+        self.assertTrue(program and daemon)
+        process.stdin.close()
+        self.assertEqual(0, process.wait(PATIENCE))
+        self.assertFalse([x for x in started() if programs.is_alive(x)])
 
 
 class Trained(Scaling):
