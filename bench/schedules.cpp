@@ -362,15 +362,14 @@ private:
 void resnet::find_best(const study_spec& spec) {
   best_ = 0;
   simulated_device device{*this};
-  const auto defaults = defaults_of(workload_);
+  const trial_defaults defaults{workload_};
   double least = 0; // regret against 0
   const auto size = spec.space.size();
   for (std::uint64_t i = 0; i < size.value_or(20'000); ++i) {
     auto sequences = (size ? spec.space.at(i) : spec.space.sample(1, i))
                        .sequences;
-    sequences.insert(defaults.begin(), defaults.end());
-    least = std::min(least,
-                     device.train(join(sequences, epochs), epochs).regret);
+    const auto segments = defaults.complete(std::move(sequences), epochs);
+    least = std::min(least, device.train(segments, epochs).regret);
   }
   best_ = -least;
 }
@@ -401,7 +400,7 @@ public:
   study_course(const study_spec& spec, const Problem& problem,
                std::size_t trainers)
     : device_(problem),
-      tuner_(spec, read_search(spec), defaults_of(problem.workload())),
+      tuner_(spec, read_search(spec), trial_defaults{problem.workload()}),
       trainers_(trainers) {}
 
   trace run(double cost_max) {

@@ -10,7 +10,7 @@
 #include "hippo/forecast/preview/first_rung.hpp"
 #include "hippo/forecast/preview/fleet_text.hpp"
 #include "hippo/report/text.hpp"
-#include "hippo/sequence/configuration.hpp"
+#include "hippo/space/trial_defaults.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"
 
@@ -103,8 +103,11 @@ void note_costs(const std::vector<accepted_study>& studies,
       for (const auto& y : x.profiles) {
         if (y.workload.name != study.spec().workload.name)
           continue;
-        const auto takes = y.step_time(
-          join(defaults_of(y.workload), study.spec().max_steps)[0].config, 0);
+        const auto takes =
+          y.step_time(trial_defaults{y.workload}
+                        .complete({}, study.spec().max_steps)[0]
+                        .config,
+                      0);
         const auto cost = takes * x.kind.trainer_price();
         if (profile != nullptr && cost >= least)
           continue;

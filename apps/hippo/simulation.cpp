@@ -21,6 +21,7 @@
 #include "hippo/base/number.hpp"
 #include "hippo/forecast/simulate/draw.hpp"
 #include "hippo/report/csv_row.hpp"
+#include "hippo/space/trial_defaults.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
 #include "simulated_engine.hpp"
@@ -375,18 +376,17 @@ constexpr std::uint64_t looked_for_max = 10'000;
 /// Says what a study may train that the profile's table does not have.
 std::optional<diagnostic> missing_from_table(const study_spec& study,
                                              const simulation_profile& x) {
-  const auto defaults = defaults_of(x.workload);
+  const trial_defaults defaults{x.workload};
   const auto size = study.space.size();
   const auto count = std::min(size.value_or(looked_for_max), looked_for_max);
   for (std::uint64_t i = 0; i < count; ++i) {
     // Spread over all of them where they are many.
     auto trial = size && *size == count ? study.space.at(i)
                                         : study.space.sample(study.seed, i);
-    auto sequences = trial.sequences;
-    sequences.insert(defaults.begin(), defaults.end());
     const auto length = std::min(trial.length, study.max_steps);
-    if (const auto why = x.table->misses(join(sequences, length), length,
-                                         study.objective.every))
+    if (const auto why =
+          x.table->misses(defaults.complete(trial.sequences, length), length,
+                          study.objective.every))
       return diagnostic{study.file, 0, 0, "space",
                         trial.shown.dump() + " is not in " + x.table_file
                           + ": " + *why};

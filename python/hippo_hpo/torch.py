@@ -19,8 +19,8 @@
 Whatever is random is a function of an address, (seed, step) or (seed, epoch,
 batch), and of nothing that was drawn before. All of it may also be used without
 `Workload`: `seed_step`, `data_loader`, `State`, `apply`, `set_dropout`,
-`deterministic`. Works with PyTorch 1.13 and 2.x; `import hippo_hpo` alone does
-not import this module.
+`GyroDropout`, `deterministic`. Works with PyTorch 1.13 and 2.x; `import
+hippo_hpo` alone does not import this module.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from typing import Any
 import torch
 import torch.utils.data
 
+from ._gyro import GyroDropout, gyro_dropout, set_subnetworks
 from .workload import HyperParameters, Value
 from .workload import Workload as _Workload
 
@@ -49,8 +50,9 @@ try:
 except ImportError:  # torch does without
     numpy = None
 
-__all__ = ["RandomState", "State", "Workload", "apply", "data_loader",
-           "deterministic", "seed_step", "set_dropout"]
+__all__ = ["GyroDropout", "RandomState", "State", "Workload", "apply",
+           "data_loader", "deterministic", "gyro_dropout", "seed_step",
+           "set_dropout", "set_subnetworks"]
 
 
 def _number(*address: Any) -> int:

@@ -26,6 +26,10 @@ except ImportError:
     numpy = None
 
 
+# What four subnetworks keep (x) of 16 features.
+KNOWN_MASKS = ["xxxx..x...xxxxx.", "xx.x....x.x..x.x",
+               "...x...xxx.x.xxx", ".xxx.x..xx..x..."]
+
 needs_torch = unittest.skipIf(torch is None, "torch is not installed")
 
 
@@ -308,6 +312,198 @@ class Options(unittest.TestCase):
             hippo.torch.set_dropout(model, 1.5)
         with self.assertRaisesRegex(ValueError, "no dropout"):
             hippo.torch.set_dropout(nn.Linear(1, 1), 0.3)
+
+
+@needs_torch
+class Gyro(unittest.TestCase):
+    """Gyro dropout."""
+
+    WORD = 2**64 - 1
+
+    def drop(self, p=0.5, shape=(32, 24), **changes):
+        how = {"seed": 5, "epoch": 0, "subnetworks": 16, "at_once": 4,
+               **changes}
+        return hippo.torch.gyro_dropout(torch.ones(shape), p, **how)
+
+    def rows(self, **changes):
+        return {tuple(x) for x in self.drop(**changes).tolist()}
+
+    def number(self, *address):
+        """By its definition, without tensors."""
+        def scrambled(x):
+            x = ((x ^ x >> 30) * 0xbf58476d1ce4e5b9) & self.WORD
+            x = ((x ^ x >> 27) * 0x94d049bb133111eb) & self.WORD
+            return x ^ x >> 31
+
+        step = 0x9e3779b97f4a7c15
+        seed, purpose, *rest = address
+        key = scrambled(seed + step)
+        key = scrambled(key ^ (purpose * step & self.WORD))
+        for x in rest:
+            key = scrambled((key + (x + 1) * step) & self.WORD)
+        return key
+
+    def test_masks_are_those_of_the_built_in_workloads(self):
+        # tests/train/subnetworks_test.cpp expects the same.
+        y = self.drop(shape=(4, 16), layer=3)
+        self.assertEqual(["".join("x."[v == 0] for v in row)
+                          for row in y.tolist()], KNOWN_MASKS)
+
+    def test_a_mask_by_its_definition(self):
+        y = self.drop(shape=(1, 40), subnetworks=1, at_once=1, layer=2)
+        kept = [self.number(5, 7, 2, 0, i) & 0xffffffff >= 2**31
+                for i in range(40)]
+        self.assertEqual(y[0].tolist(), [2.0 * x for x in kept])
+
+    def test_few_masks_that_stay_for_a_period(self):
+        first = self.drop(period=2.5)
+        self.assertEqual(len(self.rows(period=2.5)), 4)
+        for i in range(4):
+            slot = first[8 * i:8 * i + 8]
+            self.assertTrue(slot.eq(slot[0]).all())
+        for place in ({"epoch": 1}, {"epoch": 2, "share": 0.49}):
+            self.assertTrue(self.drop(period=2.5, **place).equal(first))
+        later = self.drop(period=2.5, epoch=2, share=0.5)
+        self.assertFalse(later.equal(first))
+
+    def test_all_subnetworks_take_turns(self):
+        cycles = [set().union(*(self.rows(epoch=4 * c + i) for i in range(4)))
+                  for c in range(3)]
+        self.assertEqual(len(cycles[0]), 16)
+        self.assertEqual(cycles, cycles[:1] * 3)
+        self.assertNotEqual(self.rows(epoch=0), self.rows(epoch=4))
+        drawn = set().union(*(self.rows(epoch=i, draw="replace")
+                              for i in range(4)))
+        self.assertLess(len(drawn), 16)
+
+    def test_the_mean_stays(self):
+        n, width = 4096, 64
+        for p in (0.1, 0.5, 0.8):
+            total = sum(self.drop(p, (64, width), subnetworks=n, at_once=64,
+                                  epoch=i).double().sum().item()
+                        for i in range(n // 64))
+            error = (p / (1 - p) / (n * width)) ** 0.5
+            self.assertAlmostEqual(total / (n * width), 1, delta=3 * error)
+
+    def test_blocks(self):
+        y = self.drop(block=8).reshape(32, 3, 8)
+        self.assertTrue(y.amin(2).equal(y.amax(2)))
+        self.assertTrue(y.amin(2).equal(self.drop(shape=(32, 3))))
+
+    def test_shapes_and_types(self):
+        images = self.drop(shape=(8, 2, 3, 4))
+        self.assertTrue(images.reshape(8, 24).equal(self.drop(shape=(8, 24))))
+        x = torch.full((8, 24), 3.0, dtype=torch.bfloat16)
+        y = hippo.torch.gyro_dropout(x, 0.3, seed=5, epoch=0)
+        self.assertEqual(y.dtype, torch.bfloat16)
+        self.assertEqual(set(y.flatten().tolist()),
+                         {0.0, torch.tensor(3 / 0.7).bfloat16().item()})
+        self.assertEqual(self.drop(shape=(0, 24)).shape, (0, 24))
+        self.assertEqual(self.drop(1.0).abs().sum(), 0)
+
+    def test_gradients_are_dropped_alike(self):
+        x = torch.ones(32, 24, requires_grad=True)
+        y = hippo.torch.gyro_dropout(x, 0.5, seed=5, epoch=0)
+        y.sum().backward()
+        self.assertTrue(x.grad.equal(y))
+
+    def test_bad_values(self):
+        for changes, said in [
+                ({"subnetworks": 2}, "at_once is 4, above subnetworks, which "
+                                     "is 2"),
+                ({"subnetworks": 0}, "subnetworks is 0"),
+                ({"subnetworks": 1.5}, "a whole number from 0 to 65536"),
+                ({"subnetworks": 99, "at_once": 65}, "from 1 to 64"),
+                ({"period": 0}, "period is 0: it must be above 0"),
+                ({"period": float("nan")}, "above 0"),
+                ({"block": 5}, "block is 5: it must divide the 24 features"),
+                ({"draw": "any"}, "permute or replace"),
+                ({"share": 1}, r"share is 1: it must be in \[0, 1\)"),
+                ({"p": 1.5}, r"p is 1.5: it must be in \[0, 1\]")]:
+            with self.subTest(said), self.assertRaisesRegex(ValueError, said):
+                self.drop(**changes)
+
+    def model(self, **settings):
+        return nn.Sequential(
+            nn.Linear(4, 8), hippo.torch.GyroDropout(**settings),
+            nn.Linear(8, 8), hippo.torch.GyroDropout(**settings))
+
+    def test_module(self):
+        model = self.model(p=0.5, subnetworks=16, at_once=4)
+        with self.assertRaisesRegex(RuntimeError, "set_subnetworks"):
+            model(torch.ones(8, 4))
+        hippo.torch.set_subnetworks(model, 5, 3, 0.25)
+        x = torch.ones(8, 8)
+        for layer, module in enumerate([model[1], model[3]]):
+            self.assertTrue(module(x).equal(self.drop(
+                shape=(8, 8), epoch=3, share=0.25, layer=layer)))
+        hippo.torch.set_subnetworks(model, 5, 3, 0.25, block=4.0, period=2.0)
+        self.assertTrue(model[1](x).equal(self.drop(
+            shape=(8, 8), epoch=3, share=0.25, block=4, period=2)))
+        self.assertEqual(list(model.state_dict()),
+                         ["0.weight", "0.bias", "2.weight", "2.bias"])
+        model.eval()
+        self.assertTrue(model[1](x).equal(x))
+
+    def test_module_without_subnetworks(self):
+        layer = hippo.torch.GyroDropout(subnetworks=0)
+        x = torch.ones(64, 8)
+        hippo.torch.seed_step(1, 2)
+        y = layer(x)
+        hippo.torch.seed_step(1, 2)
+        self.assertTrue(y.equal(nn.functional.dropout(x, 0.5)))
+
+    def test_set_dropout(self):
+        model = self.model()
+        hippo.torch.set_dropout(model, 0.25)
+        self.assertEqual((model[1].p, model[3].p), (0.25, 0.25))
+        self.assertIn("p=0.25, subnetworks=256", repr(model))
+
+    def test_bad_settings(self):
+        with self.assertRaisesRegex(ValueError, "at_once is 16, above"):
+            hippo.torch.GyroDropout(subnetworks=8)
+        model = self.model()
+        with self.assertRaisesRegex(ValueError, "at_once is 16, above"):
+            hippo.torch.set_subnetworks(model, 1, 0, subnetworks=8)
+        with self.assertRaisesRegex(TypeError, "no setting 'count'"):
+            hippo.torch.set_subnetworks(model, 1, 0, count=8)
+        with self.assertRaisesRegex(ValueError, "no GyroDropout"):
+            hippo.torch.set_subnetworks(nn.Dropout(), 1, 0)
+
+    def test_resumed(self):
+        class Net(hippo.torch.Workload):
+            def build(self):
+                self.model = nn.Sequential(
+                    nn.Linear(4, 8), nn.ReLU(),
+                    hippo.torch.GyroDropout(0.5, 8, 2, 0.75), nn.Linear(8, 1))
+                self.optimizer = torch.optim.SGD(self.model.parameters(), 0.1)
+
+            def train_step(self, epoch, hp):
+                for i in range(4):
+                    hippo.torch.set_subnetworks(self.model, self.seed, epoch,
+                                                i / 4)
+                    learn(self.model, self.optimizer)
+
+            def evaluate(self):
+                return {}
+
+        def made():
+            workload = Net()
+            workload.setup(3, "cpu", {})
+            workload.init()
+            return workload
+
+        self.addCleanup(torch.use_deterministic_algorithms, False)
+        whole, part = made(), made()
+        for step in range(4):
+            hippo.torch.seed_step(3, step)
+            whole.train_step(step, None)
+            other = made()
+            other.load_state_dict(part.state_dict())
+            hippo.torch.seed_step(3, step)
+            other.train_step(step, None)
+            part = other
+        self.assertEqual(bits(part.state_dict()), bits(whole.state_dict()))
 
 
 def pair():

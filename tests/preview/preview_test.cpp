@@ -95,6 +95,33 @@ TEST(Preview, TrialsOfSeveralLengthsShareTheirPlateaus) {
   }
 }
 
+TEST(Preview, SubnetworksShareWhateverTheLengthOfTrials) {
+  const auto study = [](const std::string& steps, const std::string& more) {
+    const auto read = admit_study(
+      "study: s\nworkload: fashion-mlp\nobjective: {metric: val_accuracy}\n"
+      "max_steps: "
+        + steps + "\nspace: {dropout: 0.5" + more + "}\nalgorithm: grid\n",
+      "s.yaml", built_in_workloads());
+    for (const auto& x : read.errors)
+      ADD_FAILURE() << to_text(x);
+    return read.study.value();
+  };
+  const auto unique = [](const std::vector<accepted_study>& studies) {
+    const auto found = preview(studies, built_in_workloads());
+    EXPECT_TRUE(found) << found.failure().message;
+    return found->full.unique_steps;
+  };
+  const std::string gyro = ", subnetworks: 256, subnetwork_period: 6.25";
+  EXPECT_EQ(unique({study("40", gyro), study("80", gyro)}), 80u);
+  // Ordinary dropout is the same whether a study says so or not.
+  EXPECT_EQ(unique({study("40", ""), study("80", ", subnetworks: 0")}), 80u);
+  EXPECT_EQ(unique({study("40", ""),
+                    study("80", ", subnetworks: {piecewise: [[0, 0], [40, "
+                                "256]]}, subnetwork_period: 2")}),
+            80u);
+  EXPECT_EQ(unique({study("40", ""), study("40", gyro)}), 80u);
+}
+
 TEST(Preview, MixturesAtTheEndShareTheTrunk) {
   std::string mixtures;
   for (int i = 0; i < 19; ++i)

@@ -239,7 +239,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
                   + std::to_string(x->at) + " twice");
   }
   tuner decisions{spec, read_search(spec),
-                  defaults_of(simulated_workloads()[0])};
+                  trial_defaults{simulated_workloads()[0]}};
   for (const auto& event : *events)
     if (const auto* x = std::get_if<study_command>(&event.what);
         x && x->what == study_command::verb::extend)

@@ -36,7 +36,7 @@ struct StudyParts : testing::Test {
     options.stored.name = "s";
     options.search = read_search(options.spec);
     decisions = std::make_unique<tuner>(options.spec, options.search,
-                                        defaults_of(options.workload));
+                                        trial_defaults{options.workload});
     trials = std::make_unique<study_trials>(options.spec.objective);
     first = decisions->start();
     for (const auto no : first.added)

@@ -41,13 +41,14 @@ int image_batch(const hippo_cuda_images* set, const hippo_cuda_step* values,
 }
 
 int dropout(const hippo_cuda_step* values, std::uint64_t layer,
-            std::int64_t size, std::int32_t type, const void* from, void* to,
-            void* /*stream*/) {
+            std::int64_t examples, std::int64_t size, std::int32_t type,
+            const void* from, void* to, void* /*stream*/) {
   const auto drop = [&](auto any) {
     using number = decltype(any);
     return launched([&](cuda::share mine) {
-      cuda::drop(*values, layer, size, static_cast<const number*>(from),
-                 static_cast<number*>(to), mine);
+      cuda::drop(*values, layer, examples, size,
+                 static_cast<const number*>(from), static_cast<number*>(to),
+                 mine);
     });
   };
   return type == hippo_cuda_float32    ? drop(float{})
@@ -203,6 +204,31 @@ TEST(CudaKernels, DropAsTheCpu) {
         }
 }
 
+TEST(CudaKernels, SubnetworksDropAsOnTheCpu) {
+  const subject gpu;
+  for (const auto type : {at::kFloat, at::kBFloat16, at::kHalf})
+    for (const std::int64_t examples : {1, 6, 33})
+      for (const std::uint32_t slots : {1U, 4U, 64U})
+        for (const std::uint32_t block : {1U, 5U, 20U}) {
+          const auto x =
+            at::linspace(-3, 3, examples * 20).to(type).view({examples, 20});
+          const auto by = [&](const step_kernels& kernels, at::Device device) {
+            step_values values{device};
+            values.reset({1, 2, 3, 0.4});
+            values->dropout_slots = slots;
+            values->dropout_block = block;
+            for (std::uint32_t i = 0; i < slots; ++i)
+              values->subnetworks[i] = 100 - i;
+            values.publish();
+            return dropped_by(kernels, x.to(device), values, 3).to(at::kCPU);
+          };
+          const auto y = by(*gpu.kernels, gpu.device);
+          EXPECT_TRUE(y.equal(by(cpu(), at::kCPU)))
+            << examples << ' ' << slots << ' ' << block;
+          EXPECT_EQ(y.scalar_type(), type);
+        }
+}
+
 TEST(CudaKernels, BatchesAreThoseOfTheCpu) {
   const subject gpu;
   for (const std::size_t channels : {1, 3})
@@ -240,8 +266,8 @@ TEST(CudaKernels, BatchesAreThoseOfTheCpu) {
 TEST(CudaKernels, WhatFailsIsSaid) {
   const auto kernels = make_step_kernels(
     {error_text, image_batch,
-     [](const hippo_cuda_step*, std::uint64_t, std::int64_t, std::int32_t,
-        const void*, void*, void*) { return 7; },
+     [](const hippo_cuda_step*, std::uint64_t, std::int64_t, std::int64_t,
+        std::int32_t, const void*, void*, void*) { return 7; },
      update});
   try {
     kernels->drop(step_values{at::kCPU}, 0, at::zeros({2}), at::zeros({2}));

@@ -32,6 +32,10 @@ void expect_equal(const parameter_descriptor& x,
   EXPECT_EQ(x.integer, y.integer);
   EXPECT_EQ(x.words, y.words);
   EXPECT_EQ(x.affects_speed, y.affects_speed);
+  EXPECT_EQ(x.max_parameter, y.max_parameter);
+  EXPECT_EQ(x.divides, y.divides);
+  EXPECT_EQ(x.left_out, y.left_out);
+  EXPECT_EQ(x.only_with, y.only_with);
   EXPECT_EQ(x.meaning, y.meaning);
 }
 
@@ -81,7 +85,7 @@ TEST(Descriptor, RefusesUnknownWords) {
 }
 
 TEST(Descriptor, BuiltInFallbacksAreAllowed) {
-  ASSERT_EQ(built_in_workloads().size(), 19);
+  ASSERT_EQ(built_in_workloads().size(), 20);
   for (const auto& x : built_in_workloads())
     for (const auto* all : {&x.hyper_parameters, &x.options})
       for (const auto& p : *all) {
@@ -100,6 +104,40 @@ TEST(Descriptor, BuiltInLimits) {
   EXPECT_TRUE(hyper_parameter("batch_size").affects_speed);
   EXPECT_TRUE(hyper_parameter("optimizer").affects_speed);
   EXPECT_FALSE(hyper_parameter("lr").affects_speed);
+}
+
+TEST(Descriptor, LimitsOfGyroDropout) {
+  EXPECT_EQ(why(hyper_parameter("subnetworks"), 0.0), "");
+  EXPECT_EQ(why(hyper_parameter("subnetworks"), -1.0), "must be at least 0");
+  EXPECT_EQ(why(hyper_parameter("subnetworks_at_once"), 64.0), "");
+  EXPECT_EQ(why(hyper_parameter("subnetworks_at_once"), 65.0),
+            "must be at most 64");
+  EXPECT_EQ(why(hyper_parameter("subnetworks_at_once"), 0.0),
+            "must be at least 1");
+  EXPECT_EQ(why(hyper_parameter("subnetwork_period"), 6.25), "");
+  EXPECT_EQ(why(hyper_parameter("subnetwork_period"), 0.0), "must be above 0");
+  EXPECT_EQ(why(hyper_parameter("subnetwork_period"), -1.0), "must be above 0");
+  EXPECT_EQ(why(hyper_parameter("dropout_block"), 32.0), "");
+  EXPECT_EQ(why(hyper_parameter("dropout_block"), 48.0), "must divide 128");
+  EXPECT_EQ(why(hyper_parameter("dropout_block"), 256.0),
+            "must be at most 128");
+  EXPECT_EQ(why(hyper_parameter("subnetwork_draw"), "draw"),
+            "must be permute or replace");
+}
+
+TEST(Descriptor, JsonOfEarlierLibraries) {
+  auto text = to_json({built_in_workloads().front()});
+  for (const auto* name : {"max_parameter", "divides", "left_out", "only_with"})
+    for (auto at = text.find('"' + std::string{name} + '"'); at != text.npos;
+         at = text.find('"' + std::string{name} + '"'))
+      text.replace(at + 1, std::string{name}.size(), "other");
+  const auto back = descriptors_from_json(text);
+  ASSERT_TRUE(back) << back.failure().message;
+  for (const auto& x : back->front().hyper_parameters) {
+    EXPECT_EQ(x.divides, 0);
+    EXPECT_FALSE(x.left_out);
+    EXPECT_EQ(x.max_parameter + x.only_with, "");
+  }
 }
 
 TEST(Descriptor, JsonRoundTrip) {

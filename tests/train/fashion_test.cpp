@@ -87,11 +87,22 @@ TEST(Fashion, EveryHyperParameterMatters) {
       {"crop", form::constant(0)},
       {"flip", form::constant(0)},
       {"cutout", form::constant(8)},
+      {"subnetworks", form::constant(8)},
+      {"subnetworks_at_once", form::constant(2)},
+      {"subnetwork_period", form::constant(0.5)},
+      {"dropout_block", form::constant(2)},
+      {"subnetwork_draw", form::text("replace")},
     };
     sgd["batch_size"] = adamw["batch_size"] = form::constant(8);
     for (const auto& x : workload.hyper_parameters) {
-      // beta2 is AdamW's alone.
+      // beta2 is AdamW's alone, others those of gyro dropout.
       auto config = x.name == "beta2" ? adamw : sgd;
+      if (x.left_out) {
+        config["dropout"] = form::constant(0.5);
+        config["subnetworks_at_once"] = form::constant(4);
+        if (x.only_with == "subnetworks")
+          config["subnetworks"] = form::constant(4);
+      }
       const auto before = result(config);
       config[x.name] = others.at(x.name);
       EXPECT_FALSE(result(config) == before) << workload.name << ' ' << x.name;

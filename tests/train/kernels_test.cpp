@@ -134,7 +134,7 @@ TEST(Kernels, EveryCpuGivesTheSameBits) {
   const std::vector<float> large(channels, 20);
   std::vector<std::vector<float>> first;
   for (const auto* set : kernels::usable()) {
-    std::vector<std::vector<float>> results(16, std::vector<float>(n));
+    std::vector<std::vector<float>> results(18, std::vector<float>(n));
     auto* out = results.data();
     std::vector<std::uint8_t> which(n / 4);
     set->max_pool(x.data(), images, side, side, channels, out[0].data(),
@@ -160,6 +160,8 @@ TEST(Kernels, EveryCpuGivesTheSameBits) {
                        shifts.data(), activation::relu6, out[14].data(),
                        out[15].data());
     set->dropout_mask(12345, 6, size - 1, 1U << 30, 1.25F, out[9].data());
+    set->subnetwork_mask(12345, size, 8, 1U << 30, 1.25F, out[16].data());
+    set->mask_rows(x.data(), rows, channels, factors.data(), out[17].data());
     out[10] = residual;
     out[11] = numbers(n, 6);
     set->sgd(out[10].data(), dy.data(), out[11].data(), size, 0.1F, 0.9F, 0.01F,

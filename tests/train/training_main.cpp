@@ -122,6 +122,12 @@ configuration changing_configuration(const std::string& name, step_t step) {
     {"crop", {2., 0., 1., 3., 2., 4.}},
     {"flip", {0.5, 0., 1., 0.3, 0.5, 0.1}},
     {"cutout", {0., 8., 5., 16., 1., 0.}},
+    {"subnetworks", {0., 16., 8., 0., 12., 6.}},
+    {"subnetworks_at_once", {16., 4., 8., 1., 5., 2.}},
+    {"subnetwork_period", {1., 2., 0.5, 1., 0.3, 1.25}},
+    {"dropout_block", {1., 2., 1., 4., 8., 32.}},
+    {"subnetwork_draw",
+     {"permute", "permute", "replace", "permute", "replace", "permute"}},
   };
   configuration result;
   for (const auto& x : descriptor_of(name).hyper_parameters)
@@ -129,6 +135,12 @@ configuration changing_configuration(const std::string& name, step_t step) {
   // What `small_spec` leaves is to be several batches.
   if (name.starts_with("cifar-"))
     result["batch_size"] = form::constant(static_cast<double>(4 + step));
+  // Blocks that layers are multiplied by, in batches that are large enough.
+  if (name == "fashion-mlp-wide") {
+    result["dropout_block"] = form::constant(128);
+    result["batch_size"] = form::constant(64);
+    result["dropout"] = form::constant(0.5);
+  }
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "hippo/check/proof.hpp"
 #include "hippo/search/accepted_study.hpp"
+#include "hippo/space/trial_defaults.hpp"
 #include "hippo/train/process/made_workload.hpp"
 #include "modes/inputs.hpp"
 #include "modes/modes.hpp"
@@ -30,7 +31,7 @@ int check_study(trainer_options opts, std::vector<device_entry> devices) {
   std::map<std::string, sequence> defaults;
   for (const auto& x : device.registry.descriptors())
     if (x.name == study->workload.name)
-      defaults = defaults_of(x);
+      defaults = trial_defaults{x}.kept();
   const auto findings =
     prove(*study, defaults, opts.proof, maker, [](const proof_finding& x) {
       std::cout << proof_text(x) << std::flush;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hippo/base/number.hpp"
+#include "hippo/model/subnetworks.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 
 namespace hippo {
@@ -152,6 +153,42 @@ training_hyper_parameters(const training_defaults& defaults,
   };
 }
 
+/// Appends the hyper-parameters of gyro dropout. Configurations leave them out
+/// where dropout is ordinary: the keys of before there was another one stay.
+/// @param features of each layer that is dropped
+void add_subnetworks(workload_descriptor& x, double features) {
+  const subnetwork_settings defaults;
+  auto count = integer(subnetworks_name, defaults.count, 0, subnetworks_max,
+                       "subnetworks of gyro dropout, which are fixed and "
+                       "trained in turns; 0: ordinary dropout");
+  auto at_once =
+    integer(at_once_name, defaults.at_once, 1, subnetworks_at_once_max,
+            "subnetworks that a batch trains, each by its share "
+            "of the examples; at most subnetworks");
+  auto period = number(subnetwork_period_name, defaults.period, 0,
+                       std::numeric_limits<double>::infinity(),
+                       "epochs, or a fraction of one, for which the same "
+                       "subnetworks are trained");
+  auto block =
+    integer(dropout_block_name, defaults.block, 1, features,
+            "neighbouring features that a subnetwork drops together");
+  auto draw =
+    words(subnetwork_draw_name, {draw_by_permutation, draw_with_replacement},
+          draw_by_permutation,
+          "permute: all subnetworks are trained before one is again; replace: "
+          "each is drawn by itself");
+  count.only_with = "dropout";
+  at_once.max_parameter = subnetworks_name;
+  period.min_excluded = true;
+  block.divides = features;
+  for (auto* each : {&at_once, &period, &block, &draw})
+    each->only_with = subnetworks_name;
+  for (auto* each : {&count, &at_once, &period, &block, &draw}) {
+    each->left_out = true;
+    x.hyper_parameters.push_back(std::move(*each));
+  }
+}
+
 /// Appends the hyper-parameters of augmentation.
 /// @param crop the default of the largest shift
 void add_augmentation(workload_descriptor& x, double crop, double crop_max) {
@@ -230,7 +267,7 @@ std::vector<parameter_descriptor> span_hyper_parameters(double lr) {
 
 /// The version of the workloads below: to be raised with every change of what
 /// they give.
-constexpr const char* built_in_version = "built-in 4";
+constexpr const char* built_in_version = "built-in 5";
 
 /// A workload that tells images apart, without augmentation.
 workload_descriptor image_workload(std::string name, std::string meaning,
@@ -255,8 +292,9 @@ workload_descriptor image_workload(std::string name, std::string meaning,
   return x;
 }
 
+/// @param features of each layer that is dropped
 workload_descriptor fashion(std::string name, std::string meaning,
-                            bool augments) {
+                            double features, bool augments) {
   auto x =
     image_workload(std::move(name), std::move(meaning),
                    of_one_set({"/usr/share/datasets/fashion-mnist",
@@ -264,9 +302,15 @@ workload_descriptor fashion(std::string name, std::string meaning,
                                "gzipped",
                                60000, 20000, 5000, "10", {}, {}}),
                    {0.02, 64, 0.0005, 0.1});
+  add_subnetworks(x, features);
   if (augments)
     add_augmentation(x, 2, 14);
   return x;
+}
+
+/// The features before the last layer of a network, which are dropped.
+double features_of(const std::string& network) {
+  return network == "wrn16-4" ? 256 : network == "mobilenetv2" ? 1280 : 64;
 }
 
 workload_descriptor cifar(const std::string& network, std::string meaning) {
@@ -278,6 +322,7 @@ workload_descriptor cifar(const std::string& network, std::string meaning) {
                 "synthetic",
                 50000, 45000, 5000, "classes", {}, {}}),
     {0.1, 128, 0.0001, 0});
+  add_subnetworks(x, features_of(network));
   add_augmentation(x, 4, 16);
   add_cutout(x, 16);
   x.options.insert(
@@ -298,6 +343,7 @@ workload_descriptor folder(const std::string& network, std::string meaning) {
      9469, 3925, "classes", "so many of train, whatever their class",
      "so many of val"},
     {0.1, 64, 0.0001, 0});
+  add_subnetworks(x, features_of(network));
   add_augmentation(x, 4, smallest_side - 1);
   add_cutout(x, 256);
   x.options.insert(x.options.begin() + 1,
@@ -351,15 +397,19 @@ const std::vector<workload_descriptor>& built_in_workloads() {
     fashion("fashion-mlp",
             "Fashion-MNIST with two hidden layers of 128; an epoch takes "
             "seconds",
-            false),
+            128, false),
+    fashion("fashion-mlp-wide",
+            "Fashion-MNIST with four hidden layers of 1024; an epoch takes "
+            "a minute",
+            1024, false),
     fashion("fashion-cnn",
             "Fashion-MNIST with two 3x3 convolutions, batch normalisation and "
             "augmentation",
-            true),
+            1568, true),
     fashion("fashion-resnet",
             "Fashion-MNIST with ResNet-20 and augmentation; an epoch takes "
             "minutes",
-            true),
+            64, true),
     cifar("resnet20", "CIFAR with ResNet-20"),
     cifar("resnet32", "CIFAR with ResNet-32"),
     cifar("resnet44", "CIFAR with ResNet-44"),

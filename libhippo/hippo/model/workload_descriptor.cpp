@@ -55,9 +55,13 @@ json to_json(const parameter_descriptor& x) {
     {"min_excluded", x.min_excluded},
     {"max_excluded", x.max_excluded},
     {"max_option", x.max_option},
+    {"max_parameter", x.max_parameter},
+    {"divides", x.divides},
     {"integer", x.integer},
     {"words", x.words},
     {"affects_speed", x.affects_speed},
+    {"left_out", x.left_out},
+    {"only_with", x.only_with},
     {"meaning", x.meaning},
   };
 }
@@ -78,6 +82,11 @@ parameter_descriptor parameter_of(const json& j) {
   x.integer = j.at("integer");
   x.words = j.at("words").get<std::vector<std::string>>();
   x.affects_speed = j.at("affects_speed");
+  // A library of before had none of these.
+  x.max_parameter = j.value("max_parameter", "");
+  x.divides = j.value("divides", 0.0);
+  x.left_out = j.value("left_out", false);
+  x.only_with = j.value("only_with", "");
   x.meaning = j.at("meaning");
   return x;
 }
@@ -162,6 +171,8 @@ parameter_descriptor::refuses(const scalar& param) const {
   if (max_excluded ? value >= max : value > max)
     return (max_excluded ? "must be below " : "must be at most ")
            + to_text(max);
+  if (divides != 0 && std::fmod(divides, value) != 0)
+    return "must divide " + to_text(divides);
   return std::nullopt;
 }
 

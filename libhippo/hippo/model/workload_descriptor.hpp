@@ -20,11 +20,21 @@ struct parameter_descriptor {
   bool min_excluded = false; ///< `min` itself is not allowed
   bool max_excluded = false;
   std::string max_option; ///< an option that limits it further, or empty
+  /// Another hyper-parameter above which it may not be where that one is not 0,
+  /// or empty.
+  std::string max_parameter;
+  double divides = 0; ///< if not 0: it must divide this number
   bool integer = false;
   std::vector<std::string> words; ///< if not empty: the words it may be
   /// Whether it decides how long a step takes (batch size does, learning rate
   /// does not): time estimates are learned for each value of these.
   bool affects_speed = false;
+  /// Whether configurations leave it out where it has its fallback. Those of
+  /// before there was this hyper-parameter are then equal to those of today.
+  bool left_out = false;
+  /// Another hyper-parameter without which it has no effect, or empty: where
+  /// that one is 0 or left out, configurations leave this one out too.
+  std::string only_with;
   std::string meaning; ///< one sentence
 
   /// Returns why `param` is not allowed ("must be above 0"), or nothing.

@@ -54,9 +54,10 @@ std::uint64_t further_of(const study_spec& x,
   const auto mentioned = x.space.names();
   for (const auto& y : workloads)
     if (y.name == x.workload.name)
-      return static_cast<std::uint64_t>(std::ranges::count_if(
-        y.hyper_parameters,
-        [&](const auto& z) { return !mentioned.contains(z.name); }));
+      return static_cast<std::uint64_t>(
+        std::ranges::count_if(y.hyper_parameters, [&](const auto& z) {
+          return !z.left_out && !mentioned.contains(z.name);
+        }));
   return 0;
 }
 
@@ -171,19 +172,6 @@ std::optional<error> refusal_of_draws(const study_spec& study,
       + std::to_string(draws_per_trial_max) + " may be: say candidates: "
       + std::to_string(std::max<std::uint64_t>(draws_per_trial_max / leaves, 1))
       + ", or fewer"};
-}
-
-std::map<std::string, sequence>
-defaults_of(const workload_descriptor& descriptor) {
-  std::map<std::string, sequence> result;
-  for (const auto& p : descriptor.hyper_parameters) {
-    auto* number = std::get_if<double>(&p.fallback);
-    result.emplace(p.name,
-                   sequence{number != nullptr
-                              ? form::constant(*number)
-                              : form::text(std::get<std::string>(p.fallback))});
-  }
-  return result;
 }
 
 } // namespace hippo

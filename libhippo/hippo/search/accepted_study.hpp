@@ -123,8 +123,4 @@ std::optional<error> refusal_of_draws(const study_spec& study,
 diagnostic locate(const study_spec& spec, const std::string& path,
                   const std::string& message);
 
-/// Returns constants for all hyper-parameters of a workload.
-std::map<std::string, sequence>
-defaults_of(const workload_descriptor& descriptor);
-
 } // namespace hippo

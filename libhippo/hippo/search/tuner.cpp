@@ -82,10 +82,9 @@ public:
 
   [[nodiscard]] step_t of(const trial_parameters& values,
                           step_t to) const override {
-    auto sequences = values.sequences;
-    sequences.insert(owner_.defaults_.begin(), owner_.defaults_.end());
-    return plan_.uncovered_steps(join(sequences, owner_.max_steps_),
-                                 std::min(to, values.length));
+    return plan_.uncovered_steps(
+      owner_.defaults_.complete(values.sequences, owner_.max_steps_),
+      std::min(to, values.length));
   }
 
 private:
@@ -144,8 +143,7 @@ private:
 // -- the tuner ----------------------------------------------------------------
 
 tuner::tuner(const study_spec& study, const search_settings& search,
-             std::map<std::string, sequence> defaults,
-             std::optional<std::uint64_t> ahead)
+             trial_defaults defaults, std::optional<std::uint64_t> ahead)
   : algorithm_name_(study.algorithm.name), space_(study.space),
     seed_(study.seed), max_steps_(study.max_steps), typed_(study.typed),
     better_(study.objective.direction), defaults_(std::move(defaults)),
@@ -158,8 +156,8 @@ tuner::tuner(const study_spec& study, const search_settings& search,
   if (auto wanted = study.objective.all(); !wanted.is_one())
     outcomes_ = std::make_unique<trial_outcomes>(std::move(wanted));
   algorithm_ = make_algorithm(study, search, states_.get(), outcomes_.get());
-  sampler_ =
-    make_sampler(study, search, {work_.get(), defaults_, outcomes_.get()});
+  sampler_ = make_sampler(study, search,
+                          {work_.get(), defaults_.values(), outcomes_.get()});
   const auto width = ahead.value_or(study.trials_ahead);
   window_ = {algorithm_->trials(), width};
   when_.every = study.objective.every;
@@ -696,9 +694,8 @@ std::uint64_t tuner::memory_bytes() const {
 }
 
 std::vector<segment> tuner::segments(trial_no trial) const {
-  auto sequences = parameters(trial).sequences;
-  sequences.insert(defaults_.begin(), defaults_.end());
-  return join(sequences, lengths_.empty() ? max_steps_ : lengths_[trial]);
+  return defaults_.complete(parameters(trial).sequences,
+                            lengths_.empty() ? max_steps_ : lengths_[trial]);
 }
 
 const fork* tuner::origin(trial_no trial) const {

@@ -19,6 +19,7 @@
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/study.hpp"
+#include "hippo/space/trial_defaults.hpp"
 
 namespace hippo {
 
@@ -78,8 +79,7 @@ public:
   ///              as many as the study says
   /// REQUIRES: `search` was read without an error.
   tuner(const study_spec& study, const search_settings& search,
-        std::map<std::string, sequence> defaults,
-        std::optional<std::uint64_t> ahead = {});
+        trial_defaults defaults, std::optional<std::uint64_t> ahead = {});
   ~tuner();
 
   /// Says what `choice_of` returned of a trial before a restart: the trial gets
@@ -325,7 +325,7 @@ private:
   step_t max_steps_ = 1;
   bool typed_ = false; ///< see `study_spec`
   direction better_ = direction::maximize;
-  std::map<std::string, sequence> defaults_;
+  trial_defaults defaults_;
   std::unique_ptr<own_work> work_; ///< null unless a decision may look at it
   std::unique_ptr<own_states> states_;
   std::string metric_; ///< that schedules follow

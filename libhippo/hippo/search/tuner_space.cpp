@@ -146,8 +146,8 @@ turn tuner::set_space(const space_plan& plan, const search_settings& search,
   assert(!refusal_of_space());
   const auto& space = plan.changed.space;
   const trial_no next = added_.size();
-  auto following = make_sampler(plan.changed, search,
-                                {work_.get(), defaults_, outcomes_.get()});
+  auto following = make_sampler(
+    plan.changed, search, {work_.get(), defaults_.values(), outcomes_.get()});
   following->follow(next, plan.tried);
   for (const auto& marks : lengthenings_)
     following->lengthen(space, marks);

@@ -7,6 +7,7 @@
 #include "hippo/space/first_trials.hpp"
 #include "hippo/space/space_node.hpp"
 #include "hippo/space/space_reader.hpp"
+#include "hippo/space/together.hpp"
 #include "hippo/yaml/diagnostic.hpp"
 #include "hippo/yaml/document.hpp"
 
@@ -86,6 +87,8 @@ expected<new_space> read_new_space(const std::string& text,
     if (tree != nullptr && prior != nullptr)
       result.prior = read_prior(*prior, *tree, notes);
     result.space = search_space{tree};
+    if (!workload.open)
+      check_together(result.space, study.max_steps, limited, notes);
   } else if (root) {
     notes.error(*root, "'space' is missing: a new space is a map such as "
                        "{space: {lr: {log_uniform: [0.001, 0.1]}}}");

@@ -23,6 +23,7 @@
 #include "hippo/space/repeats_reader.hpp"
 #include "hippo/space/space_reader.hpp"
 #include "hippo/space/tags.hpp"
+#include "hippo/space/together.hpp"
 #include "hippo/space/value_reader.hpp"
 #include "hippo/yaml/diagnostic.hpp"
 #include "hippo/yaml/document.hpp"
@@ -75,6 +76,8 @@ public:
         study_.past = read_past(*past, *space, study_.max_steps,
                                 study_.objective.all(), *notes_);
       study_.space = search_space{space};
+      if (const auto* known = limits())
+        check_together(study_.space, study_.max_steps, *known, *notes_);
     }
     read_algorithm();
     read_budget();

@@ -13,7 +13,7 @@ namespace hippo {
 first_rung first_rung_of(const accepted_study& study,
                          const workload_descriptor& workload) {
   const auto& spec = study.spec();
-  tuner decisions{spec, study.search(), defaults_of(workload)};
+  tuner decisions{spec, study.search(), trial_defaults{workload}};
   const auto asked = decisions.start().asked;
   search_plan plan;
   const auto no = plan.add_study({1, {std::max<step_t>(spec.max_steps, 1)}});

@@ -49,11 +49,11 @@ metrics drawn_values(const goals& wanted, std::uint64_t run,
 /// Lets a study decide on trials of random quality.
 /// @param events what may be looked at yet, which is counted down
 /// @returns nothing if it would take more, or was told to stop
-std::optional<study_trials>
-likely_trials(const accepted_study& study,
-              const std::map<std::string, sequence>& defaults,
-              std::uint64_t run, std::uint64_t& events,
-              const std::function<bool()>& stops) {
+std::optional<study_trials> likely_trials(const accepted_study& study,
+                                          const trial_defaults& defaults,
+                                          std::uint64_t run,
+                                          std::uint64_t& events,
+                                          const std::function<bool()>& stops) {
   const auto& spec = study.spec();
   tuner decisions{spec, study.search(), defaults};
   if (decisions.trials() > events)
@@ -341,7 +341,7 @@ expected<preview_view> preview(const std::vector<accepted_study>& studies,
       = std::find_if(workloads.begin(), workloads.end(), [&](const auto& y) {
           return y.name == x.spec().workload.name;
         });
-    return likely_trials(x, defaults_of(*workload), run, events, stops);
+    return likely_trials(x, trial_defaults{*workload}, run, events, stops);
   };
   std::vector<study_trials> full;
   std::vector<bool> early;

@@ -13,6 +13,7 @@
 #include "hippo/search/sampler/pbt_explore.hpp"
 #include "hippo/search/sampler/static_order.hpp"
 #include "hippo/space/own_workload.hpp"
+#include "hippo/space/trial_defaults.hpp"
 
 namespace hippo {
 
@@ -34,7 +35,7 @@ class sample {
 public:
   sample(const study_spec& study, const workload_descriptor& workload,
          bool is_shuffled, std::uint64_t count)
-    : study_(study), defaults_(defaults_of(workload)),
+    : study_(study), defaults_(workload),
       order_(study.space, study.seed, is_shuffled), count_(count) {
     for (trial_no i = 0; i < count_; ++i)
       add(study.space.decide(order_(i)).sequences);
@@ -106,8 +107,7 @@ public:
 
 private:
   [[nodiscard]] std::vector<segment> joined(sequences x) const {
-    x.insert(defaults_.begin(), defaults_.end());
-    return join(x, study_.max_steps);
+    return defaults_.complete(std::move(x), study_.max_steps);
   }
 
   void add(sequences x) {
@@ -129,7 +129,7 @@ private:
   }
 
   const study_spec& study_;
-  sequences defaults_;
+  trial_defaults defaults_;
   static_order order_;
   std::uint64_t count_;
   std::vector<sequences> trials_;

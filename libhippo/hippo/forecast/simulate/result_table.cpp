@@ -15,6 +15,7 @@
 #include "hippo/base/number.hpp"
 #include "hippo/forecast/simulate/draw.hpp"
 #include "hippo/sequence/family.hpp"
+#include "hippo/space/trial_defaults.hpp"
 #include "hippo/yaml/diagnostic.hpp"
 
 namespace hippo {
@@ -184,13 +185,8 @@ private:
 
   void add(int line, std::map<std::string, sequence> sequences,
            const std::map<step_t, metrics>& measured) {
-    for (const auto& x : workload_->hyper_parameters) {
-      const auto* word = std::get_if<std::string>(&x.fallback);
-      sequences.emplace(
-        x.name, sequence{word ? form::text(*word)
-                              : form::constant(std::get<double>(x.fallback))});
-    }
-    const auto segments = join(sequences, steps_);
+    const auto segments =
+      trial_defaults{*workload_}.complete(std::move(sequences), steps_);
     result_table::state state = 0;
     for (std::size_t i = 0; i < segments.size(); ++i) {
       const auto end = i + 1 < segments.size() ? segments[i + 1].begin : steps_;

@@ -61,7 +61,7 @@ using verb = study_command::verb;
 study_core::study_core(study_options options, moment begun)
   : options_(std::move(options)),
     tuner_(std::make_unique<tuner>(options_.spec, options_.search,
-                                   defaults_of(options_.workload))),
+                                   trial_defaults{options_.workload})),
     trials_(options_.spec.objective, options_.spec.repeats.seeds),
     gains_(options_.spec, tuner_->when().rungs.back()),
     // Who drives a study looks at each failure anyway.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/precision.hpp"
 #include "hippo/train/torch/stateful_workload.hpp"
+#include "hippo/train/torch/subnetworks.hpp"
 
 namespace hippo {
 
@@ -159,21 +161,29 @@ private:
       = static_cast<std::int64_t>(whole(number_at(config, "batch_size", step)));
     const auto order = epoch_order(
       seed_, step, static_cast<std::size_t>(training_.size()));
+    const auto subnetworks = subnetworks_at(config, step);
+    const auto iterations = (training_.size() + batch_size - 1) / batch_size;
+    std::optional<std::uint64_t> period;
     std::uint64_t iteration = 0;
     stream_.run([&] {
       values_.reset({seed_, step, 0, number_at(config, "dropout", step)});
       put_values(config, step, values_);
       training_.set(order);
     });
-    each_batch(training_.size(), batch_size, [&](std::int64_t first,
-                                                 std::int64_t n) {
-      values_->iteration = iteration++;
-      values_->first = first;
-      state_.plan(rule, values_);
-      values_.publish();
-      steps_.run({n, values_.drops(), state_.moments()},
-                 [this, n] { train_batch(n); });
-    });
+    each_batch(
+      training_.size(), batch_size, [&](std::int64_t first, std::int64_t n) {
+        const auto now = subnetwork_period_of(
+          subnetworks, step,
+          static_cast<double>(iteration) / static_cast<double>(iterations));
+        if (period != now)
+          put_subnetworks(subnetworks, seed_, *(period = now), values_);
+        values_->iteration = iteration++;
+        values_->first = first;
+        state_.plan(rule, values_);
+        values_.publish();
+        steps_.run({n, values_.drops(), state_.moments()},
+                   [this, n] { train_batch(n); });
+      });
     state_.train_loss
       = read_sums().first / static_cast<double>(training_.size());
   }

@@ -13,7 +13,9 @@ enum class purpose : std::uint64_t {
   augment,
   dropout,
   images,
-  example
+  example,
+  subnetwork,      ///< what one drops
+  subnetwork_order ///< which are trained when
 };
 
 /// Scrambles 64 bits, one to one (the finaliser of SplitMix64).

@@ -6,6 +6,7 @@
 #include "hippo/train/torch/augmentation.hpp"
 #include "hippo/train/torch/cuda/kernels.h"
 #include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/subnetwork_mask.hpp"
 
 // The computation of the threads of our kernels. It is compiled for CPUs as
 // well, so that little needs a GPU to be tested.
@@ -81,18 +82,30 @@ put_targets(const hippo_cuda_images& set, const hippo_cuda_step& values,
   }
 }
 
-/// A worker's share of the activations of a layer; a piece is two numbers.
+/// A worker's share of the activations of a layer; a piece is two numbers, and
+/// one number where subnetworks drop.
+/// @param size activations of all `examples`
 template <class Number>
 HIPPO_HOST_DEVICE void drop(const hippo_cuda_step& values, std::uint64_t layer,
-                            std::int64_t size, const Number* from, Number* to,
-                            share mine) {
-  const random_numbers numbers{
-    values.seed, purpose::dropout, {values.step, values.iteration, layer}};
+                            std::int64_t examples, std::int64_t size,
+                            const Number* from, Number* to, share mine) {
   const auto put = [&](std::int64_t i, std::uint64_t bits) {
     const bool drops = static_cast<std::uint32_t>(bits) < values.dropout_limit;
     to[i] = static_cast<Number>(static_cast<float>(from[i])
                                 * (drops ? 0.0F : values.dropout_scale));
   };
+  if (values.dropout_slots != 0) {
+    const auto features = size / examples;
+    for (auto i = mine.begin; i < size; i += mine.stride) {
+      const auto slot = slot_of(i / features, examples, values.dropout_slots);
+      put(i, numbers_of_subnetwork(values.seed, layer, values.subnetworks[slot])
+               .at(static_cast<std::uint64_t>(i % features)
+                   / values.dropout_block));
+    }
+    return;
+  }
+  const random_numbers numbers{
+    values.seed, purpose::dropout, {values.step, values.iteration, layer}};
   for (auto i = mine.begin; 2 * i < size; i += mine.stride) {
     const auto both = numbers.at(static_cast<std::uint64_t>(i));
     put(2 * i, both);

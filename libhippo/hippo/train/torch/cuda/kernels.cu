@@ -43,8 +43,9 @@ __global__ void put_targets(hippo_cuda_images set,
 
 template <class Number>
 __global__ void drop(const hippo_cuda_step* values, std::uint64_t layer,
-                     std::int64_t size, const Number* from, Number* to) {
-  hippo::cuda::drop(*values, layer, size, from, to, mine());
+                     std::int64_t examples, std::int64_t size,
+                     const Number* from, Number* to) {
+  hippo::cuda::drop(*values, layer, examples, size, from, to, mine());
 }
 
 /// Which blocks update which weight: those of weight i begin with `first[i]`.
@@ -85,13 +86,13 @@ int hippo_cuda_image_batch(const hippo_cuda_images* set,
 }
 
 int hippo_cuda_dropout(const hippo_cuda_step* values, uint64_t layer,
-                       int64_t size, int32_t type, const void* from, void* to,
-                       void* stream) {
+                       int64_t examples, int64_t size, int32_t type,
+                       const void* from, void* to, void* stream) {
   const auto launch = [&](auto any) {
     using number = decltype(any);
     drop<<<blocks_for((size + 1) / 2), threads_a_block, 0,
            static_cast<cudaStream_t>(stream)>>>(
-      values, layer, size, static_cast<const number*>(from),
+      values, layer, examples, size, static_cast<const number*>(from),
       static_cast<number*>(to));
   };
   switch (type) {

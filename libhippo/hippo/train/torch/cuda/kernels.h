@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* Counts changes of this file that need a new build of whoever uses it. */
-#define HIPPO_CUDA_INTERFACE 4
+#define HIPPO_CUDA_INTERFACE 5
 
 /* Returns HIPPO_CUDA_INTERFACE of the library. */
 int hippo_cuda_interface(void);
@@ -37,6 +37,9 @@ struct hippo_cuda_rule {
   float decay, beta1, beta2, step_size, root, epsilon; /* AdamW */
 };
 
+/* The most subnetworks that a batch may train. */
+#define HIPPO_CUDA_SLOTS_MAX 64
+
 /* What a training step reads that is another one at every step. */
 struct hippo_cuda_step {
   /* Where its random numbers come from (random.hpp). */
@@ -50,6 +53,11 @@ struct hippo_cuda_step {
   /* Its dropout. */
   uint32_t dropout_limit; /* numbers of 32 bits below it drop out */
   float dropout_scale;    /* what a mask is where nothing drops out */
+  uint32_t dropout_slots; /* subnetworks of the batch, each with its share of
+                             the examples (subnetwork_mask.hpp); 0: each
+                             example has masks of its own */
+  uint32_t dropout_block; /* features that a subnetwork drops together */
+  uint32_t subnetworks[HIPPO_CUDA_SLOTS_MAX]; /* of the slots */
   /* Its update. */
   float clip; /* largest norm of its gradients */
   struct hippo_cuda_rule rule;
@@ -81,10 +89,11 @@ enum hippo_cuda_type {
 
 /* Drops activations of one layer, or their gradients: writes to `to` what is
  * at `from`, times 0 or `dropout_scale`, rounded once.
- * `from`, `to`: `size` numbers of `type` */
+ * `from`, `to`: `size` numbers of `type`, the features of one of `examples`
+ * after another */
 int hippo_cuda_dropout(const struct hippo_cuda_step* values, uint64_t layer,
-                       int64_t size, int32_t type, const void* from, void* to,
-                       void* stream);
+                       int64_t examples, int64_t size, int32_t type,
+                       const void* from, void* to, void* stream);
 
 /* So many weights are updated in one launch at most: a launch takes 4 KiB. */
 #define HIPPO_CUDA_WEIGHTS_MAX 64

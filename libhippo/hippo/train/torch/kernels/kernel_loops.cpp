@@ -210,6 +210,24 @@ void dropout_mask(std::uint64_t key, std::int64_t first, std::int64_t size,
       value_of(numbers.at(index + static_cast<std::uint64_t>(pairs)));
 }
 
+void subnetwork_mask(std::uint64_t key, std::int64_t size, std::int64_t block,
+                     std::uint32_t limit, float scale, float* mask) {
+  const auto numbers = random_numbers::with_key(key);
+  for (std::int64_t i = 0; i < size / block; ++i) {
+    const auto bits = numbers.at(static_cast<std::uint64_t>(i));
+    const auto value = static_cast<std::uint32_t>(bits) < limit ? 0.0F : scale;
+    for (std::int64_t k = 0; k < block; ++k)
+      mask[i * block + k] = value;
+  }
+}
+
+void mask_rows(const float* x, std::int64_t rows, std::int64_t size,
+               const float* mask, float* y) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t i = 0; i < size; ++i)
+      y[row * size + i] = x[row * size + i] * mask[i];
+}
+
 void sgd(float* weight, const float* gradient, float* moment, std::int64_t size,
          float lr, float momentum, float weight_decay, bool nesterov) {
   for (std::int64_t i = 0; i < size; ++i) {
@@ -234,8 +252,11 @@ void adamw(float* weight, const float* gradient, float* first, float* second,
 } // namespace
 
 extern const set HIPPO_KERNELS;
-const set HIPPO_KERNELS{
-  max_pool,           max_pool_backward, sums, normalise, gradient_sums,
-  normalise_backward, dropout_mask,      sgd,  adamw};
+const set HIPPO_KERNELS{max_pool,      max_pool_backward,
+                        sums,          normalise,
+                        gradient_sums, normalise_backward,
+                        dropout_mask,  subnetwork_mask,
+                        mask_rows,     sgd,
+                        adamw};
 
 } // namespace hippo::kernels

@@ -83,6 +83,18 @@ struct set {
   void (*dropout_mask)(std::uint64_t key, std::int64_t first, std::int64_t size,
                        std::uint32_t limit, float scale, float* mask);
 
+  /// The mask of a subnetwork for the features of a layer: 0 or `scale`, alike
+  /// for `block` neighbours. The number of a block is the low half of its 64
+  /// bits that `random_numbers` with this key has; below `limit` it drops out.
+  /// REQUIRES: `block` divides `size`
+  void (*subnetwork_mask)(std::uint64_t key, std::int64_t size,
+                          std::int64_t block, std::uint32_t limit, float scale,
+                          float* mask);
+
+  /// Multiplies `rows` rows of `size` numbers by one mask.
+  void (*mask_rows)(const float* x, std::int64_t rows, std::int64_t size,
+                    const float* mask, float* y);
+
   /// One update by stochastic gradient descent with momentum, as PyTorch's
   /// `SGD` (dampening 0) does it.
   void (*sgd)(float* weight, const float* gradient, float* moment,

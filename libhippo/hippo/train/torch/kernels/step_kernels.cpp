@@ -7,6 +7,7 @@
 #include "hippo/train/torch/kernels/kernels.hpp"
 #include "hippo/train/torch/kernels/launch.hpp"
 #include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/subnetwork_mask.hpp"
 
 namespace hippo {
 
@@ -14,6 +15,41 @@ namespace {
 
 float* floats_of(const at::Tensor& x) {
   return x.mutable_data_ptr<float>();
+}
+
+/// Drops the activations of each slot by the mask of its subnetwork.
+/// @param from,to examples x features
+void drop_by_subnetworks(const hippo_cuda_step& values, std::uint64_t layer,
+                         const at::Tensor& from, const at::Tensor& to) {
+  const auto examples = from.size(0);
+  const auto features = from.numel() / examples;
+  const auto block = std::int64_t{values.dropout_block};
+  const std::int64_t slots = values.dropout_slots;
+  const bool are_floats = from.scalar_type() == at::kFloat;
+  const auto mask = at::empty({features}, at::kFloat);
+  auto* out = floats_of(mask);
+  for (std::int64_t slot = 0; slot < slots; ++slot) {
+    const auto first = first_of_slot(slot, examples, slots);
+    const auto count = first_of_slot(slot + 1, examples, slots) - first;
+    if (count == 0)
+      continue;
+    const auto numbers =
+      numbers_of_subnetwork(values.seed, layer, values.subnetworks[slot]);
+    kernels::best().subnetwork_mask(numbers.key(), features, block,
+                                    values.dropout_limit, values.dropout_scale,
+                                    out);
+    if (are_floats) {
+      const auto at = first * features;
+      kernels::best().mask_rows(from.const_data_ptr<float>() + at, count,
+                                features, out, floats_of(to) + at);
+      continue;
+    }
+    const auto rows = [&](const at::Tensor& all) {
+      return all.view({examples, features}).narrow(0, first, count);
+    };
+    // A product of floats, which is rounded once.
+    rows(to).copy_(rows(from).to(at::kFloat).mul_(mask));
+  }
 }
 
 class cpu_step_kernels final : public step_kernels {
@@ -39,6 +75,10 @@ public:
 
   void drop(const step_values& values, std::uint64_t layer,
             const at::Tensor& from, const at::Tensor& to) const override {
+    if (values->dropout_slots != 0) {
+      drop_by_subnetworks(*values, layer, from, to);
+      return;
+    }
     auto mask = at::empty({from.numel()}, at::kFloat);
     const random_numbers numbers{
       values->seed,
@@ -86,7 +126,7 @@ public:
 
   void drop(const step_values& values, std::uint64_t layer,
             const at::Tensor& from, const at::Tensor& to) const override {
-    check(table_.dropout(values.published(), layer, from.numel(),
+    check(table_.dropout(values.published(), layer, from.size(0), from.numel(),
                          type_of(from), from.const_data_ptr(),
                          to.mutable_data_ptr(), stream_of(from)));
   }

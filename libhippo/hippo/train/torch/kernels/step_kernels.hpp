@@ -43,7 +43,8 @@ public:
 
   /// Drops activations of a layer, or their gradients: 0, or scaled, rounded
   /// once.
-  /// @param from,to of one type and shape, without gaps in memory
+  /// @param from,to of one type and shape, without gaps in memory; where
+  ///                subnetworks drop, the first dimension is that of examples
   virtual void drop(const step_values& values, std::uint64_t layer,
                     const at::Tensor& from, const at::Tensor& to) const = 0;
 

@@ -2,6 +2,11 @@
 
 #include <torch/csrc/autograd/custom_function.h>
 
+#include <stdexcept>
+#include <string>
+
+#include "hippo/model/subnetworks.hpp"
+
 namespace hippo {
 
 namespace {
@@ -42,12 +47,25 @@ public:
   }
 };
 
+/// Throws `std::invalid_argument` if blocks do not fill the features of a
+/// layer.
+void check_block(const hippo_cuda_step& values, const at::Tensor& tensor) {
+  const auto features = tensor.numel() / tensor.size(0);
+  if (features % values.dropout_block != 0)
+    throw std::invalid_argument(
+      std::string{dropout_block_name} + ' '
+      + std::to_string(values.dropout_block) + " does not divide the "
+      + std::to_string(features) + " features of a layer");
+}
+
 } // namespace
 
 at::Tensor dropped(const at::Tensor& tensor, const step_values* values,
                    std::uint64_t layer) {
   if (values == nullptr || !values->drops())
     return tensor;
+  if ((*values)->dropout_slots != 0)
+    check_block(**values, tensor);
   return dropped_by(step_kernels::of(tensor.device()), tensor, *values, layer);
 }
 

@@ -62,7 +62,7 @@ public:
         training);
     }
     x = active(last_, x, training);
-    return classifier_(dropped(features(x.mean({2, 3})), values, 0));
+    return classifier_.after_dropout(features(x.mean({2, 3})), values, 0);
   }
 
 private:

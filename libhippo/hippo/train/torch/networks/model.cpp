@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "hippo/train/torch/networks/block_linear.hpp"
 #include "hippo/train/torch/networks/convolution.hpp"
 #include "hippo/train/torch/random.hpp"
 
@@ -9,6 +10,12 @@ namespace hippo {
 
 at::Tensor model::linear_layer::operator()(const at::Tensor& tensor) const {
   return at::linear(tensor, weight, bias);
+}
+
+at::Tensor model::linear_layer::after_dropout(const at::Tensor& tensor,
+                                              const step_values* values,
+                                              std::uint64_t layer) const {
+  return linear_after_dropout(tensor, values, layer, weight, bias);
 }
 
 at::Tensor model::convolution::operator()(const at::Tensor& tensor) const {

@@ -9,7 +9,9 @@
 
 namespace hippo {
 
-std::unique_ptr<model> make_mlp(const image_form& form,
+/// @param hidden layers, of `width` features each
+std::unique_ptr<model> make_mlp(int hidden, std::int64_t width,
+                                const image_form& form,
                                 const network_place& place);
 
 std::unique_ptr<model> make_cnn(const image_form& form,

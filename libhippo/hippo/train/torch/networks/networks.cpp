@@ -11,7 +11,9 @@ std::unique_ptr<model> make_network(const std::string& name,
     if (name == "resnet" + std::to_string(depth))
       return make_residual_network(depth, form, place);
   if (name == "mlp")
-    return make_mlp(form, place);
+    return make_mlp(2, 128, form, place);
+  if (name == "mlp-wide")
+    return make_mlp(4, 1024, form, place);
   if (name == "cnn")
     return make_cnn(form, place);
   if (name == "wrn16-4")

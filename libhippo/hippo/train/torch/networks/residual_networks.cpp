@@ -48,7 +48,7 @@ public:
       x = normalise(b.conv1(x), b.bn1, {}, training);
       x = normalise(b.conv2(x), b.bn2, {.residual = shortcut}, training);
     }
-    return fc_(dropped(features(x.mean({2, 3})), values, 0));
+    return fc_.after_dropout(features(x.mean({2, 3})), values, 0);
   }
 
 private:
@@ -121,7 +121,7 @@ public:
       x = b.conv2(middle) + (b.shortcut ? b.shortcut.value()(active) : x);
     }
     x = normalise(x, bn1_, {}, training);
-    return fc_(dropped(features(x.mean({2, 3})), values, 0));
+    return fc_.after_dropout(features(x.mean({2, 3})), values, 0);
   }
 
 private:

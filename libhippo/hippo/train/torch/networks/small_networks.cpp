@@ -1,27 +1,41 @@
 #include "hippo/train/torch/networks/network_families.hpp"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 namespace hippo {
 
 namespace {
 
-/// Two hidden layers of 128.
+/// Hidden layers of one width.
 class mlp final : public model {
 public:
-  mlp(const image_form& form, const network_place& place)
-    : model(place),
-      fc1_(add_linear("fc1", static_cast<std::int64_t>(form.size()), 128)),
-      fc2_(add_linear("fc2", 128, 128)),
-      fc3_(add_linear("fc3", 128, static_cast<std::int64_t>(form.classes))) {}
+  mlp(int hidden, std::int64_t width, const image_form& form,
+      const network_place& place)
+    : model(place) {
+    auto in = static_cast<std::int64_t>(form.size());
+    for (int i = 0; i < hidden; ++i)
+      layers_.push_back(
+        add_linear(name_of(i), std::exchange(in, width), width));
+    layers_.push_back(
+      add_linear(name_of(hidden), in, static_cast<std::int64_t>(form.classes)));
+  }
 
   at::Tensor forward(const at::Tensor& images,
                      const step_values* values) override {
-    auto x = dropped(fc1_(features(images)).relu(), values, 0);
-    x = dropped(fc2_(x).relu(), values, 1);
-    return fc3_(x);
+    auto x = layers_.front()(features(images));
+    for (std::size_t i = 1; i < layers_.size(); ++i)
+      x = layers_[i].after_dropout(x.relu(), values, i - 1);
+    return x;
   }
 
 private:
-  linear_layer fc1_, fc2_, fc3_;
+  static std::string name_of(int layer) {
+    return "fc" + std::to_string(layer + 1);
+  }
+
+  std::vector<linear_layer> layers_;
 };
 
 /// Two convolutions of 3 x 3, each pooled and normalised, and a linear layer.
@@ -46,7 +60,7 @@ public:
     // Pooling first makes normalisation and ReLU four times cheaper.
     auto x = normalise(conv1_(images), bn1_, {.pool = true}, training);
     x = normalise(conv2_(x), bn2_, {.pool = true}, training);
-    return fc_(dropped(features(x), values, 0));
+    return fc_.after_dropout(features(x), values, 0);
   }
 
 private:
@@ -59,9 +73,10 @@ private:
 
 } // namespace
 
-std::unique_ptr<model> make_mlp(const image_form& form,
+std::unique_ptr<model> make_mlp(int hidden, std::int64_t width,
+                                const image_form& form,
                                 const network_place& place) {
-  return std::make_unique<mlp>(form, place);
+  return std::make_unique<mlp>(hidden, width, form, place);
 }
 
 std::unique_ptr<model> make_cnn(const image_form& form,

@@ -1,0 +1,125 @@
+#include "hippo/space/together.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+#include <variant>
+
+#include "hippo/base/number.hpp"
+#include "hippo/sequence/configuration.hpp"
+#include "hippo/space/space_node.hpp"
+
+namespace hippo {
+
+namespace {
+
+using parameters_by_name = std::map<std::string, const parameter_descriptor*>;
+
+/// Whether a default is 0.
+bool is_zero(const scalar& value) {
+  const auto* number = std::get_if<double>(&value);
+  return number != nullptr && *number == 0;
+}
+
+/// Notes an error about a hyper-parameter where the space gives it.
+void tell(const search_space& space, const std::string& name,
+          std::string message, diagnostics& notes) {
+  const auto& root = *space.root();
+  const auto i = std::ranges::find(root.keys, name);
+  if (i == root.keys.end()) { // a choice brings it
+    notes.error(root.where, root.path, name + ' ' + std::move(message));
+    return;
+  }
+  const auto& x =
+    root.children[static_cast<std::size_t>(i - root.keys.begin())];
+  notes.error(x.where, x.path, std::move(message));
+}
+
+/// A value above its limit, and that limit.
+using excess = std::pair<double, double>;
+
+/// Compares a hyper-parameter with its limit where either begins another piece,
+/// and before that.
+std::optional<excess> excess_in(const trial_parameters& trial, step_t end,
+                                const parameter_descriptor& x,
+                                const parameter_descriptor& limit) {
+  std::map<std::string, sequence> both;
+  for (const auto* each : {&x, &limit}) {
+    const auto i = trial.sequences.find(each->name);
+    both[each->name] =
+      i != trial.sequences.end()
+        ? i->second
+        : sequence{form::constant(std::get<double>(each->fallback))};
+  }
+  const auto segments = join(both, end);
+  for (std::size_t i = 0; i < segments.size(); ++i) {
+    const auto next = i + 1 < segments.size() ? segments[i + 1].begin : end;
+    for (const auto at : {segments[i].begin, next - 1}) {
+      const auto value_of = [&](const std::string& name) {
+        return std::get<double>(segments[i].config.at(name).at(at));
+      };
+      const excess values{value_of(x.name), value_of(limit.name)};
+      if (values.second != 0 && values.first > values.second)
+        return values;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Checks all trials, or some where there are many.
+void check_limit(const search_space& space, step_t max_steps,
+                 const parameter_descriptor& x,
+                 const parameter_descriptor& limit, bool is_given,
+                 diagnostics& notes) {
+  const auto size = space.size();
+  const bool all = size && *size <= together_max;
+  for (std::uint64_t i = 0; i < (all ? *size : together_samples); ++i) {
+    const auto trial = all ? space.at(i) : space.sample(0, i);
+    const auto found =
+      excess_in(trial, std::min(trial.length, max_steps), x, limit);
+    if (!found)
+      continue;
+    const auto value = to_text(found->first), most = to_text(found->second);
+    if (is_given)
+      tell(space, x.name,
+           "is " + value + " in a trial whose " + limit.name + " is " + most
+             + ": it must be at most " + limit.name,
+           notes);
+    else
+      tell(space, limit.name,
+           "is " + most + ", and " + x.name + " is " + value
+             + " unless the study gives it: give " + x.name + ", at most "
+             + most + ", or a larger " + limit.name,
+           notes);
+    return;
+  }
+}
+
+} // namespace
+
+void check_together(const search_space& space, step_t max_steps,
+                    const workload_descriptor& workload, diagnostics& notes) {
+  if (space.root() == nullptr)
+    return;
+  const auto names = space.names();
+  parameters_by_name known;
+  for (const auto& x : workload.hyper_parameters)
+    known[x.name] = &x;
+  for (const auto& x : workload.hyper_parameters) {
+    const bool is_given = names.contains(x.name);
+    if (const auto i = known.find(x.only_with); is_given && i != known.end()
+                                                && !names.contains(x.only_with)
+                                                && is_zero(i->second->fallback))
+      tell(space, x.name,
+           "has no effect without " + x.only_with
+             + ", which is 0 unless the study gives it: give " + x.only_with
+             + " too, above 0",
+           notes);
+    if (const auto i = known.find(x.max_parameter);
+        i != known.end() && (is_given || names.contains(x.max_parameter)))
+      check_limit(space, max_steps, x, *i->second, is_given, notes);
+  }
+}
+
+} // namespace hippo

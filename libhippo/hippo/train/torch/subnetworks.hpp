@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "hippo/model/subnetworks.hpp"
+#include "hippo/sequence/configuration.hpp"
+#include "hippo/train/torch/step_values.hpp"
+
+// Gyro dropout: ordinary dropout trains another subnetwork with every example;
+// here the subnetworks are few and fixed, and each is trained for a while. The
+// masks are functions of addresses, so checkpoints hold nothing of them.
+
+namespace hippo {
+
+/// Returns the settings at a step: defaults where a configuration has none.
+/// Throws `std::invalid_argument` if values do not go together.
+subnetwork_settings subnetworks_at(const configuration& config, step_t at);
+
+/// Returns the number of the period in which a batch lies, from 0 on.
+/// @param epoch whole epochs before it
+/// @param share of its epoch that is trained before it, in [0, 1)
+std::uint64_t subnetwork_period_of(const subnetwork_settings& settings,
+                                   step_t epoch, double share);
+
+/// Returns the subnetworks that are trained in a period, one for each slot of a
+/// batch.
+///
+/// Slots of all periods, one after another, are places in cycles of
+/// `settings.count`; each cycle is a permutation of all subnetworks. If
+/// they are drawn, each slot of each period has a draw of its own.
+/// REQUIRES: `settings.count > 0`
+/// @complexity O(settings.count)
+std::vector<std::uint32_t> subnetworks_of(const subnetwork_settings& settings,
+                                          std::uint64_t seed,
+                                          std::uint64_t period);
+
+/// Has a step drop activations by subnetworks, or, if there are none, as
+/// ordinary dropout does.
+void put_subnetworks(const subnetwork_settings& settings, std::uint64_t seed,
+                     std::uint64_t period, step_values& to);
+
+} // namespace hippo

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""The studies of examples/papers, with few images and epochs: no result depends
+on merging, on the number of trainers or on the death of one."""
+
+import json
+import os
+import pathlib
+import signal
+
+import programs
+from programs import Case, fashion, results, trainers
+
+FOLDER = pathlib.Path(__file__).resolve().parents[2] / "examples" / "papers"
+
+
+def changed(text, **others):
+    """Replaces parts of a study that are there once."""
+    for old, new in others.items():
+        if text.count(old) != 1:
+            raise ValueError(f"{old} is in the study {text.count(old)} times")
+        text = text.replace(old, new)
+    return text
+
+
+class Papers(Case):
+    def test_all_are_taken_without_a_warning(self):
+        files = sorted(FOLDER.glob("*.yaml"))
+        self.assertTrue(files)
+        for file in files:
+            with self.subTest(file.name):
+                said = self.hippo("preview", file)
+                self.assertEqual(said.err, "")
+
+    def test_the_figure_in_a_comment(self):
+        for file in FOLDER.glob("*.yaml"):
+            with self.subTest(file.name):
+                found = json.loads(
+                    self.hippo("preview", file, "-f", "json").out)
+                self.assertIn(f"p = {found['merge_rate']:.2f}.",
+                              file.read_text())
+
+
+class Gyro(Case):
+    """Gyro dropout."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        case = cls.first_case()
+        text = changed((FOLDER / "gyro-dropout.yaml").read_text(), **{
+            "{train: 20000, validation: 5000}": json.dumps(fashion(512)),
+            "max_steps: 40": "max_steps: 6", "eval_every: 10": "eval_every: 2",
+            "[20, 256]": "[3, 256]"})
+        cls.file = case.write("gyro.yaml", text)
+        cls.reference = case.run_studies([cls.file], "state", "--trainers", 1)
+
+    def check(self, report):
+        self.assertEqual(results(report), results(self.reference))
+
+    def test_reference(self):
+        self.assertEqual(self.reference["trained_steps"],
+                         self.reference["unique_steps"])
+        # Trials that turn to gyro dropout share 3 epochs with ordinary ones.
+        self.assertEqual(self.reference["asked_steps"], 72)
+        self.assertEqual(self.reference["unique_steps"], 66)
+
+    def test_trials_differ(self):
+        last = [x["results"][-1]["metrics"]["train_loss"]
+                for x in self.reference["studies"][0]["trials"]]
+        self.assertEqual(len(last), 12)
+        self.assertEqual(len(set(last)), 12)
+
+    def test_alone_and_on_other_trainers(self):
+        self.check(self.run_studies([self.file], "alone", "--merge", "off",
+                                    "--trainers", 2))
+
+    def test_a_trainer_dies(self):
+        process = self.start("run", self.file, "--state", self.path("state"),
+                             "--trainers", 2)
+        self.first_trial(process)
+        os.kill(trainers(process.pid)[0], signal.SIGKILL)
+        self.finish(process, 0)
+        self.check(self.report("state"))
+
+    def test_exact(self):
+        said = self.hippo("check", self.file).out
+        self.assertIn("ok      training goes on from step", said)
+        for name in ["dropout", "subnetworks", "subnetwork_period",
+                     "subnetwork_draw"]:
+            self.assertIn(f"another value of {name} makes a difference", said)
+        self.assertIn("exact: ", said)
+
+    def test_values_that_do_not_go_together(self):
+        self.write("gyro.yaml", changed(
+            (FOLDER / "gyro-dropout.yaml").read_text(),
+            **{"value: 256": "value: 8"}))
+        said = self.hippo("run", self.path("gyro.yaml"), code=2).err
+        self.assertIn("space.subnetworks: is 8, and subnetworks_at_once is 16",
+                      said)
+
+
+if __name__ == "__main__":
+    programs.main()
