@@ -1,13 +1,13 @@
 // What gyro dropout costs, and what accuracy it gives.
 //
-//   gyro products [ROUNDS]
+//   gyro products [ROUNDS [EXAMPLES [OUT]]] [--set dropout=SHARE]
 //   gyro accuracy [SEEDS [EPOCHS [IMAGES]]] [--set NAME=VALUE]...
 //
-// `products` times one linear layer of 1024 x 1024 after dropout, forward and
-// backward, for 256 examples and 16 subnetworks of which each drops half of the
-// features: by blocks and in one product, in turn, for blocks of 32, 64 and
-// 128. Prints a line of JSON for each: the medians in ms, and that of their
-// ratio.
+// `products` times one linear layer from 1024 to OUT features (default: 1024)
+// after dropout, forward and backward, for 256 examples and 16 subnetworks of
+// which each drops half of the features, unless told otherwise: by blocks and
+// in one product, in turn, for blocks of 32, 64 and 128. Prints a line of JSON
+// for each: the medians in ms, and that of their ratio.
 //
 // `accuracy` trains `fashion-mlp` with ordinary and with gyro dropout (64
 // subnetworks, 16 at once, each trained for an equal share of all epochs) by
@@ -37,20 +37,26 @@ double median(std::vector<double> xs) {
   return *middle;
 }
 
-void time_products(int rounds) {
-  constexpr std::int64_t size = 1024, examples = 256;
+void time_products(const arguments& args) {
+  constexpr std::int64_t size = 1024;
+  const auto rounds = static_cast<int>(args.number(1, 25));
+  const auto examples = static_cast<std::int64_t>(args.number(2, 256));
+  const auto out = static_cast<std::int64_t>(args.number(3, size));
+  const auto set = args.values.find("dropout");
+  const auto share =
+    set == args.values.end() ? 0.5 : std::get<double>(set->second);
   checked(prepare_device("cpu", 1, default_numerics));
   at::manual_seed(1);
-  const auto weight = at::randn({size, size}).set_requires_grad(true);
-  const auto bias = at::randn({size}).set_requires_grad(true);
+  const auto weight = at::randn({out, size}).set_requires_grad(true);
+  const auto bias = at::randn({out}).set_requires_grad(true);
   const auto input = at::randn({examples, size}).set_requires_grad(true);
-  const auto into = at::randn({examples, size});
+  const auto into = at::randn({examples, out});
   for (const std::uint32_t block : {32U, 64U, 128U}) {
     subnetwork_settings how;
     how.count = 256;
     how.block = block;
     step_values values{at::kCPU};
-    values.reset({1, 0, 0, 0.5});
+    values.reset({1, 0, 0, share});
     const auto milliseconds = [&](bool by_blocks) {
       for (const auto& x : {weight, bias, input})
         x.mutable_grad().reset();
@@ -109,11 +115,11 @@ void compare_accuracies(const arguments& args) {
 
 int main(int argc, char** argv) {
   const auto* usage =
-    "gyro products [ROUNDS] | accuracy [SEEDS [EPOCHS [IMAGES]]] "
-    "[--set NAME=VALUE]...";
+    "gyro products [ROUNDS [EXAMPLES [OUT]]] [--set dropout=SHARE] | "
+    "accuracy [SEEDS [EPOCHS [IMAGES]]] [--set NAME=VALUE]...";
   const arguments args{argc, argv, 1, usage};
   if (args.words[0] == "products")
-    time_products(static_cast<int>(args.number(1, 25)));
+    time_products(args);
   else if (args.words[0] == "accuracy")
     compare_accuracies(args);
   else

@@ -42,7 +42,8 @@ def main():
     if args.channels_last:
         model = model.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9,
-                                weight_decay=5e-4, fused=args.fused or None)
+                                weight_decay=5e-4,
+                                **({"fused": True} if args.fused else {}))
     if args.compile:
         model = torch.compile(model)
 

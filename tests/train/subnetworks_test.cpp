@@ -348,11 +348,13 @@ TEST(BlockLinear, SizesAloneDecide) {
     how.block = block;
     return skips_blocks(dropping_by(how, share), examples, out);
   };
-  EXPECT_TRUE(skips(64, 0.3, 64, 256));
-  EXPECT_FALSE(skips(32, 0.3, 64, 256));
-  EXPECT_FALSE(skips(64, 0.25, 64, 256));
-  EXPECT_FALSE(skips(64, 0.3, 63, 256));
-  EXPECT_FALSE(skips(64, 0.3, 64, 255));
+  EXPECT_TRUE(skips(64, 0.4, 256, 512));
+  EXPECT_TRUE(skips(128, 0.4, 128, 512));
+  EXPECT_FALSE(skips(32, 0.4, 512, 512));
+  EXPECT_FALSE(skips(64, 0.4, 255, 512));
+  EXPECT_FALSE(skips(128, 0.4, 127, 512));
+  EXPECT_FALSE(skips(64, 0.4, 256, 511));
+  EXPECT_FALSE(skips(64, 0.39, 256, 512));
   EXPECT_FALSE(skips_blocks(dropping({seed, 0, 0, 0.5}), 256, 1024))
     << "ordinary dropout";
 }
@@ -361,13 +363,13 @@ TEST(BlockLinear, LayersUseItWhereSizesAllowIt) {
   auto how = settings(64, 16);
   how.block = 64;
   const auto values = dropping_by(how, 0.5);
-  const auto weight = numbers({256, 128}, 1), bias = numbers({256}, 2);
-  const auto input = numbers({64, 128}, 3);
+  const auto weight = numbers({512, 128}, 1), bias = numbers({512}, 2);
+  const auto input = numbers({256, 128}, 3);
   const auto some = dropped(input, &values, 0);
   EXPECT_TRUE(linear_after_dropout(input, &values, 0, weight, bias)
                 .equal(linear_by_blocks(some, values, 0, weight, bias)));
-  const auto few = weight.narrow(0, 0, 255).contiguous();
-  const auto less = bias.narrow(0, 0, 255).contiguous();
+  const auto few = weight.narrow(0, 0, 511).contiguous();
+  const auto less = bias.narrow(0, 0, 511).contiguous();
   EXPECT_TRUE(linear_after_dropout(input, &values, 0, few, less)
                 .equal(at::linear(some, few, less)));
   EXPECT_TRUE(linear_after_dropout(input, nullptr, 0, weight, bias)
@@ -383,7 +385,7 @@ TEST(BlockLinear, AWideNetworkComputesTheSame) {
   auto how = settings(64, 16);
   how.block = 128;
   const auto values = dropping_by(how, 0.5);
-  const auto images = numbers({64, 1, 28, 28}, 5);
+  const auto images = numbers({128, 1, 28, 28}, 5);
   const auto scores = net->forward(images, &values);
   // The same by its weights, layer by layer.
   auto x = images.flatten(1);

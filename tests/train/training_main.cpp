@@ -138,7 +138,7 @@ configuration changing_configuration(const std::string& name, step_t step) {
   // Blocks that layers are multiplied by, in batches that are large enough.
   if (name == "fashion-mlp-wide") {
     result["dropout_block"] = form::constant(128);
-    result["batch_size"] = form::constant(64);
+    result["batch_size"] = form::constant(128);
     result["dropout"] = form::constant(0.5);
   }
   return result;

@@ -141,11 +141,11 @@ public:
 
 bool skips_blocks(const step_values& values, std::int64_t examples,
                   std::int64_t out) {
-  return values->dropout_slots != 0
-         && values->dropout_block >= skipped_block_min
+  const std::int64_t block = values->dropout_block;
+  return values->dropout_slots != 0 && block >= skipped_block_min
+         && block * examples >= skipped_size_min && out >= skipped_out_min
          && values->dropout_limit
-              >= static_cast<std::uint32_t>(skipped_share_min * 0x1p32)
-         && examples >= skipped_batch_min && out >= skipped_out_min;
+              >= static_cast<std::uint32_t>(skipped_share_min * 0x1p32);
 }
 
 at::Tensor linear_after_dropout(const at::Tensor& tensor,

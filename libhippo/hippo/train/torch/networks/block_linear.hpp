@@ -12,9 +12,10 @@ namespace hippo {
 // features. They decide bits: a change of them changes results
 // (bench/block_linear.cpp measures both ways).
 inline constexpr std::int64_t skipped_block_min = 64; ///< features of a block
-inline constexpr std::int64_t skipped_batch_min = 64; ///< examples
-inline constexpr std::int64_t skipped_out_min = 256;  ///< features computed
-inline constexpr double skipped_share_min = 0.3; ///< of activations dropped
+/// Features of a block, times the examples of a batch.
+inline constexpr std::int64_t skipped_size_min = 128 * 128;
+inline constexpr std::int64_t skipped_out_min = 512; ///< features computed
+inline constexpr double skipped_share_min = 0.4;     ///< of activations dropped
 
 /// Whether `linear_after_dropout` leaves out products: a function of sizes and
 /// values alone, never of the speed of a machine.
