@@ -22,28 +22,15 @@ def main():
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--fused", action="store_true",
                         help="the optimiser in one kernel")
-    parser.add_argument("--dropout", type=float, default=0,
-                        help="after hidden layers of fashion-mlp*")
-    parser.add_argument("--subnetworks", type=int, default=0,
-                        help="of gyro dropout; 0: ordinary dropout")
-    parser.add_argument("--block", type=int, default=1,
-                        help="features that are dropped together")
     args = parser.parse_args()
     torch.set_num_threads(1)
     torch.manual_seed(1)
     data, _ = fashion.read_data(args.images, 1000)
-    options = {}
-    if args.subnetworks:
-        options["drop"] = lambda width: fashion.Gyro(
-            width, args.dropout, args.subnetworks, block=args.block)
-    elif args.dropout:
-        options["drop"] = lambda width: torch.nn.Dropout(args.dropout)
-    model = fashion.MODELS[args.workload](**options)
+    model = fashion.MODELS[args.workload]()
     if args.channels_last:
         model = model.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9,
-                                weight_decay=5e-4,
-                                **({"fused": True} if args.fused else {}))
+                                weight_decay=5e-4, fused=args.fused or None)
     if args.compile:
         model = torch.compile(model)
 

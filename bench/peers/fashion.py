@@ -14,41 +14,17 @@ FOLDER = pathlib.Path("/usr/share/datasets/fashion-mnist")
 PIXEL_MEAN, PIXEL_DEVIATION = 0.2860, 0.3530
 
 
-class Gyro(nn.Module):
-    """Gyro dropout with the masks of all subnetworks in memory."""
-
-    def __init__(self, features, p, subnetworks, at_once=16, block=1):
-        super().__init__()
-        kept = torch.rand(subnetworks, features // block) >= p
-        self.masks = kept.float().repeat_interleave(block, 1) / (1 - p)
-        self.chosen = torch.randperm(subnetworks)[:at_once]
-
-    def forward(self, x):
-        slots = torch.arange(len(x)) * len(self.chosen) // len(x)
-        return x * self.masks[self.chosen[slots]]
-
-
 class Mlp(nn.Module):
-    """Hidden layers of one width, each followed by what `drop` makes."""
-
-    def __init__(self, hidden=2, width=128, drop=None):
+    def __init__(self):
         super().__init__()
-        self.hidden = nn.ModuleList(
-            nn.Linear(784 if i == 0 else width, width) for i in range(hidden))
-        self.drops = nn.ModuleList(
-            drop(width) if drop else nn.Identity() for _ in range(hidden))
-        self.last = nn.Linear(width, 10)
+        self.fc1 = nn.Linear(784, 128)
+        self.fc2 = nn.Linear(128, 128)
+        self.fc3 = nn.Linear(128, 10)
 
     def forward(self, x):
-        x = x.flatten(1)
-        for linear, drop in zip(self.hidden, self.drops):
-            x = drop(functional.relu(linear(x)))
-        return self.last(x)
-
-
-class WideMlp(Mlp):
-    def __init__(self, drop=None):
-        super().__init__(4, 1024, drop)
+        x = functional.relu(self.fc1(x.flatten(1)))
+        x = functional.relu(self.fc2(x))
+        return self.fc3(x)
 
 
 class Cnn(nn.Module):
@@ -106,8 +82,7 @@ class ResNet(nn.Module):
         return self.fc(self.blocks(x).mean((2, 3)))
 
 
-MODELS = {"fashion-mlp": Mlp, "fashion-mlp-wide": WideMlp, "fashion-cnn": Cnn,
-          "fashion-resnet": ResNet}
+MODELS = {"fashion-mlp": Mlp, "fashion-cnn": Cnn, "fashion-resnet": ResNet}
 
 
 def read_idx(name, header):
