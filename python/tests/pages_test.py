@@ -147,9 +147,28 @@ class Snippets(unittest.TestCase):
             net.train(2, 3, HyperParameters(2, 3, {
                 "dropout": [0.2], "batch_size": [16.0], "momentun": [0.9]}))
 
+    @unittest.skipUnless(torch, "needs PyTorch")
+    def test_a_workload_with_gyro_dropout(self):
+        names = {}
+        exec(READER + WORKLOADS_READER
+             + block_with("docs/python-workloads.md", "class Subnetworks("),
+             names)
+        trained = []
+        for period in 0.3, 0.3, 2.0:
+            net = names["Subnetworks"]()
+            net.setup(1, "cpu", {})
+            net.init()
+            net.train(0, 2, HyperParameters(0, 2, {
+                "dropout": [0.5], "subnetwork_period": [period]}))
+            self.assertEqual({"val_accuracy"}, set(net.evaluate()))
+            trained.append(net.model[0].weight.tolist())
+        self.assertEqual(trained[0], trained[1])
+        self.assertNotEqual(trained[0], trained[2])
+
     def test_every_block_is_run(self):
         # The blocks of frameworks run in the tests of these frameworks.
-        ran = ("hippo.optimize", "class Net(", "default_rng",
+        ran = ("hippo.optimize", "class Net(", "class Subnetworks(",
+               "default_rng",
                "hippo_hpo.lightning", "hippo_hpo.transformers",
                "class Iterated(", "hippo_hpo.trl")
         for page in "README.md", "docs/python-workloads.md":
