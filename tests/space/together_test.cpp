@@ -89,8 +89,8 @@ TEST(Together, ANetworkWithoutThemSaysWhatItHas) {
 
 TEST(Together, BlocksHaveToFillLayers) {
   EXPECT_EQ(errors("{subnetworks: 64, dropout_block: 48}"),
-            texts{"s.yaml:6:35: space.dropout_block: must divide 128, found "
-                  "'48'"});
+            texts{"s.yaml:6:36: space.dropout_block: must divide 128, found "
+                  "48"});
   EXPECT_EQ(errors("{subnetworks: 64, dropout_block: 256}", "fashion-mlp-wide"),
             texts{});
 }
