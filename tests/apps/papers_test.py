@@ -95,8 +95,8 @@ class Gyro(Case):
             (FOLDER / "gyro-dropout.yaml").read_text(),
             **{"value: 256": "value: 8"}))
         said = self.hippo("run", self.path("gyro.yaml"), code=2).err
-        self.assertIn("space.subnetworks: is 8, and subnetworks_at_once is 16",
-                      said)
+        self.assertIn("space.subnetworks.choice: is 8, and subnetworks_at_once "
+                      "is 16 unless the study gives it", said)
 
 
 if __name__ == "__main__":

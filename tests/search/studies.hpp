@@ -52,8 +52,7 @@ algorithm_of(const study_spec& spec, const trial_states* states = nullptr) {
   return make_algorithm(spec, read_search(spec), states);
 }
 
-inline tuner tuner_of(const study_spec& spec,
-                      std::map<std::string, sequence> defaults = {}) {
+inline tuner tuner_of(const study_spec& spec, trial_defaults defaults = {}) {
   return {spec, read_search(spec), std::move(defaults)};
 }
 

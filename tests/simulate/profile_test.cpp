@@ -163,7 +163,8 @@ curve:
   EXPECT_EQ(errors_of(wrong),
             (std::vector<std::string>{
               "p.yaml:3:11: workload: unknown workload 'fashion-mlq', did you "
-              "mean 'fashion-mlp'? Allowed: fashion-mlp, fashion-cnn, "
+              "mean 'fashion-mlp'? Allowed: fashion-mlp, fashion-mlp-wide, "
+              "fashion-cnn, "
               "fashion-resnet, cifar-resnet20, cifar-resnet32, cifar-resnet44, "
               "cifar-resnet56, cifar-resnet110, cifar-wrn16-4, "
               "cifar-mobilenetv2, folder-resnet20, folder-resnet56, "
