@@ -52,8 +52,9 @@ algorithm_of(const study_spec& spec, const trial_states* states = nullptr) {
   return make_algorithm(spec, read_search(spec), states);
 }
 
-inline tuner tuner_of(const study_spec& spec, trial_defaults defaults = {}) {
-  return {spec, read_search(spec), std::move(defaults)};
+inline tuner tuner_of(const study_spec& spec,
+                      std::map<std::string, sequence> defaults = {}) {
+  return {spec, read_search(spec), trial_defaults{std::move(defaults)}};
 }
 
 inline std::unique_ptr<sampler>

@@ -408,12 +408,8 @@ TEST(Tuner, PrefersWhatIsSharedWhereItLearns) {
 TEST(Tuner, CountsWhatTheStudyDoesNotMentionAsShared) {
   auto spec = study(sharing, "{tpe: {startup: 3, max_concurrent: 1}}",
                     "budget: {trials: 20}");
-  workload_descriptor workload;
-  parameter_descriptor z;
-  z.name = "z";
-  z.fallback = 5.0;
-  workload.hyper_parameters = {z};
-  auto x = tuner_of(spec), y = tuner_of(spec, trial_defaults{workload});
+  const sequence z{{{0, form::constant(5)}, {4, form::constant(6)}}};
+  auto x = tuner_of(spec), y = tuner_of(spec, {{"z", z}});
   auto next = x.start();
   EXPECT_EQ(y.start(), next);
   for (trial_no trial = 0; trial < 20; ++trial) {

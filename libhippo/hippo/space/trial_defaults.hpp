@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hippo/model/workload_descriptor.hpp"
@@ -16,6 +17,10 @@ public:
 
   /// Takes the defaults of a workload as constants.
   explicit trial_defaults(const workload_descriptor& workload);
+
+  /// Takes values that every configuration has.
+  explicit trial_defaults(std::map<std::string, sequence> values)
+    : values_(std::move(values)) {}
 
   /// Those of all hyper-parameters.
   [[nodiscard]] const std::map<std::string, sequence>& values() const {
