@@ -192,8 +192,12 @@ class GyroDropout(_Dropout):  # type: ignore[misc]
 
     Args:
         p: share of features dropped; `set_dropout` changes it.
-        subnetworks, at_once, period, block, draw: as of `gyro_dropout`;
-            `set_subnetworks` changes them.
+        subnetworks: as of `gyro_dropout`; `set_subnetworks` changes it and the
+            rest.
+        at_once: likewise.
+        period: likewise.
+        block: likewise.
+        draw: likewise.
     Raises:
         ValueError: a value is out of range, or two do not go together.
     """

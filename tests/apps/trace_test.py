@@ -82,10 +82,15 @@ class Trace(Serving):
         folder, name = os.path.split(self.trace)
         traces = [x for x in os.listdir(folder) if x.startswith(name + ".")]
         self.assertEqual(len(traces), 2, "one for each process")
+        events = 0
         for trace in traces:
             said = self.replay(trace=os.path.join(folder, trace))
-            self.assertRegex(said, r"lines, 1 cores, \d{2,} events with equal "
-                                   "effects, 0 left out")
+            found = re.search(r"lines, 1 cores, (\d+) events with equal "
+                              "effects, 0 left out", said)
+            self.assertTrue(found, said)
+            events += int(found[1])
+        # One of them may have come when there was little left to train.
+        self.assertGreaterEqual(events, 20)
 
     def test_a_file_that_cannot_be_written(self):
         self.write("s.yaml", study())
