@@ -25,7 +25,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 def local(state: str | os.PathLike[str] = "hippo-state", *,
           trainers: int | str = "auto", device: str | list[str] | None = None,
-          threads: int = 1, keep: bool = False) -> Client:
+          threads: int = 1, ranks: int = 1, keep: bool = False) -> Client:
     """Connects to the service of a state folder on this machine, and starts it
     if it is not running.
 
@@ -41,6 +41,7 @@ def local(state: str | os.PathLike[str] = "hippo-state", *,
         device: "cuda:0", "all" or several devices instead of the CPU.
         threads: threads of each trainer on the CPU. The bits of results depend
             on their number, as on the kind of device.
+        ranks: the number of processes of each trial that its trainers train.
         keep: keep the service running without clients, until it is told to end.
 
     Raises:
@@ -54,6 +55,7 @@ def local(state: str | os.PathLike[str] = "hippo-state", *,
         command = [hippo_program(), "serve", "--state", folder,
                    "--listen", "127.0.0.1:0", "--rpc", "127.0.0.1:0",
                    "--http", "127.0.0.1:0", "--threads", str(threads),
+                   "--ranks", str(ranks),
                    "--notify-private"]  # its studies are this user's
         if device is None:
             count = os.cpu_count() if trainers == "auto" else trainers

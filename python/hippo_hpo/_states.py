@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from ._averaging import is_of_averages, put_mean
 from ._program import hippo_program
+from ._ranks import ranks_of_state, split_state
 from .errors import Error, InvalidArgument
+from .function import is_of_torch
 
 if TYPE_CHECKING:
     from .client import Client
@@ -52,8 +54,19 @@ def load_state(study: Study, trial: int, step: int | None, device: str,
         path = os.path.join(folder, "state")
         write_state(study._client, str(study.id), trial, step, path, device,
                     threads)
+        ranks = ranks_of_state(path)
+        parts = [f"{path}.rank{i}" for i in range(ranks)]
+        if ranks > 1:
+            split_state(path, parts)
+        else:
+            parts = [path]
         with _module_of(study):
-            state = _read(path, study)
+            states = [_kept(_read(x, study), study, trial) for x in parts]
+    return states if ranks > 1 else states[0]
+
+
+def _kept(state: Any, study: Study, trial: int) -> Any:
+    """What training code keeps, of a state that it has written."""
     if is_of_averages(state):
         average, state = state["average"], state["state"]
         parts = state["parts"] if state.keys() == _OF_FUNCTIONS \
@@ -70,10 +83,8 @@ def load_state(study: Study, trial: int, step: int | None, device: str,
 
 def _read(path: str, study: Study) -> Any:
     with open(path, "rb") as file:
-        is_of_torch = file.read(2) == b"PK"  # a zip
-        file.seek(0)
         try:
-            if not is_of_torch:
+            if not is_of_torch(path):
                 return pickle.load(file)
             import torch
             return torch.load(file, map_location="cpu", weights_only=False)

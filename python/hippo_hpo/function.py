@@ -28,7 +28,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
-from .workload import HyperParameters, Value, Workload
+from .workload import HyperParameters, Value, Workload, own_rank
 
 Measure = Callable[[], Mapping[str, float]]
 
@@ -74,6 +74,12 @@ class _Values(HyperParameters):
         return self._context._hp.read
 
 
+def is_of_torch(path: str) -> bool:
+    """Whether `torch.save` wrote a file: a zip, as a pickle is not."""
+    with open(path, "rb") as file:
+        return file.read(2) == b"PK"
+
+
 class Context:
     """The argument of a training function.
 
@@ -84,6 +90,8 @@ class Context:
         hp: the hyper-parameters: `ctx.hp.lr(step)`.
         initial: the path of the file or folder that the study names as its
             initial state (`from`); None: it names none.
+        rank: the number of this process among those of the trial, from 0 on.
+        world_size: the number of processes of the trial: the study's `ranks`.
     """
 
     def __init__(self, seed: int, device: str, args: Mapping[str, Value],
@@ -92,6 +100,7 @@ class Context:
                  initial: str | None = None) -> None:
         self.seed, self.device, self.args = seed, device, args
         self.initial = initial
+        self.rank, self.world_size = own_rank()
         self.hp: HyperParameters = _Values(self)
         self._hp = hp
         self._is_loop = is_loop
@@ -386,8 +395,10 @@ class FunctionWorkload(Workload):
         return write
 
     def read(self, path: str) -> Any:
-        if (torch := sys.modules.get("torch")) is None:
+        if not is_of_torch(path):
             return super().read(path)
+        # The function may import it when it is called, and was not yet.
+        import torch
         with open(path, "rb") as file:
             return torch.load(file, map_location="cpu", weights_only=False)
 

@@ -129,6 +129,9 @@ class Options(TypedDict, total=False):
             trainers. ``{"study": "pretrain", "trial": 12, "step": 9000}`` is
             the state of a trial of another study of the same service or state
             folder. None: there is none.
+        ranks: the number of processes of each trial, as `torchrun` starts them:
+            ``torch.distributed.init_process_group()`` works in the training
+            code. It needs trainers of as many ranks.
         check: False: do not test the function in its first run. The test trains
             two steps in one go and in parts. It takes at most a second, or a
             tenth of the time up to the first measurement.
@@ -159,6 +162,7 @@ class Options(TypedDict, total=False):
     on_error: str | None
     files: list[str] | None
     initial: str | os.PathLike[str] | Mapping[str, Any] | None
+    ranks: int
     check: bool
 
 
@@ -239,7 +243,7 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
             `repeats`, `tags`, `max_steps`, `trials`, `algorithm`,
             `max_concurrent`, `eval_every`, `seconds`, `device_hours`, `cost`,
             `deadline`, `stop_when`, `name`, `seed`, `on_error`, `files`,
-            `initial` and `check`: see `Options`.
+            `initial`, `ranks` and `check`: see `Options`.
 
     Returns:
         The study, which has ended: see `best`, `trials` and `state`.
@@ -258,7 +262,8 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
     place = os.path.abspath(os.fspath(state))
 
     def service() -> Client:
-        return client or service_of(place, trainers, device, threads)
+        return client or service_of(place, trainers, device, threads,
+                                    options.get("ranks", 1))
     try:
         with tempfile.TemporaryDirectory(prefix="hippo-from-") as fetched:
             with _written(train, space, options, client is None) as written:
@@ -436,8 +441,8 @@ def _identity(text: str) -> tuple[str, Any]:
 
 
 def service_of(state: str | os.PathLike[str], trainers: int | str = "auto",
-               device: str | list[str] | None = None, threads: int = 1
-               ) -> Client:
+               device: str | list[str] | None = None, threads: int = 1,
+               ranks: int = 1) -> Client:
     """The connection of this process to a state folder's service, which is
     started if there is none; arguments as of `local`."""
     folder = os.path.abspath(os.fspath(state))
@@ -449,7 +454,7 @@ def service_of(state: str | os.PathLike[str], trainers: int | str = "auto",
         except (Closed, Error):
             client.close()
     client = _clients[folder] = local(folder, trainers=trainers, device=device,
-                                      threads=threads)
+                                      threads=threads, ranks=ranks)
     return client
 
 
@@ -499,6 +504,8 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
         workload["python_executable"] = sys.executable
     if options.get("check") is False:
         workload["check"] = False
+    if (ranks := options.get("ranks", 1)) != 1:
+        workload["ranks"] = ranks
     budget = {key: value for key, value
               in [("trials", options.get("trials")),
                   ("failed", options.get("failed")),

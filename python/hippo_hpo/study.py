@@ -241,8 +241,8 @@ class Study:
         else the value, or the map of an object's attributes. For a class the
         state is the result of its ``state_dict()``. Tensors are on the CPU.
         Steps whose checkpoints were removed are trained again on this machine.
-        The state is unpickled: load it only if you trust the code that wrote
-        it.
+        Of a trial of several ranks it is a list with the state of each. The
+        state is unpickled: load it only if you trust the code that wrote it.
 
         Args:
             trial: a trial or its number.

@@ -41,7 +41,7 @@ import torch
 import torch.utils.data
 
 from ._gyro import GyroDropout, gyro_dropout, set_subnetworks
-from .workload import HyperParameters, Value
+from .workload import HyperParameters, Value, own_rank
 from .workload import Workload as _Workload
 
 numpy: Any
@@ -179,7 +179,10 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
 
     Args:
         dataset: with a length and items by index.
-        batch_size: in samples, as a hyper-parameter gives it: 64.0 is 64.
+        batch_size: in samples, as a hyper-parameter gives it: 64.0 is 64. Of
+            each rank, where a trial has several: rank r of R has every R-th
+            sample of the order, from the r-th on. All ranks have equally many:
+            the first samples come once more at the end where that is needed.
         start: how many batches to leave out, for who begins inside an epoch
             because a step is a batch.
         options: of DataLoader, e.g. num_workers or pin_memory.
@@ -195,8 +198,13 @@ def data_loader(dataset: Any, seed: int, epoch: int, batch_size: Value, *,
     generator.manual_seed(_number("order", int(seed), int(epoch)))
     order = (torch.randperm(samples, generator=generator).tolist() if shuffle
              else list(range(samples)))
-    end = samples - samples % size if drop_last else samples
-    batches = [(i // size, order[i:i + size]) for i in range(0, end, size)]
+    rank, ranks = own_rank()
+    if not drop_last:
+        order += (order * ranks)[:-samples % ranks]
+    order = order[:len(order) - len(order) % ranks][rank::ranks]
+    end = len(order) - len(order) % size if drop_last else len(order)
+    batches = [(i // size * ranks + rank, order[i:i + size])
+               for i in range(0, end, size)]
     return torch.utils.data.DataLoader(
         _Batches(dataset, collate_fn, int(seed), int(epoch)), batch_size=None,
         sampler=batches[start:], collate_fn=_as_it_is, generator=generator,

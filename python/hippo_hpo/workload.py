@@ -24,6 +24,7 @@ from __future__ import annotations
 import abc
 import copy
 import functools
+import os
 import pickle
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -32,6 +33,14 @@ from typing import Any
 # A value as it stands in the study file: int, float, bool, str, None, or a list
 # or dict of such.
 Value = Any
+
+
+def own_rank() -> tuple[int, int]:
+    """Returns the rank of this process and their number. Variables that this
+    process has from elsewhere do not count."""
+    if not os.environ.get("TORCHELASTIC_RUN_ID", "").startswith("hippo-"):
+        return 0, 1
+    return int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 class HyperParameters:
@@ -125,6 +134,16 @@ class Workload(abc.ABC):
     """
 
     initial: str | None = None
+
+    @property
+    def rank(self) -> int:
+        """The number of this process among those of a trial, from 0 on."""
+        return own_rank()[0]
+
+    @property
+    def world_size(self) -> int:
+        """The number of processes of a trial: the study's `ranks`."""
+        return own_rank()[1]
 
     @property
     def name(self) -> str:

@@ -8,6 +8,7 @@ import importlib
 import importlib.util
 import json
 import os
+import signal
 import sys
 import time
 import traceback
@@ -18,6 +19,7 @@ from typing import Any, BinaryIO
 
 from hippo_hpo._averaging import Averaging
 from hippo_hpo._compare import differences
+from hippo_hpo._ranks import RankGroup
 from hippo_hpo._schema import process
 from hippo_hpo._trying import NotExact, try_out
 from hippo_hpo._versions import versions
@@ -314,6 +316,8 @@ def main(arguments: list[str] | None = None) -> int:
               "       python -m hippo_hpo.workload_process --versions PACKAGE...",
               file=sys.stderr)
         return 2
+    if names[0] == "--ranks":
+        return _run_ranks(names[1:], int(number))
     tries = names[0] == "--try"
     names = names[tries:]
     with os.fdopen(int(number), "r+b", buffering=0) as stream:
@@ -322,6 +326,24 @@ def main(arguments: list[str] | None = None) -> int:
         except Exception as why:
             return _refuse(stream, why)
         Server(workload, stream, names[1:], tries).run()
+    return 0
+
+
+def _run_ranks(names: list[str], number: int) -> int:
+    """Runs the workload as several processes.
+
+    Args:
+        names: their number, their devices joined by commas, and the arguments
+            of each.
+        number: the descriptor of the connection to the trainer.
+    """
+    ranks, devices, *names = names
+    with os.fdopen(number, "r+b", buffering=0) as stream:
+        # The trainer's signal comes to each rank as well. To ignore it here
+        # would be inherited.
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        RankGroup(names, int(ranks),
+                  [x for x in devices.split(",") if x]).run(stream)
     return 0
 
 

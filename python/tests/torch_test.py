@@ -11,6 +11,8 @@ import hippo_hpo as hippo
 from hippo_hpo._averaging import (
     Averaging, is_of_averages, mean_of, put_mean)
 from hippo_hpo._compare import differences
+from hippo_hpo._schema import process
+from trainer_end import Trainer
 
 try:
     import torch
@@ -197,6 +199,19 @@ class Loading(unittest.TestCase):
                            {"__len__": lambda self: 3})())
 
 
+LATE = """\
+import hippo_hpo as hippo
+
+@hippo.workload
+def train(ctx):
+    import torch
+    net = {"w": torch.zeros(1)}
+    for step in ctx.steps(net=net):
+        net["w"] += ctx.hp.lr(step)
+        yield lambda: {"w": float(net["w"])}
+"""
+
+
 @needs_torch
 class States(unittest.TestCase):
     def parts(self, kind):
@@ -208,6 +223,28 @@ class States(unittest.TestCase):
         }[kind](model.parameters())
         schedule = torch.optim.lr_scheduler.StepLR(optimizer, 1)
         return model, optimizer, schedule
+
+    def test_a_function_that_imports_it_late(self):
+        with tempfile.TemporaryDirectory() as folder:
+            code = os.path.join(folder, "train.py")
+            with open(code, "w") as file:
+                file.write(LATE)
+            trainers = []
+
+            def start():
+                trainers.append(Trainer(f"{code}:train"))
+                self.addCleanup(trainers[-1].close)
+                trainers[-1].ask("describe", process.processProtocolVersion)
+                trainers[-1].setup()
+                return trainers[-1]
+            first, state = start(), os.path.join(folder, "state")
+            first.ask("init")
+            first.train(0, 2, lr=[0.5])
+            self.assertEqual("done", first.ask("save", state).which())
+            other = start()  # has not imported it
+            self.assertEqual("done", other.ask("load", state).which())
+            self.assertEqual("done", other.train(2, 3, lr=[0.5]).which())
+            self.assertEqual({"w": 1.5}, other.metrics())
 
     def test_goes_on_from_a_file(self):
         for kind in ("sgd", "adam"):

@@ -1,0 +1,376 @@
+"""Runs a workload as several processes, its ranks, as `torchrun` starts them.
+
+A trainer starts `python -m hippo_hpo.workload_process --ranks N`, and talks to
+that process as to any other (schemas/process.capnp). It starts the ranks, hands
+each request on to all of them, and answers once all have.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, BinaryIO
+
+from hippo_hpo._schema import process
+
+SOCKET = "HIPPO_SOCKET"
+
+# How long a rank may take to end by itself after SIGTERM.
+_FAREWELL_SECONDS = 5.0
+
+# A state is copied in pieces of so many bytes.
+_COPIED_BYTES = 4 << 20
+
+
+class RankFailed(Exception):
+    """A rank cannot do what was asked for.
+
+    Attributes:
+        details: a traceback, or nothing.
+    """
+
+    def __init__(self, message: str, details: str = "") -> None:
+        super().__init__(message)
+        self.details = details
+
+
+class _Rank:
+    """A process of the group, and the line to it."""
+
+    def __init__(self, command: list[str], env: dict[str, str]) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self.process = subprocess.Popen(
+                command, env=env | {SOCKET: str(theirs.fileno())},
+                pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL)
+        self.stream = ours.makefile("rwb", buffering=0)
+        ours.close()  # the file keeps it open
+
+
+class RankGroup:
+    """The processes of a workload of several ranks.
+
+    They are started by the first request, and again by the next one after any
+    of them has failed: the others may wait for it for ever.
+    """
+
+    def __init__(self, names: list[str], ranks: int, devices: list[str]
+                 ) -> None:
+        """Keeps what the ranks are started with.
+
+        Args:
+            names: the workload and its packages, as arguments of
+                `hippo_hpo.workload_process`.
+            ranks: the number of processes.
+            devices: the GPUs of the ranks, as "cuda:2"; empty: the CPU.
+        """
+        self._names = names
+        self._count = ranks
+        self._devices = devices
+        self._ranks: list[_Rank] = []
+        self._begun: list[Any] = []  # requests that each new process needs
+
+    def run(self, stream: BinaryIO) -> None:
+        """Works until the trainer is gone."""
+        try:
+            while True:
+                try:
+                    request = process.Request.read(stream).as_builder()
+                except Exception:  # pycapnp says EOF in several ways
+                    return
+                try:
+                    self._answer(request).write(stream)
+                except RankFailed as why:
+                    self._end()
+                    answer = process.Answer.new_message(number=request.number)
+                    answer.init("failed")
+                    answer.failed.message = str(why)
+                    answer.failed.details = why.details
+                    answer.write(stream)
+        except OSError:
+            return
+        finally:
+            self._end()
+
+    # -- requests -------------------------------------------------------------
+
+    def _answer(self, request: Any) -> Any:
+        which = request.which()
+        if not self._ranks:
+            self._start()
+        if which in ("describe", "setup"):
+            self._begun.append(request)
+        if which == "save":
+            return self._save(request)
+        if which == "load":
+            with self._split(request.load) as paths:
+                return self._ask(request, [("load", x) for x in paths])
+        if which == "compare":
+            return self._compare(request)
+        answers = self._ask_all(request)
+        answer = answers[0].as_builder()
+        if which == "describe":
+            # A state is the files of all ranks, which are written one by one.
+            answer.description.captures = False
+        return answer
+
+    def _ask_all(self, request: Any) -> list[Any]:
+        if request.which() != "setup" or not self._devices:
+            return self._exchange([request] * self._count)
+        requests = []
+        for i in range(self._count):
+            changed = _copy_of(request)
+            changed.setup.device = f"cuda:{i}"  # of those that it can see
+            requests.append(changed)
+        return self._exchange(requests)
+
+    def _ask(self, request: Any, texts: list[tuple[str, str]]) -> Any:
+        """Asks each rank the same of a path of its own."""
+        requests = []
+        for field, text in texts:
+            changed = _copy_of(request)
+            setattr(changed, field, text)
+            requests.append(changed)
+        return self._exchange(requests)[0].as_builder()
+
+    def _save(self, request: Any) -> Any:
+        path = request.save
+        parts = [f"{path}.rank{i}" for i in range(self._count)]
+        try:
+            answer = self._ask(request, [("save", x) for x in parts])
+            _join_states(path, parts)
+        finally:
+            for part in parts:
+                _remove(part)
+        return answer
+
+    def _compare(self, request: Any) -> Any:
+        x = request.compare
+        with self._split(x.path) as ones, self._split(x.other) as others:
+            requests = []
+            for one, other in zip(ones, others):
+                changed = _copy_of(request)
+                changed.compare.path = one
+                changed.compare.other = other
+                requests.append(changed)
+            answers = self._exchange(requests)
+        found: list[str] = []
+        for i, answer in enumerate(answers):
+            if answer.differences.which() == "unknown":
+                return answer.as_builder()
+            found += [f"rank {i}: {line}" for line in answer.differences.found]
+        result = process.Answer.new_message(number=request.number)
+        result.init("differences").found = found
+        return result
+
+    @contextmanager
+    def _split(self, path: str) -> Iterator[list[str]]:
+        """Yields the paths of the ranks' parts of a state."""
+        parts = [f"{path}.rank{i}" for i in range(self._count)]
+        try:
+            split_state(path, parts)
+            yield parts
+        finally:
+            for part in parts:
+                _remove(part)
+
+    # -- processes ------------------------------------------------------------
+
+    def _start(self) -> None:
+        """Starts all ranks, and tells them what their predecessors were told.
+
+        Raises:
+            RankFailed: one of them has failed.
+        """
+        shared = dict(os.environ)
+        shared |= {
+            "WORLD_SIZE": str(self._count),
+            "LOCAL_WORLD_SIZE": str(self._count), "GROUP_RANK": "0",
+            "GROUP_WORLD_SIZE": "1", "ROLE_NAME": "default",
+            "ROLE_WORLD_SIZE": str(self._count),
+            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()),
+            "TORCHELASTIC_RUN_ID": f"hippo-{uuid.uuid4()}",
+            "TORCHELASTIC_RESTART_COUNT": "0",
+            "TORCHELASTIC_MAX_RESTARTS": "0"}
+        if self._devices:
+            shared["CUDA_VISIBLE_DEVICES"] = ",".join(
+                visible_devices(self._devices, shared))
+        command = [sys.executable, "-m", "hippo_hpo.workload_process",
+                   *self._names]
+        for i in range(self._count):
+            env = shared | {"RANK": str(i), "LOCAL_RANK": str(i),
+                            "ROLE_RANK": str(i)}
+            if scratch := shared.get("HIPPO_SCRATCH"):
+                env["HIPPO_SCRATCH"] = os.path.join(scratch, f"rank{i}")
+                os.makedirs(env["HIPPO_SCRATCH"], exist_ok=True)
+            self._ranks.append(_Rank(command, env))
+        for request in self._begun:
+            self._ask_all(request)
+
+    def _exchange(self, requests: list[Any]) -> list[Any]:
+        """Sends each rank a request. @returns the answers of all, by rank
+
+        Raises:
+            RankFailed: a rank has failed, or has ended.
+        """
+        answers: dict[int, Any] = {}
+        for i, (rank, request) in enumerate(zip(self._ranks, requests)):
+            try:
+                request.clear_write_flag()  # it may be written several times
+                _write(request.to_bytes(), rank.stream)
+            except OSError:
+                raise self._ended(i) from None
+        number = requests[0].number
+        waiting = {rank.stream.fileno(): i
+                   for i, rank in enumerate(self._ranks)}
+        poll = select.poll()
+        for fd in waiting:
+            poll.register(fd, select.POLLIN)
+        while len(answers) < self._count:
+            for fd, _ in poll.poll():
+                i = waiting[fd]
+                try:
+                    answer = process.Answer.read(self._ranks[i].stream)
+                except Exception:  # pycapnp says EOF in several ways
+                    raise self._ended(i) from None
+                if answer.number != number:
+                    raise RankFailed(f"rank {i} answered what it was not asked")
+                if answer.which() == "failed":
+                    raise RankFailed(
+                        f"{answer.failed.message} (rank {i} of {self._count})",
+                        answer.failed.details)
+                if answer.which() != "progress":
+                    answers[i] = answer
+                    poll.unregister(fd)
+        return [answers[i] for i in range(self._count)]
+
+    def _ended(self, i: int) -> RankFailed:
+        """Says how a rank has ended whose line is closed."""
+        try:
+            code = self._ranks[i].process.wait(_FAREWELL_SECONDS)
+        except subprocess.TimeoutExpired:
+            return RankFailed(f"rank {i} of {self._count} has closed its "
+                              f"connection")
+        if code >= 0:
+            how = f"exit code {code}"
+        else:
+            how = f"signal {-code} ({signal.strsignal(-code)})"
+        more = "; the system kills like this what takes too much memory" \
+            if code == -signal.SIGKILL else ""
+        return RankFailed(f"rank {i} of {self._count} ended with {how}{more}")
+
+    def _end(self) -> None:
+        """Ends all ranks: by themselves where they can, else by force."""
+        ranks, self._ranks = self._ranks, []
+        for rank in ranks:
+            rank.stream.close()
+            rank.process.terminate()
+        deadline = time.monotonic() + _FAREWELL_SECONDS
+        for rank in ranks:
+            try:
+                rank.process.wait(max(deadline - time.monotonic(), 0))
+            except subprocess.TimeoutExpired:
+                rank.process.kill()
+                rank.process.wait()
+
+
+def visible_devices(devices: list[str], env: dict[str, str]) -> list[str]:
+    """Returns the words of CUDA_VISIBLE_DEVICES for devices of this process.
+
+        >>> visible_devices(["cuda:2", "cuda:3"], {})
+        ['2', '3']
+        >>> visible_devices(["cuda:1"], {"CUDA_VISIBLE_DEVICES": "4, GPU-7f"})
+        ['GPU-7f']
+    """
+    numbers = [int(x.removeprefix("cuda:")) for x in devices]
+    if "CUDA_VISIBLE_DEVICES" not in env:
+        return [str(x) for x in numbers]
+    seen = [x.strip() for x in env["CUDA_VISIBLE_DEVICES"].split(",")]
+    return [seen[x] for x in numbers]
+
+
+def _free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def _write(data: bytes, stream: socket.SocketIO) -> None:
+    """Writes all of a message to a stream without a buffer."""
+    left = memoryview(data)
+    while left:
+        left = left[stream.write(left) or 0:]
+
+
+def _copy_of(request: Any) -> Any:
+    return request.as_reader().as_builder()
+
+
+def _remove(path: str) -> None:
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        pass
+
+
+# -- states -------------------------------------------------------------------
+
+
+def _join_states(path: str, parts: list[str]) -> None:
+    """Writes the state of a group: a tar file with `rank0`, `rank1` and so on.
+    Equal parts give equal bytes."""
+    with open(path, "wb") as file, \
+            tarfile.TarFile(fileobj=file, mode="w", format=tarfile.GNU_FORMAT,
+                            copybufsize=_COPIED_BYTES) as whole:
+        for i, part in enumerate(parts):
+            member = tarfile.TarInfo(f"rank{i}")
+            with open(part, "rb") as content:
+                member.size = os.fstat(content.fileno()).st_size
+                whole.addfile(member, content)
+
+
+def split_state(path: str, parts: list[str]) -> None:
+    """Writes the parts of a group's state to files.
+
+    Raises:
+        RankFailed: the file is not the state of so many ranks.
+    """
+    try:
+        with open(path, "rb") as file, \
+                tarfile.open(fileobj=file, mode="r:") as whole:
+            members = whole.getmembers()
+            names = [f"rank{i}" for i in range(len(parts))]
+            if [x.name for x in members] != names:
+                raise RankFailed(f"the state is of {len(members)} ranks, not "
+                                 f"of {len(parts)}")
+            for member, part in zip(members, parts):
+                content = whole.extractfile(member)
+                if content is None:
+                    raise RankFailed(f"{member.name} of the state is no file")
+                with open(part, "wb") as to:
+                    _copy(content, to)
+    except tarfile.TarError as why:
+        raise RankFailed(f"the state cannot be read: {why}") from None
+
+
+def _copy(content: IO[bytes], to: BinaryIO) -> None:
+    while piece := content.read(_COPIED_BYTES):
+        to.write(piece)
+
+
+def ranks_of_state(path: str) -> int:
+    """Returns of how many ranks a file is the state, 1 if it is of a single
+    process."""
+    if not tarfile.is_tarfile(path):
+        return 1
+    with tarfile.open(path) as whole:
+        return len(whole.getmembers())
