@@ -252,9 +252,9 @@ merger_actor::behavior_type merger(merger_self self, merger_options options,
   // Trainers leave their checkpoints in a folder that can be looked into.
   if (!options.folder_token.empty() && is_on_own_disk(options.folder))
     state.folder = options.folder;
-  const workload_need need{key_of(options.workload), options.workload.name,
-                           options.workload_version,
-                           numerics_of(options.workload)};
+  const workload_need need{
+    key_of(options.workload), options.workload.name, options.workload_version,
+    numerics_of(options.workload), ranks_of(options.workload)};
   const auto now = self->clock().now();
   state.trace = core_trace{options.trace, "merger " + need.key};
   state.trace.begin(options, now);

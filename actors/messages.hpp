@@ -155,6 +155,7 @@ struct pool_status {
   std::vector<workload_demand> demands; ///< of mergers that are there
   /// For how long those without a lease have had none, in seconds.
   std::map<trainer_id, double> idle_seconds;
+  std::vector<refused_trainer> refused; ///< the last ones, oldest first
 };
 
 /// Kinds of device.

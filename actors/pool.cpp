@@ -42,7 +42,8 @@ struct effect_sender {
   void operator()(const pool_effect::grant& x) const {
     self->send(merger(x.merger), grant_atom::value, trainer(x.trainer),
                trainer_grant{x.trainer, x.kind, x.seconds_between_interruptions,
-                             x.price, x.name, x.at_once, x.code_at_once});
+                             x.price, x.name, x.at_once, x.code_at_once,
+                             x.seconds_left});
   }
 
   void operator()(const pool_effect::ask_to_yield& x) const {
@@ -277,6 +278,7 @@ pool_actor::behavior_type pool(pool_self self, pool_options options) {
           result.stuck.push_back({std::move(x.key), std::move(x.why)});
         result.demands = core.demands();
         result.idle_seconds = core.idle_seconds(now);
+        result.refused.assign(core.refused().begin(), core.refused().end());
         return result;
       },
     });

@@ -37,7 +37,8 @@ waiting_facts waiting_facts_of(study_phase state, const std::string& reason,
   if (stuck != pool.stuck.end())
     result.stuck = stuck->why;
   if (plan != nullptr)
-    result.hindered = plan->hindered;
+    result.hindered =
+      plan->hindered.empty() ? plan->short_of_time : plan->hindered;
   return result;
 }
 

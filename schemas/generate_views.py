@@ -684,7 +684,8 @@ def tracked(structs):
         *((ROOT / "docs/http.md", "<!-- {} -->", f"{name}-fields",
            docs_table(structs[struct]))
           for name, struct in (("work-demand", "WorkDemand"),
-                               ("connected", "ConnectedTrainer"))),
+                               ("connected", "ConnectedTrainer"),
+                               ("refused", "RefusedTrainer"))),
         *((ROOT / "docs/clients.md", "<!-- {} -->", f"{name}-fields",
            docs_table(structs[struct]))
           for name, struct in (("trained", "TrainedTrial"),

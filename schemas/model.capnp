@@ -375,6 +375,12 @@ struct TrainerView $python("TrainerInfo") {
   heldUp @18 :Text $nullable $column("held_up: text, hidden");
   # The reason why it gets no work though it is not sick, such as "does not
   # return since 40 s".
+  secondsLeft :union $unit("seconds")
+    $column("seconds_left: number, hidden") $since("0.2") {
+    # The time until it begins to leave by its time limit; none without one.
+    none  @19 :Void;
+    value @20 :Float64;
+  }
 }
 
 struct WorkDemand $python("WorkDemand") {
@@ -405,6 +411,8 @@ struct WorkDemand $python("WorkDemand") {
   stuck @7 :Text $nullable;
   # The reason why no connected trainer can train it; it then asks for one
   # trainer at most, unless none is connected.
+  ranks @10 :UInt32;
+  # The processes of each of its trials: only trainers of so many can train it.
 }
 
 struct ConnectedTrainer $python("ConnectedTrainer") {
@@ -423,6 +431,22 @@ struct ConnectedTrainer $python("ConnectedTrainer") {
     none  @4 :Void;
     value @5 :Float64;
   }
+  secondsLeft :union $unit("seconds") {
+    # The time until it begins to leave by its time limit; none without one.
+    none  @6 :Void;
+    value @7 :Float64;
+  }
+  ranks @8 :UInt32;
+  # The processes of each trial that it trains.
+}
+
+struct RefusedTrainer $python("RefusedTrainer") {
+  # A trainer that was not let in.
+
+  name @0 :Text;
+  # Its host, or the name that it was given, and its process.
+  reason @1 :Text;
+  # The reason, and the remedy.
 }
 
 struct DemandView $python("Demand") {
@@ -435,6 +459,8 @@ struct DemandView $python("Demand") {
   # The same by workload, without those that need none.
   connected @2 :List(ConnectedTrainer);
   # The connected trainers by number.
+  refused @3 :List(RefusedTrainer);
+  # The last trainers that were refused, at most 64, the newest last.
 }
 
 struct CommandView $python("Command(NamedTuple)") {

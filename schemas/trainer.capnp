@@ -40,6 +40,9 @@ struct Hello {
                            # empty = its device says so
   atOnce    @12 :UInt32;   # leases that it trains at once, at most 64; 0 = 1
   codeAtOnce @13 :UInt32;  # the same of code that studies bring
+  secondsLeft @14 :UInt32; # until it begins to leave by itself; 0 = no limit
+  ranks     @15 :UInt32;   # processes of each trial that it trains, at most
+                           # 1024; 0 = 1
 }
 
 struct Welcome {

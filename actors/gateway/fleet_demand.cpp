@@ -29,6 +29,7 @@ work_demand work_of(const live_view& now, const workload_demand& x,
                     const merger_status& merger) {
   work_demand result;
   result.workload = x.key;
+  result.ranks = x.ranks;
   result.kinds.assign(x.kinds.begin(), x.kinds.end());
   result.unfit.assign(x.unfit.begin(), x.unfit.end());
   std::set<trainer_id> working;
@@ -49,7 +50,8 @@ work_demand work_of(const live_view& now, const workload_demand& x,
                      : merger.startable_stages;
   // More of what is there, or was there last, would be of no use either; one
   // that comes may be.
-  if ((!result.stuck.empty() && is_anyone_there) || !merger.hindered.empty())
+  if ((!result.stuck.empty() && is_anyone_there) || !merger.hindered.empty()
+      || !merger.short_of_time.empty())
     result.waiting = std::min<std::uint64_t>(result.waiting, 1);
   return result;
 }
@@ -80,9 +82,11 @@ std::vector<connected_trainer> connected_to(const pool_status& pool) {
     view.name = x.name;
     view.device = x.device;
     view.memory_bytes = x.memory_bytes;
+    view.ranks = x.ranks;
     const auto idle = pool.idle_seconds.find(trainer_id{x.number});
     if (idle != pool.idle_seconds.end() && x.held_up.empty())
       view.idle_seconds = idle->second;
+    view.seconds_left = x.seconds_left;
   }
   return result;
 }
@@ -104,6 +108,7 @@ demand_view demand_of(const live_view& now) {
   for (auto& x : result.work)
     add_times(x, now, result.trainers);
   result.connected = connected_to(now.pool);
+  result.refused = now.pool.refused;
   return result;
 }
 

@@ -22,6 +22,7 @@ trainer_view view_of(const trainer_record& x) {
   result.work_cost = cost_of(x.price, x.work_seconds);
   result.idle_cost = cost_of(x.price, x.idle_seconds);
   result.notice_seconds = x.notice_seconds;
+  result.seconds_left = x.seconds_left;
   result.failures = x.failures;
   result.failure = x.failed;
   result.held_up = x.held_up;

@@ -1,20 +1,79 @@
 #include "command_line.hpp"
 
+#include <cassert>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
 #include <iostream>
 #include <string_view>
 
 #include <CLI/CLI.hpp>
 
 #include "hippo/base/devices.hpp"
+#include "hippo/base/span_text.hpp"
+#include "hippo/base/text.hpp"
 #include "hippo/base/types.hpp"
 #include "hippo/base/version.hpp"
 #include "hippo/model/lease.hpp"
+#include "hippo/model/workload_spec.hpp"
 
 namespace hippo {
 
 namespace {
 
 constexpr std::size_t name_chars_max = 63;
+
+/// Set by Slurm in its jobs: seconds since 1970.
+constexpr const char* slurm_end_variable = "SLURM_JOB_END_TIME";
+
+using wall_clock = std::chrono::system_clock;
+
+wall_clock::duration wall_span(double seconds) {
+  return std::chrono::duration_cast<wall_clock::duration>(
+    std::chrono::duration<double>(seconds));
+}
+
+/// Reads the end of a time limit: a span from now on, a time, or seconds since
+/// 1970, which are more than any span.
+expected<wall_clock::time_point> time_limit_from(const std::string& text) {
+  double since_1970 = 0;
+  const auto* const end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, since_1970);
+  const bool is_number = code == std::errc{} && stop == end;
+  if (const auto span = span_from(text))
+    return wall_clock::now() + wall_span(*span);
+  if (const auto time = time_from(text))
+    return wall_clock::time_point{wall_span(*time)};
+  constexpr double latest = 1e11; // the clock counts nanoseconds in 64 bits
+  if (is_number && since_1970 > 0 && since_1970 < latest)
+    return wall_clock::time_point{wall_span(since_1970)};
+  return {errc::invalid_argument,
+          "must be a span such as 55m, a time such as 2030-01-31T18:00Z, or "
+          "seconds since 1970, found '"
+            + text + "'"};
+}
+
+/// Takes in a time limit. @returns what is wrong with it
+std::optional<error> set_time_limit(const std::string& from,
+                                    const std::string& text,
+                                    trainer_options& to) {
+  const auto until = time_limit_from(text);
+  if (!until)
+    return error{until.failure().code, from + ": " + until.failure().message};
+  to.until = *until;
+  const auto now = wall_clock::now();
+  if (leaving_time(to) > now)
+    return std::nullopt;
+  const auto seconds = [](wall_clock::duration span) {
+    return duration_text(std::chrono::duration<double>(span).count());
+  };
+  return error{errc::invalid_argument,
+               from + ": "
+                 + (*until <= now ? "this time has passed"
+                                  : "the end is in " + seconds(*until - now))
+                 + ", and leaving takes " + seconds(*until - leaving_time(to))
+                 + " (--notice): give a later one"};
+}
 
 /// Says what is wrong with the name of a trainer; empty: nothing.
 std::string check_trainer_name(const std::string& x) {
@@ -30,6 +89,13 @@ std::string check_trainer_name(const std::string& x) {
 }
 
 } // namespace
+
+wall_clock::time_point leaving_time(const trainer_options& opts) {
+  assert(opts.until);
+  const auto seconds =
+    opts.notice_seconds > 0 ? opts.notice_seconds : opts.grace_seconds * 4 / 3;
+  return *opts.until - wall_span(seconds);
+}
 
 std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   CLI::App app{"Trains what a Hippo service leases to it.\n\n"
@@ -57,6 +123,12 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                  "result; its memory limits the number")
     ->check(CLI::Range(1u, lanes_max))
     ->default_str("16 of built-in workloads on a GPU, else 1");
+  app
+    .add_option("--ranks", opts.ranks,
+                "Train trials of so many processes: GPUs are joined to "
+                "trainers of so many each, a CPU trains all of them")
+    ->check(CLI::Range(1u, ranks_max))
+    ->default_str("1");
   app.add_option("--numerics", opts.numerics,
                  "Train on a CPU what is of these numerics: native (all that "
                  "the CPU has; unless given) or portable (AVX2)")
@@ -93,6 +165,13 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                  "Seconds between SIGTERM and the end of the machine, where "
                  "that may be taken away")
     ->check(CLI::Range(1u, notice_seconds_max));
+  std::string until;
+  app
+    .add_option("--until", until,
+                "The end of its time limit, such as 55m, 2030-01-31T18:00Z or "
+                "seconds since 1970: it leaves before, and begins nothing "
+                "that takes longer. In a Slurm job, the end of the job")
+    ->needs(connect);
   app.add_option("--machine", opts.machine,
                  "The kind of this machine, by its name in the list of "
                  "machines of `hippo serve --machines`; unless given, by the "
@@ -171,6 +250,17 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   // The rest of the notice is for the checkpoint and the report.
   if (opts.notice_seconds > 0 && grace->empty())
     opts.grace_seconds = opts.notice_seconds * 0.75;
+  // Trainers with a parent end with it.
+  const char* const job_end = !connect->empty() && opts.parent == 0
+                                ? std::getenv(slurm_end_variable)
+                                : nullptr;
+  std::optional<error> refused;
+  if (!until.empty())
+    refused = set_time_limit("--until", until, opts);
+  else if (job_end != nullptr && *job_end != '\0')
+    refused = set_time_limit(slurm_end_variable, job_end, opts);
+  if (refused)
+    return fail(*refused, exit_usage);
   if (connect->empty() && describe->empty() && prepare_study->empty()
       && check_study->empty() && measure_study->empty() && weights->empty())
     return fail({errc::invalid_argument,

@@ -1,6 +1,8 @@
 #include "devices.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 #include <utility>
 
 #include <spdlog/spdlog.h>
@@ -34,38 +36,72 @@ std::vector<std::string> device_names(const trainer_options& opts) {
   return result;
 }
 
-/// Returns with which instructions this process is to compute on a CPU: as it
-/// is told to, or as what it is to try or to export needs.
-numerics numerics_for(const trainer_options& opts) {
-  if (opts.describe)
-    return numerics::native; // nothing is computed
-  auto word = opts.numerics;
+/// Returns the workload that this process is to try or to export; nothing: it
+/// serves, or there is none.
+std::optional<workload_spec> workload_of(const trainer_options& opts) {
   const auto& path = !opts.prepare.empty() ? opts.prepare
                      : !opts.check.empty() ? opts.check
                                            : opts.measure;
-  if (word.empty() && !path.empty()) {
+  if (!path.empty()) {
     workload_registry registry;
     if (!add_workloads(opts, "cpu", opts.threads, registry))
       if (const auto study = read_checked(path, registry))
-        word = numerics_of(study->workload);
-  } else if (word.empty() && !opts.recipe.empty()) {
+        return study->workload;
+  } else if (!opts.recipe.empty()) {
     if (const auto recipe = read_recipe(opts.recipe))
-      word = numerics_of(recipe->workload);
+      return recipe->workload;
   }
+  return std::nullopt;
+}
+
+/// Returns with which instructions this process is to compute on a CPU: as it
+/// is told to, or as what it is to try or to export needs.
+numerics numerics_for(const trainer_options& opts,
+                      const std::optional<workload_spec>& workload) {
+  if (opts.describe)
+    return numerics::native; // nothing is computed
+  auto word = opts.numerics;
+  if (word.empty() && workload)
+    word = numerics_of(*workload);
   return numerics_from(word).value_or(default_numerics);
+}
+
+/// Joins GPUs of one kind to groups of so many, by the names of their first
+/// ones. Those that are left over are of no use, and said.
+std::map<std::string, std::vector<std::string>>
+joined(const std::vector<std::pair<std::string, std::string>>& kinds_by_name,
+       std::uint32_t ranks) {
+  std::map<std::string, std::vector<std::string>> result;
+  std::map<std::string, std::vector<std::string>> open; // by kind
+  for (const auto& [name, kind] : kinds_by_name) {
+    auto& group = open[kind];
+    group.push_back(name);
+    if (group.size() < ranks)
+      continue;
+    const auto first = group.front();
+    result[first] = std::exchange(group, {});
+  }
+  for (const auto& [kind, group] : open)
+    for (const auto& name : group)
+      spdlog::warn("trainer: {} is left over, since trials have {} ranks; it "
+                   "is skipped",
+                   name, ranks);
+  return result;
 }
 
 } // namespace
 
-std::optional<error> add_workloads(const trainer_options& opts,
-                                   const std::string& device, unsigned threads,
-                                   workload_registry& registry) {
+std::optional<error>
+add_workloads(const trainer_options& opts, const std::string& device,
+              unsigned threads, workload_registry& registry,
+              const std::vector<std::string>& rank_devices) {
   add_built_in_workloads(registry, device);
   const bool serves = !opts.describe && opts.prepare.empty()
                       && opts.check.empty() && opts.measure.empty()
                       && opts.weights.empty();
   if (!opts.no_code)
-    add_process_workloads(registry, {device, threads, opts.python, serves});
+    add_process_workloads(registry,
+                          {device, threads, opts.python, serves, rank_devices});
   for (const auto& path : opts.libraries)
     if (auto why = load_workloads(path, registry))
       return why;
@@ -76,7 +112,10 @@ expected<std::vector<device_entry>>
 prepare_devices(const trainer_options& opts) {
   std::vector<device_entry> result;
   std::string reasons;
-  const auto numerics = numerics_for(opts);
+  const auto workload = workload_of(opts);
+  const auto numerics = numerics_for(opts, workload);
+  const auto ranks = opts.ranks.value_or(workload ? ranks_of(*workload) : 1);
+  std::vector<std::pair<std::string, std::string>> gpus; // and their kinds
   for (const auto& name : device_names(opts)) {
     auto info = prepare_device(name, opts.threads, numerics);
     if (!info) {
@@ -85,11 +124,26 @@ prepare_devices(const trainer_options& opts) {
       reasons += (reasons.empty() ? "" : "; ") + why;
       continue;
     }
-    auto& x = result.emplace_back(
-      device_entry{name, std::move(*info), {}, numerics});
-    if (auto why = add_workloads(opts, name, opts.threads, x.registry))
-      return *why;
+    if (name != "cpu")
+      gpus.emplace_back(name, info->kind);
+    result.push_back(device_entry{name, std::move(*info), {}, numerics});
   }
+  std::map<std::string, std::vector<std::string>> groups;
+  if (ranks > 1) {
+    groups = joined(gpus, ranks);
+    std::erase_if(result, [&](const device_entry& x) {
+      return x.name != "cpu" && !groups.contains(x.name);
+    });
+    if (result.empty() && !gpus.empty())
+      reasons = std::to_string(ranks)
+                + " ranks take as many GPUs of one kind, "
+                  "and there are "
+                + std::to_string(gpus.size());
+  }
+  for (auto& x : result)
+    if (auto why =
+          add_workloads(opts, x.name, opts.threads, x.registry, groups[x.name]))
+      return *why;
   if (result.empty())
     return {errc::invalid_argument,
             "there is nothing to train on: " + reasons};

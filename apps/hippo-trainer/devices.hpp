@@ -20,13 +20,16 @@ struct device_entry {
 };
 
 /// Adds what can be trained on a device.
+/// @param rank_devices as of `process_context`
 /// @returns why a library cannot be used
-std::optional<error> add_workloads(const trainer_options& opts,
-                                   const std::string& device, unsigned threads,
-                                   workload_registry& registry);
+std::optional<error>
+add_workloads(const trainer_options& opts, const std::string& device,
+              unsigned threads, workload_registry& registry,
+              const std::vector<std::string>& rank_devices = {});
 
 /// Makes the devices of this process ready. One that cannot be used is skipped
-/// as long as another one can.
+/// as long as another one can. Where trials have several ranks, an entry is the
+/// first GPU of as many of one kind.
 expected<std::vector<device_entry>>
 prepare_devices(const trainer_options& opts);
 

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
@@ -36,6 +37,25 @@ int stuck_signal() { return SIGRTMIN; }
   leave_at_once(exit_failed);
 }
 
+/// Waits for a signal of a set. @returns it; 0: that moment has come before
+int next_signal(const sigset_t& set,
+                std::optional<std::chrono::system_clock::time_point> until) {
+  using namespace std::chrono;
+  // A clock that was set is looked at again after that span.
+  constexpr nanoseconds glance = minutes{1};
+  for (;;) {
+    const nanoseconds left =
+      until ? *until - system_clock::now() : nanoseconds{glance};
+    if (left <= nanoseconds::zero())
+      return 0;
+    const auto span = std::min(left, glance);
+    const auto whole = duration_cast<seconds>(span);
+    const timespec wait{whole.count(), (span - whole).count()};
+    if (const auto number = ::sigtimedwait(&set, nullptr, &wait); number > 0)
+      return number;
+  }
+}
+
 } // namespace
 
 void leave_at_once(int code) {
@@ -56,14 +76,16 @@ leave_signals::leave_signals() {
   ::pthread_sigmask(SIG_BLOCK, &set_, nullptr);
 }
 
-leave_reason leave_signals::wait() {
-  int number = 0;
-  ::sigwait(&set_, &number);
+leave_reason leave_signals::wait(
+  std::optional<std::chrono::system_clock::time_point> until) {
+  const auto number = next_signal(set_, until);
   is_leaving_ = true;
   auto again = set_;
   ::sigdelset(&again, SIGHUP);
   ::sigdelset(&again, stuck_signal());
   ::pthread_sigmask(SIG_UNBLOCK, &again, nullptr);
+  if (number == 0)
+    return leave_reason::time_up;
   return number == stuck_signal() ? leave_reason::stuck : leave_reason::asked;
 }
 
@@ -76,12 +98,14 @@ void leave_when_asked(leave_signals& signals, caf::actor_system& system,
                       const trainer_list& trainers,
                       const trainer_options& opts) {
   const auto grace_seconds = opts.grace_seconds;
-  const auto why = signals.wait();
+  const auto why =
+    signals.wait(opts.until ? std::optional{leaving_time(opts)} : std::nullopt);
   if (why == leave_reason::stuck)
     spdlog::error("trainer: training that was cancelled does not return; "
                   "starting anew, within {} s", grace_seconds);
   else
-    spdlog::info("trainer: leaving; ends after the present step, within {} s",
+    spdlog::info("trainer: leaving{}; ends after the present step, within {} s",
+                 why == leave_reason::time_up ? " at its time limit" : "",
                  grace_seconds);
   caf::scoped_actor self{system};
   for (const auto& x : trainers) {

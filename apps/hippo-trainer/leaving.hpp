@@ -1,8 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,8 +20,9 @@ using trainer_list = std::vector<training_actor>;
 
 /// Why a process is to end.
 enum class leave_reason : std::uint8_t {
-  asked, ///< by a signal
-  stuck, ///< training does not return, and ends with nothing else
+  asked,   ///< by a signal
+  time_up, ///< its time limit ends
+  stuck,   ///< training does not return, and ends with nothing else
 };
 
 /// SIGTERM, SIGINT and SIGHUP, taken by the thread that waits for them and by
@@ -31,7 +34,8 @@ public:
 
   /// Waits for the first reason. The next SIGTERM or SIGINT ends the process at
   /// once; SIGHUP may come several times for one end of a terminal.
-  leave_reason wait();
+  /// @param until the moment at which its time is up; nothing: never
+  leave_reason wait(std::optional<std::chrono::system_clock::time_point> until);
 
   /// Says that training is stuck. Any thread may.
   void tell_stuck();

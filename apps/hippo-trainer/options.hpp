@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <optional>
@@ -31,6 +32,9 @@ struct trainer_options {
   /// Leases that each device trains at once; nothing: `default_at_once`.
   std::optional<std::uint32_t> at_once;
   std::string numerics; ///< of a CPU; empty: as the study or recipe has it
+  /// Of each trial that it trains; nothing: 1, or as the study or recipe has
+  /// it.
+  std::optional<std::uint32_t> ranks;
   bool describe = false;
   std::string prepare; ///< file of a study, perhaps with its code
   std::string initial_files; ///< folder of files of initial states, or empty
@@ -53,9 +57,15 @@ struct trainer_options {
   unsigned life = 1; ///< grows when the process starts anew
   /// Between the signal to go and the machine's end; 0: unknown, or none.
   unsigned notice_seconds = 0;
+  /// Its end, by which it has left; nothing: it has no time limit.
+  std::optional<std::chrono::system_clock::time_point> until;
   std::string machine; ///< its kind, by name; empty: the device says so
   std::string name;    ///< by which the service knows it; empty: the host's
 };
+
+/// Returns when a trainer with a time limit begins to leave: as much before it
+/// as it takes to leave, the notice or, without one, the grace and a third.
+std::chrono::system_clock::time_point leaving_time(const trainer_options& opts);
 
 /// Says on stderr what went wrong. @returns `code`
 inline int fail(const error& why, int code) {

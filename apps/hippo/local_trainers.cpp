@@ -53,6 +53,10 @@ local_trainers::start(const workload_catalogue& catalogue,
       command.insert(command.end(),
                      {"--numerics",
                       numerics[trainers_.size() % numerics.size()]});
+    if (const auto& ranks = options.ranks; !ranks.empty())
+      command.insert(
+        command.end(),
+        {"--ranks", std::to_string(ranks[trainers_.size() % ranks.size()])});
     auto log = logs + "/trainer-" + number + ".log";
     auto started = child_process::start(command, log);
     if (!started)

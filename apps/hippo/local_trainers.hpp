@@ -23,6 +23,8 @@ struct local_trainer_options {
   double grace_seconds = 10;
   /// That are needed on CPUs; trainers take them in turns.
   std::vector<std::string> numerics{};
+  /// Of trials that are trained; trainers take them in turns. Empty: 1.
+  std::vector<std::uint32_t> ranks{};
 };
 
 /// Trainer processes on this machine, which end with this one.

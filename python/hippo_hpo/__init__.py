@@ -35,8 +35,9 @@ if TYPE_CHECKING:
     from .optuna_journal import mirror
     from .plots import Figure
     from .records import (ConnectedTrainer, Demand, Event, Front, FrontPoint,
-                          LeaseInfo, ParameterChange, ServiceInfo, SpaceChange,
-                          StudyInfo, TrainerInfo, TrialInfo, WorkDemand)
+                          LeaseInfo, ParameterChange, RefusedTrainer,
+                          ServiceInfo, SpaceChange, StudyInfo, TrainerInfo,
+                          TrialInfo, WorkDemand)
     from .study import Study, Trial
     from .study_file import StudyFile
 
@@ -45,9 +46,9 @@ __all__ = [
     "Disconnected", "Error",
     "Event", "Figure", "Front", "FrontPoint", "HyperParameters",
     "IncompatibleVersion", "InvalidArgument", "InvalidStudy", "LeaseInfo",
-    "MissingData", "NotAllowed", "ParameterChange", "ResourceExhausted",
-    "ServiceInfo", "SpaceChange", "Study", "StudyFailed", "StudyFile",
-    "StudyInfo", "Timeout", "TrainerInfo", "TrainingFunction", "Trial",
+    "MissingData", "NotAllowed", "ParameterChange", "RefusedTrainer",
+    "ResourceExhausted", "ServiceInfo", "SpaceChange", "Study", "StudyFailed",
+    "StudyFile", "StudyInfo", "Timeout", "TrainerInfo", "TrainingFunction", "Trial",
     "TrialFailed", "TrialInfo", "UnknownStudy", "UnknownWorkload",
     "WorkDemand", "Workload", "check", "choice", "connect", "constant", "cosine",
     "cosine_restarts", "cyclic", "exponential", "int_uniform", "inverse_sqrt",
@@ -75,8 +76,9 @@ _PLACES = {
     "optuna_journal": ["mirror"],
     "plots": ["Figure"],
     "records": ["ConnectedTrainer", "Demand", "Event", "Front", "FrontPoint",
-                "LeaseInfo", "ParameterChange", "ServiceInfo", "SpaceChange",
-                "StudyInfo", "TrainerInfo", "TrialInfo", "WorkDemand"],
+                "LeaseInfo", "ParameterChange", "RefusedTrainer",
+                "ServiceInfo", "SpaceChange", "StudyInfo", "TrainerInfo",
+                "TrialInfo", "WorkDemand"],
     "study": ["Study", "Trial"],
     "study_file": ["StudyFile"],
 }

@@ -394,6 +394,8 @@ class TrainerInfo:
         failure: the message of the last failure. Empty if there is none.
         held_up: the reason why it gets no work though it is not sick, such as
             "does not return since 40 s". Empty if there is none.
+        seconds_left: the time until it begins to leave by its time limit; none
+            without one. In seconds. New in 0.2. None if there is none.
     """
 
     number: int = 0
@@ -414,6 +416,7 @@ class TrainerInfo:
     failures: int = 0
     failure: str = ""
     held_up: str = ""
+    seconds_left: float | None = None
 
     @property
     def failed(self) -> str:
@@ -441,7 +444,8 @@ def trainer_info_of(message: Any) -> TrainerInfo:
         notice_seconds=message.noticeSeconds,
         failures=message.failures,
         failure=message.failure,
-        held_up=message.heldUp)
+        held_up=message.heldUp,
+        seconds_left=given(message.secondsLeft))
 
 
 @dataclass(frozen=True)
@@ -464,6 +468,8 @@ class WorkDemand:
         stuck: the reason why no connected trainer can train it; it then asks
             for one trainer at most, unless none is connected. Empty if there
             is none.
+        ranks: the processes of each of its trials: only trainers of so many
+            can train it.
     """
 
     workload: str = ""
@@ -474,6 +480,7 @@ class WorkDemand:
     seconds: float | None = None
     deadline_seconds: float | None = None
     stuck: str = ""
+    ranks: int = 0
 
 
 def work_demand_of(message: Any) -> WorkDemand:
@@ -485,7 +492,8 @@ def work_demand_of(message: Any) -> WorkDemand:
         waiting=message.waiting,
         seconds=given(message.seconds),
         deadline_seconds=given(message.deadlineSeconds),
-        stuck=message.stuck)
+        stuck=message.stuck,
+        ranks=message.ranks)
 
 
 @dataclass(frozen=True)
@@ -499,6 +507,9 @@ class ConnectedTrainer:
         memory_bytes: the memory of its device; 0 if it is unknown. In bytes.
         idle_seconds: the time since it had work; none while it has some. In
             seconds. None if there is none.
+        seconds_left: the time until it begins to leave by its time limit; none
+            without one. In seconds. None if there is none.
+        ranks: the processes of each trial that it trains.
     """
 
     trainer: int = 0
@@ -506,6 +517,8 @@ class ConnectedTrainer:
     device: str = ""
     memory_bytes: int = 0
     idle_seconds: float | None = None
+    seconds_left: float | None = None
+    ranks: int = 0
 
 
 def connected_trainer_of(message: Any) -> ConnectedTrainer:
@@ -514,7 +527,28 @@ def connected_trainer_of(message: Any) -> ConnectedTrainer:
         name=message.name,
         device=message.device,
         memory_bytes=message.memoryBytes,
-        idle_seconds=given(message.idleSeconds))
+        idle_seconds=given(message.idleSeconds),
+        seconds_left=given(message.secondsLeft),
+        ranks=message.ranks)
+
+
+@dataclass(frozen=True)
+class RefusedTrainer:
+    """A trainer that was not let in.
+
+    Attributes:
+        name: its host, or the name that it was given, and its process.
+        reason: the reason, and the remedy.
+    """
+
+    name: str = ""
+    reason: str = ""
+
+
+def refused_trainer_of(message: Any) -> RefusedTrainer:
+    return RefusedTrainer(
+        name=message.name,
+        reason=message.reason)
 
 
 @dataclass(frozen=True)
@@ -526,18 +560,22 @@ class Demand:
             those that could start at once.
         work: the same by workload, without those that need none.
         connected: the connected trainers by number.
+        refused: the last trainers that were refused, at most 64, the newest
+            last.
     """
 
     trainers: int = 0
     work: tuple[WorkDemand, ...] = ()
     connected: tuple[ConnectedTrainer, ...] = ()
+    refused: tuple[RefusedTrainer, ...] = ()
 
 
 def demand_of(message: Any) -> Demand:
     return Demand(
         trainers=message.trainers,
         work=tuple(work_demand_of(x) for x in message.work),
-        connected=tuple(connected_trainer_of(x) for x in message.connected))
+        connected=tuple(connected_trainer_of(x) for x in message.connected),
+        refused=tuple(refused_trainer_of(x) for x in message.refused))
 
 
 class Command(NamedTuple):

@@ -77,8 +77,14 @@ TEST_F(FleetDemandTest, CountsWhatTrainsAndWhatWaits) {
 TEST_F(FleetDemandTest, ListsConnectedTrainers) {
   const auto xs = seen().connected;
   ASSERT_EQ(xs.size(), 2u);
-  EXPECT_EQ(xs[0], (connected_trainer{1, "host:1", "test", 5, {}}));
-  EXPECT_EQ(xs[1], (connected_trainer{2, "host:2", "test", 5, 2.5}));
+  EXPECT_EQ(xs[0], (connected_trainer{1, "host:1", "test", 5, {}, {}, 1}));
+  EXPECT_EQ(xs[1], (connected_trainer{2, "host:2", "test", 5, 2.5, {}, 1}));
+  now.pool.trainers[0].seconds_left = 90;
+  now.pool.trainers[0].ranks = 4;
+  now.pool.refused.push_back({"old:7", "run the same release"});
+  EXPECT_EQ(seen().connected[0],
+            (connected_trainer{1, "host:1", "test", 5, {}, 90, 4}));
+  EXPECT_EQ(seen().refused, now.pool.refused);
   now.pool.trainers[1].held_up = "does not return since 40 s";
   EXPECT_EQ(seen().connected[1].idle_seconds, std::nullopt);
 }
@@ -107,6 +113,16 @@ TEST_F(FleetDemandTest, PausedStudiesAskForNothing) {
 TEST_F(FleetDemandTest, NobodyIsOfUseWithoutRoom) {
   now.mergers[0].hindered = "no room";
   EXPECT_EQ(seen().work.at(0).waiting, 0u);
+}
+
+TEST_F(FleetDemandTest, OneIsAskedForWhereTheOthersLeaveTooSoon) {
+  now.mergers[0].short_of_time = "a step takes about 2 h";
+  EXPECT_EQ(seen().work.at(0).waiting, 1u);
+}
+
+TEST_F(FleetDemandTest, TellsTheRanksOfTrials) {
+  now.pool.demands[0].ranks = 4;
+  EXPECT_EQ(seen().work.at(0).ranks, 4u);
 }
 
 TEST_F(FleetDemandTest, OneIsAskedForOnceThoseThatCouldNotTrainHaveGone) {

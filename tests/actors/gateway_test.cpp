@@ -1161,7 +1161,8 @@ TEST_F(HttpTest, TellsHowManyTrainersCouldBeUsed) {
   const auto demand = [&] { return body_of(get("/api/demand"), 200); };
   EXPECT_EQ(demand(), (json{{"trainers", 0},
                             {"work", json::array()},
-                            {"connected", json::array()}}));
+                            {"connected", json::array()},
+                            {"refused", json::array()}}));
   auto study = submit(me, grid_text);
   // Three trials, of which two are one model at first.
   while (demand().at("trainers") != 2)

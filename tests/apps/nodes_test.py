@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sqlite3
+import time
 import unittest
 
 import programs
@@ -31,14 +32,20 @@ class NodeCase(Case):
         super().setUp()
         self.started = 0
 
-    def trainer(self, address, *args):
-        """Starts a trainer; `log` of it is the path of what it says."""
+    def trainer(self, address, *args, job_end=None):
+        """Starts a trainer; `log` of it is the path of what it says.
+
+        Args:
+            job_end: the end of the Slurm job that it is in.
+        """
         self.started += 1
         log = self.path(f"trainer-{self.started}.log")
         with open(log, "w") as err:
             process = subprocess.Popen(
                 [TRAINER, "--connect", address, *map(str, args)],
-                stdin=subprocess.DEVNULL, stdout=err, stderr=err)
+                stdin=subprocess.DEVNULL, stdout=err, stderr=err,
+                env=os.environ | ({} if job_end is None else
+                                  {"SLURM_JOB_END_TIME": str(job_end)}))
         process.log = log
         self.addCleanup(self.end, process)
         return process
@@ -112,6 +119,40 @@ class Alone(NodeCase):
             self.assertIn(why, self.said(process))
 
 
+    def test_leaves_before_its_time_limit(self):
+        address = f"[::1]:{free_port()}"
+        limited = [self.trainer(address, "--until", "9s", "--notice", 2),
+                   self.trainer(address, "--grace-seconds", 3,
+                                job_end=int(time.time()) + 12)]
+        free = self.trainer(address)
+        ends = time.time() + 12
+        for process in limited:
+            self.assert_leaves(process)
+            self.assertLess(time.time(), ends)
+            self.assertIn("leaving at its time limit", self.said(process))
+            self.assertIn("has left", self.said(process))
+        self.assertIsNone(free.poll())
+
+    def test_says_what_is_wrong_with_a_time_limit(self):
+        now = int(time.time())
+        for args, job_end, why in (
+                (("--until", "soon"), None,
+                 "--until: must be a span such as 55m, a time such as "
+                 "2030-01-31T18:00Z, or seconds since 1970, found 'soon'"),
+                (("--until", "2020-01-31T18:00Z"), None,
+                 "--until: this time has passed"),
+                (("--until", now + 15, "--notice", 60), None,
+                 "and leaving takes 1 min (--notice): give a later one"),
+                (("--until", "nan"), None, "found 'nan'"),
+                (("--until", "1e300"), None, "found '1e300'"),
+                ((), now - 10, "SLURM_JOB_END_TIME: this time has passed"),
+                ((), "later", "SLURM_JOB_END_TIME: must be a span")):
+            with self.subTest(args=args, job_end=job_end):
+                process = self.trainer("127.0.0.1:1", *args, job_end=job_end)
+                self.assert_leaves(process, 2)
+                self.assertIn(why, self.said(process))
+
+
 class Joining(NodeCase):
     """A further trainer beside those of a run, which it finds by their
     command lines."""
@@ -149,6 +190,15 @@ class Joining(NodeCase):
             said = log.read()
         self.assertIn("has left", said)
         self.assertNotIn("lost trainer", said)
+
+    def test_leaves_at_its_time_limit(self):
+        run, guest = self.join("--until", "6s", "--notice", 3)
+        self.assert_leaves(guest)
+        self.assertIn("leaving at its time limit", self.said(guest))
+        self.finish(run, 0)
+        report = self.report("state")
+        self.assertEqual(results(report), results(self.reference))
+        self.assertEqual(report["trained_steps"], report["unique_steps"])
 
     def test_dies(self):
         run, guest = self.join()

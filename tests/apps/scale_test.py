@@ -397,6 +397,25 @@ class RealSlurm(Scaling):
             # Each one that ran was told, and left in good order.
             self.assertGreaterEqual(said.read().count("left"), 3)
 
+    def test_a_trainer_knows_the_end_of_its_job(self):
+        told = self.path("told.log")
+        self.program("bin/idle", IDLE.replace(
+            "trap", f"echo ${{SLURM_JOB_END_TIME-nothing}} >> {told}\ntrap"))
+        self.write("told.log", "")
+
+        def words():
+            with open(told) as file:
+                return file.read().split()
+        begun = time.time()
+        for count, more in (1, ", time: '00:30:00'"), (2, ""):
+            self.scale("--max", "1", "--min", "1", "--once", more=more)
+            wait_for("its words", lambda: len(words()) == count)
+            self.scale("--down")
+            wait_for("its end", lambda: not self.states())
+        limited, unlimited = words()
+        self.assertLess(abs(float(limited) - begun - 1800), 60)
+        self.assertEqual("nothing", unlimited)
+
 
 class Guard(Case):
     """Below which the daemons of Slurm run."""

@@ -243,6 +243,60 @@ TEST_F(ScaleTest, TheCheapestInTimeIsStarted) {
   EXPECT_EQ(names(look())[0], "start lab-1 in middle");
 }
 
+TEST_F(ScaleTest, AFullQueueGivesWayToAnotherGroup) {
+  settings.groups = {{.name = "cheap", .price = 1},
+                     {.name = "dear", .price = 2}};
+  settings.max = 2;
+  ask_for(2);
+  EXPECT_EQ(look().size(), 2u);
+  for (const auto* name : {"lab-1", "lab-2"})
+    listed.push_back({name, name, "cheap", state::waiting});
+  for (int i = 0; i < 12; ++i)
+    EXPECT_TRUE(look(50).empty()) << i;
+  const auto ended = look(50);
+  EXPECT_EQ(names(ended), (texts{"end lab-1 in cheap", "end lab-2 in cheap"}));
+  EXPECT_EQ(ended[0].why, "it has waited for a machine for 600 s");
+  listed.clear();
+  EXPECT_EQ(names(look(1)),
+            (texts{"start lab-3 in dear", "start lab-4 in dear"}));
+}
+
+TEST_F(ScaleTest, WithoutAnotherGroupAQueueIsWaitedFor) {
+  for (const bool has_other : {false, true}) {
+    scaler.reset();
+    listed.clear();
+    demand.work.clear();
+    settings.groups = {{.name = "cheap", .price = 1}};
+    if (has_other) // of another kind
+      settings.groups.push_back({.name = "dear", .price = 2, .device = "H100"});
+    ask_for(1, {"cuda NVIDIA A100"});
+    const auto first = look();
+    ASSERT_EQ(first.size(), 1u);
+    listed.push_back({"1", first[0].name, "cheap", state::waiting});
+    for (int i = 0; i < 40; ++i)
+      EXPECT_TRUE(look(50).empty()) << i;
+  }
+}
+
+TEST_F(ScaleTest, RanksGoToGroupsThatHaveThem) {
+  settings.groups = {{.name = "single", .price = 1},
+                     {.name = "four", .ranks = 4, .price = 2}};
+  ask_for(2);
+  ask_for(1);
+  demand.work.back().ranks = 4;
+  EXPECT_EQ(names(look()),
+            (texts{"start lab-1 in single", "start lab-2 in single",
+                   "start lab-3 in four"}));
+  // A trainer of one rank is of no use to what waits for four.
+  scaler.reset();
+  demand.work.erase(demand.work.begin());
+  add("host", "", 5);
+  EXPECT_EQ(names(look()), (texts{"start lab-1 in four"}));
+  scaler.reset();
+  demand.connected.back().ranks = 4;
+  EXPECT_TRUE(look().empty());
+}
+
 TEST_F(ScaleTest, KindsGoToGroupsThatHaveThem) {
   settings.groups = {{.name = "a", .price = 1, .device = "A100"},
                      {.name = "h", .price = 2, .device = "H100"}};
@@ -259,6 +313,64 @@ TEST_F(ScaleTest, KindsGoToGroupsThatHaveThem) {
   add("lab-1", "a", 5, "cuda X");
   ask_for(1, {"cuda Y"});
   EXPECT_EQ(names(look()), (texts{"start lab-2 in b"}));
+}
+
+TEST_F(ScaleTest, OneThatLeavesSoonIsReplacedBefore) {
+  settings.groups[0].start_seconds = 120;
+  ask_for(2);
+  for (const auto* name : {"lab-1", "lab-2"})
+    add(name, "gpu", {});
+  demand.connected[0].seconds_left = 121;
+  demand.connected[1].seconds_left = 5000;
+  EXPECT_TRUE(look().empty());
+  demand.connected[0].seconds_left = 120;
+  EXPECT_EQ(names(look(1)), (texts{"start lab-3 in gpu"}));
+  EXPECT_TRUE(look(1).empty());
+}
+
+TEST_F(ScaleTest, WhatTheServiceRefusesIsEndedAndTold) {
+  ask_for(2);
+  EXPECT_EQ(look().size(), 2u);
+  for (const auto* name : {"lab-1", "lab-2"})
+    listed.push_back(
+      {"id of " + std::string{name}, name, "gpu", state::running});
+  demand.refused = {{"other:3", "why not"},
+                    {"lab-1:7", "run the same release"}};
+  const auto orders = look(5);
+  EXPECT_EQ(names(orders), (texts{"end lab-1 in gpu"}));
+  EXPECT_EQ(orders[0].id, "id of lab-1");
+  EXPECT_EQ(scaler->take_notes(),
+            (texts{"the service refuses lab-1: run the same release"}));
+  EXPECT_TRUE(scaler->paused_until("gpu", now));
+  EXPECT_TRUE(look(1).empty());
+  EXPECT_TRUE(scaler->take_notes().empty()) << "it was told";
+  listed.clear(); // both are gone; it was told of one why
+  look(1);
+  EXPECT_EQ(scaler->take_notes(),
+            (texts{"lab-2 in gpu ended before it joined the service: its log "
+                   "says why"}));
+}
+
+TEST_F(ScaleTest, TrainersThatHadNoWorkPauseTheirGroup) {
+  ask_for(3);
+  EXPECT_EQ(look().size(), 3u);
+  for (const auto* name : {"lab-1", "lab-2", "lab-3"})
+    add(name, "gpu", 0);
+  EXPECT_TRUE(look(10).empty());
+  demand.work.clear();
+  for (auto& x : demand.connected)
+    x.idle_seconds = 125;
+  EXPECT_EQ(look(125).size(), 3u);
+  listed.clear();
+  demand.connected.clear();
+  ask_for(3);
+  EXPECT_TRUE(look(4).empty());
+  EXPECT_EQ(names(look(1)), (texts{"start lab-4 in gpu"}));
+  add("lab-4", "gpu", 0);
+  EXPECT_TRUE(look(10).empty()) << "it has had no work yet";
+  // Between two looks it has had some.
+  demand.connected[0].idle_seconds = 2;
+  EXPECT_EQ(look(10).size(), 2u);
 }
 
 // -- simulations --------------------------------------------------------------
@@ -325,6 +437,27 @@ void expect_no_orphans(scale_world& x, std::uint64_t most) {
   x.killed = [] { return false; };
   x.run(7200);
   EXPECT_EQ(x.alive(), 0u);
+  EXPECT_EQ(x.asked(), 0u);
+}
+
+TEST_P(ScaleSimulation, TrainersOfNoUseAreStartedRarely) {
+  scale_world::options what;
+  what.settings = one_group(40);
+  what.seed = GetParam();
+  scale_world x{what};
+  x.is_of_use = false;
+  x.add_work(40, 900);
+  constexpr double day = 86'400;
+  x.run(day);
+  // The longest pause, until it has started, and until it has been idle.
+  const double cycle = 300 + what.start_seconds_min + 120;
+  EXPECT_LE(static_cast<double>(x.starts), 10 + day / cycle);
+  EXPECT_GE(static_cast<double>(x.starts), day / cycle / 2);
+  EXPECT_LE(x.idle_seconds, 140 * static_cast<double>(x.starts));
+  x.is_of_use = true; // somebody has mended it
+  x.run(1200);
+  EXPECT_GE(x.alive(), x.asked());
+  x.run(3600);
   EXPECT_EQ(x.asked(), 0u);
 }
 

@@ -89,6 +89,8 @@ public:
   std::function<bool()> serves = [] { return true; };
   /// Whether the program is killed now: between any two things that it does.
   std::function<bool()> killed = [] { return false; };
+  /// Whether trainers can train the work that there is.
+  bool is_of_use = true;
 
   // -- figures ----------------------------------------------------------------
 
@@ -135,7 +137,7 @@ private:
         x.busy_until.reset();
         x.idle_since = now_;
       }
-      if (!x.busy_until && !work_.empty()) {
+      if (!x.busy_until && !work_.empty() && is_of_use) {
         x.busy_until = now_ + work_.back();
         work_.pop_back();
       }
@@ -153,6 +155,12 @@ private:
       part.workload = "sum";
       part.working = busy();
       part.waiting = work_.size();
+      // What is there is of no use; one that comes may be.
+      if (!is_of_use)
+        part.waiting =
+          std::ranges::any_of(all, [&](const auto& x) { return has_joined(x); })
+            ? 0
+            : 1;
     }
     for (const auto& x : all)
       if (has_joined(x)) {

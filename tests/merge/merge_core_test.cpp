@@ -59,6 +59,69 @@ TEST(MergeCore, CodeThatAStudyBringsHasATrainerToItself) {
   }
 }
 
+TEST(MergeCore, ATrainerWithATimeLimitIsLeasedNoMoreThanItCanEnd) {
+  started_world x;
+  x.train(0, {x.constant(.1), x.constant(.2)}, 9);
+  const auto first = x.grant();
+  x.step(first, x.lease_of(first)); // 3 steps of 1 s
+  x.lose(first);
+  const auto second = x.grant({}, 0, 4.5);
+  ASSERT_EQ(x.trainers.at(second).jobs.size(), 1u);
+  const auto& stages = x.sent_leases.back().second.stages;
+  EXPECT_LE(stages.back().end - stages.front().begin, 4u);
+  EXPECT_EQ(x.sent_leases.back().second.stops.back().at, stages.back().end);
+  EXPECT_TRUE(x.sent_leases.back().second.stops.back().save);
+  x.lose(second);
+  // Not even a step: it goes back, and the study is told why it waits.
+  const auto third = x.grant({}, 0, 0.5);
+  EXPECT_FALSE(x.trainers.at(third).granted);
+  EXPECT_EQ(x.core.status().hindered, "");
+  EXPECT_NE(x.core.status().short_of_time.find("a step takes about 1 s"),
+            std::string::npos)
+    << x.core.status().short_of_time;
+  x.grant();
+  EXPECT_EQ(x.core.status().short_of_time, "");
+  x.run_all();
+  x.expect_all_as_alone();
+}
+
+/// Whatever their limits: what was begun is ended before, nothing is lost, and
+/// results are what they are.
+TEST(MergeCore, TrainersWithTimeLimitsLoseNothing) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    std::mt19937_64 random{seed};
+    started_world x;
+    std::vector<std::vector<segment>> trials;
+    for (int i = 0; i < 5; ++i)
+      trials.push_back(test::random_segments(random, 9));
+    x.train(0, {x.constant(.7)}, 9);
+    x.grant();
+    x.run_all(); // so that a step's time is known
+    x.train(0, trials, 9);
+    std::size_t lost = 0;
+    for (int i = 0; i < 200 && x.core.plan().is_waiting(study_no{}); ++i) {
+      const auto limit = std::uniform_real_distribution<double>{0, 6}(random);
+      const auto leaves_at = x.now + std::chrono::duration<double>{limit};
+      const auto id = x.grant({}, 0, limit);
+      while (x.trainers.at(id).granted && !x.trainers.at(id).jobs.empty()) {
+        const auto number = x.lease_of(id);
+        const auto& job = x.trainers.at(id).jobs.at(number);
+        x.pass(
+          static_cast<double>(job.work.stops.at(job.next_stop).at - job.at));
+        lost += x.now > leaves_at;
+        x.step(id, number);
+        x.commit_all();
+      }
+      x.lose(id);
+    }
+    EXPECT_EQ(lost, 0u) << "seed " << seed;
+    x.grant();
+    x.run_all();
+    x.expect_all_as_alone();
+    EXPECT_EQ(x.trained, x.distinct()) << "seed " << seed;
+  }
+}
+
 TEST(MergeCore, NothingIsLeasedBeforeTheStart) {
   merge_world x;
   x.add_study(each_three);

@@ -216,12 +216,14 @@ public:
 
   /// Grants a trainer, a new one unless its number is given.
   /// @param price of an hour of it
-  trainer_id grant(std::optional<trainer_id> which = {}, double price = 0) {
+  /// @param seconds_left until it leaves; nothing: it has no time limit
+  trainer_id grant(std::optional<trainer_id> which = {}, double price = 0,
+                   std::optional<double> seconds_left = {}) {
     const auto id = which.value_or(trainer_id{++last_trainer_});
     trainers[id].granted = true;
     ++grants_made;
-    apply(
-      merge_event::granted{id, trainers[id].kind, 0, price, {}, lanes_, 1});
+    apply(merge_event::granted{
+      id, trainers[id].kind, 0, price, {}, lanes_, 1, seconds_left});
     return id;
   }
 

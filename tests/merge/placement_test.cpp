@@ -76,6 +76,101 @@ TEST(DeviceSeconds, WhereNobodyWorksOneDeviceCounts) {
                    fair_shares::quantum_seconds);
 }
 
+// -- time limits --------------------------------------------------------------
+
+/// A trial of 100 steps of 2 s each, measured for 5 s at the end, which is a
+/// twentieth of a second for each step, and saved in 3 s, and a trainer that
+/// leaves after so many seconds.
+struct limited_world : world {
+  explicit limited_world(std::optional<double> seconds, bool has_trained = true)
+    : node(add_trial(add_study(100), 100)) {
+    if (has_trained) {
+      estimates.learn_step(estimates.speed_key(plan.config_of(node), 0), 10,
+                           20);
+      estimates.learn(timed::evaluate, 5);
+      estimates.learn(timed::save, 3);
+      follow(); // takes new estimates in
+    }
+    leases.add(first_trainer, 1,
+               seconds ? std::optional{at_second(*seconds)} : std::nullopt);
+  }
+
+  /// The stages of the only path, as the trainer would be given them.
+  std::vector<stage> fitted() const {
+    auto what = path_on(node);
+    fit_time_limit(view(), first_trainer, what.start, what.stages);
+    return what.stages;
+  }
+
+  node_id node{};
+};
+
+TEST(TimeLimit, ALeaseEndsBeforeItsTrainerLeaves) {
+  // 100 steps, a measurement and a checkpoint take 208 s.
+  EXPECT_EQ(limited_world{208}.fitted().back().end, 100u);
+  EXPECT_EQ(limited_world{std::nullopt}.fitted().back().end, 100u);
+  // A half: 102.5 of 205 s.
+  EXPECT_EQ(limited_world{3 + 102.5}.fitted().back().end, 50u);
+  EXPECT_EQ(limited_world{3 + 102.4}.fitted().back().end, 49u);
+  // The first step stays, whether it fits or not.
+  EXPECT_EQ(limited_world{0}.fitted().back().end, 1u);
+}
+
+TEST(TimeLimit, TimeThatHasPassedCounts) {
+  limited_world x{305.5};
+  x.advance(200);
+  EXPECT_EQ(x.fitted().back().end, 50u);
+}
+
+TEST(TimeLimit, BeforeAnythingWasMeasuredThereIsTime) {
+  limited_world x{1, false};
+  EXPECT_TRUE(has_time(x.view(), first_trainer, x.path_on(x.node)));
+  EXPECT_EQ(x.fitted().back().end, 100u);
+}
+
+TEST(TimeLimit, APathGoesToWhoStaysForItsFirstStep) {
+  limited_world x{4.9};
+  const auto what = x.path_on(x.node);
+  EXPECT_FALSE(has_time(x.view(), first_trainer, what));
+  EXPECT_FALSE(place(x.view(), what));
+  EXPECT_EQ(why_short_of_time(x.view(), what),
+            "a step takes about 2.1 s, and the trainers that are free leave "
+            "sooner, the last of them in 4.9 s: start one with a longer time "
+            "limit (--until)");
+  x.join(second_trainer);
+  EXPECT_EQ(place(x.view(), what)->trainer, second_trainer);
+  limited_world enough{5.1};
+  EXPECT_TRUE(place(enough.view(), enough.path_on(enough.node)));
+  EXPECT_EQ(why_short_of_time(enough.view(), enough.path_on(enough.node)), "");
+}
+
+TEST(TimeLimit, LoadingCounts) {
+  limited_world x{8 + 2 * 20};
+  x.estimates.learn(timed::load, 5);
+  auto what = x.path_on(x.node);
+  what.start.file = "some.bin";
+  fit_time_limit(x.view(), first_trainer, what.start, what.stages);
+  EXPECT_EQ(what.stages.back().end, 19u); // 40 of 205 s
+}
+
+TEST(TimeLimit, StagesBeyondItAreLeftToOthers) {
+  limited_world x{3 + 61.6};
+  const std::vector<stage> all{{x.node, 0, 10, {}},
+                               {x.node, 10, 20, {}},
+                               {x.node, 20, 50, {}},
+                               {x.node, 50, 100, {}}};
+  auto stages = all;
+  fit_time_limit(x.view(), first_trainer, {}, stages);
+  ASSERT_EQ(stages.size(), 3u);
+  EXPECT_EQ(stages.back().begin, 20u);
+  EXPECT_EQ(stages.back().end, 30u);
+  stages = all;
+  x.advance(20.55); // the first two remain, and little more
+  fit_time_limit(x.view(), first_trainer, {}, stages);
+  ASSERT_EQ(stages.size(), 2u);
+  EXPECT_EQ(stages.back().end, 20u);
+}
+
 /// Two studies, the first of which has had a trainer for so many seconds more
 /// than the second, which has had one for a second, or has not had any. Both
 /// wait: the first for longer work.

@@ -180,6 +180,42 @@ TEST_F(PoolCoreTest, OtherProtocolIsRefused) {
   EXPECT_EQ(answer.refusal->code, errc::incompatible_version);
   EXPECT_TRUE(pool.trainers().empty());
   EXPECT_TRUE(all<pool_effect::watch>(out).empty());
+  ASSERT_EQ(pool.refused().size(), 1u);
+  EXPECT_EQ(pool.refused()[0].name, "node:7");
+  EXPECT_EQ(pool.refused()[0].reason, answer.refusal->message);
+}
+
+TEST_F(PoolCoreTest, TheLastRefusedTrainersAreRemembered) {
+  auto x = named();
+  x.protocol = protocol_version + 1;
+  core::effects out;
+  const auto refuse = [&](std::uint64_t process) {
+    x.process_id = process;
+    test::admitted(pool, x, std::nullopt, now, out);
+  };
+  for (std::uint64_t i = 1; i <= refused_trainers_max + 2; ++i)
+    refuse(i);
+  refuse(5); // it tries again
+  ASSERT_EQ(pool.refused().size(), refused_trainers_max);
+  EXPECT_EQ(pool.refused().front().name, "node:3");
+  EXPECT_EQ(pool.refused().back().name, "node:5");
+}
+
+TEST_F(PoolCoreTest, ATimeLimitComesCloser) {
+  auto self = named();
+  self.seconds_left = 100;
+  const auto x = join(self);
+  now += std::chrono::seconds{30};
+  const auto given = all<pool_effect::grant>(demand(1, 1));
+  ASSERT_EQ(given.size(), 1u);
+  EXPECT_EQ(given[0].seconds_left, 70);
+  EXPECT_EQ(pool.trainers(now).front().seconds_left, 70);
+  now += std::chrono::seconds{200};
+  EXPECT_EQ(pool.trainers(now).front().seconds_left, 0);
+  pool.apply(pool_event::disconnected{x}, now);
+  EXPECT_EQ(pool.trainers(now).front().seconds_left, std::nullopt);
+  join();
+  EXPECT_EQ(pool.trainers(now).back().seconds_left, std::nullopt);
 }
 
 TEST_F(PoolCoreTest, AdmittedTrainerIsWatchedAndRecorded) {

@@ -96,6 +96,7 @@ void world::add_trainer() {
   self.at_once = at_once;
   self.workloads["model"];
   self.workloads["command"];
+  limit_time(x.number, self);
   const auto name = "trainer " + std::to_string(x.number);
   x.handle = system_.spawn(
     traced_trainer, registrar_actor{}, self,
@@ -104,6 +105,23 @@ void world::add_trainer() {
   note_outside(caf::actor_cast<caf::actor>(x.handle));
   tell(name + " starts");
   connect(x);
+}
+
+/// Gives a trainer a time limit, at which it leaves and another one comes.
+void world::limit_time(std::uint64_t number, hello& self) {
+  if (what_.time_limit == 0 || is_healing_)
+    return;
+  self.seconds_left =
+    static_cast<std::uint32_t>(what_.time_limit / 2 + below(what_.time_limit));
+  after(std::chrono::seconds{self.seconds_left}, [this, number] {
+    const auto i = nodes_.find(number);
+    if (i == nodes_.end() || i->second.is_leaving)
+      return;
+    tell("trainer " + std::to_string(number) + " is at its time limit");
+    i->second.is_leaving = true;
+    caf::anon_send(i->second.handle, leave_atom::value);
+    after(1s + seconds_below(30), [this] { add_trainer(); });
+  });
 }
 
 /// Lets a trainer look for the service until it finds it.

@@ -60,6 +60,8 @@ const std::vector<scenario::field>& scenario::fields() {
     {"short_memory", &s::short_memory,
      "memory runs out in a study or its merger while it starts", true},
     {"memory", &s::memory, "KiB that studies may take; 0: no limit", true},
+    {"time_limit", &s::time_limit, "seconds that trainers stay; 0: no limit",
+     true},
   };
   return result;
 }
@@ -91,15 +93,14 @@ scenario scenario::draw(std::uint64_t seed) {
     if (field.is_fault && field.value != &scenario::budget
         && field.value != &scenario::messages
         && field.value != &scenario::poison
-        && field.value != &scenario::settings
-        && field.value != &scenario::flaws
+        && field.value != &scenario::settings && field.value != &scenario::flaws
         && field.value != &scenario::think
         && field.value != &scenario::sick_start
         && field.value != &scenario::hangs
         && field.value != &scenario::short_memory
         && field.value != &scenario::memory
-        && std::ranges::find(lies, field.value) == lies.end()
-        && below(5) == 0)
+        && field.value != &scenario::time_limit
+        && std::ranges::find(lies, field.value) == lies.end() && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
   // Only if it is set: what the others end with is not told apart from it yet.
   x.actor_death = 0;
@@ -112,6 +113,7 @@ scenario scenario::draw(std::uint64_t seed) {
     x.*lie = below(8) == 0 ? 1 + below(2 * size) : 0;
   x.short_memory = below(6) == 0 ? 1 + below(2 * size) : 0;
   x.memory = below(8) == 0 ? 300 + below(1500) : 0;
+  x.time_limit = below(8) == 0 ? 20 + below(100) : 0;
   return x;
 }
 

@@ -136,6 +136,7 @@ private:
   void add_trainer();
   void connect(node& peer);
   void end_trainer(std::uint64_t number);
+  void limit_time(std::uint64_t number, hello& self);
   node* pick_trainer();
   void submit_study();
   void command_study();

@@ -233,6 +233,27 @@ TEST(OwnWorkload, PackagesAreThere) {
                      "version as 'name: version'"});
 }
 
+TEST(OwnWorkload, SeveralRanksAreAnotherWorkload) {
+  const auto ranks = [](const std::string& number) {
+    return spec_of("{python: train.py:Net, ranks: " + number + '}');
+  };
+  const auto one = spec_of("{python: train.py:Net}");
+  EXPECT_EQ(ranks_of(one), 1u);
+  EXPECT_EQ(ranks("1"), one);
+  EXPECT_EQ(ranks_of(ranks("4")), 4u);
+  EXPECT_NE(key_of(ranks("4")), key_of(one));
+  EXPECT_NE(key_of(ranks("4")), key_of(ranks("2")));
+  EXPECT_EQ(ranks_of(ranks("1024")), ranks_max);
+  for (const auto* number : {"0", "1025", "1.5", "two"})
+    EXPECT_EQ(read("{python: train.py:Net, ranks: " + std::string{number} + '}')
+                .errors.size(),
+              1u)
+      << number;
+  EXPECT_EQ(read("{command: [./mine], packages: {a: '1'}, ranks: 2}")
+              .errors.size(),
+            1u);
+}
+
 TEST(OwnWorkload, BadValuesAreTold) {
   expect_errors("{python: Net}",
                 {"s.yaml:2:20: workload.python: must be FILE.py, FILE.py:CLASS, "
@@ -244,7 +265,7 @@ TEST(OwnWorkload, BadValuesAreTold) {
     {"s.yaml:2:30: workload.arg: unknown key 'arg', did you mean "
      "'args'? Allowed: python, args, seed, packages, "
      "silence_seconds, exact, share, from, files, "
-     "python_executable, check",
+     "python_executable, check, ranks",
      "s.yaml:2:56: workload.seed: must be a whole number from 0 to "
      "999999999999, found '-1'",
      "s.yaml:2:45: workload.args: must be a map of arguments, found "

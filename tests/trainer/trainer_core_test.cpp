@@ -103,6 +103,19 @@ TEST_F(TrainerCore, RegistersWhereAServiceIsReached) {
   EXPECT_TRUE(last.empty()) << "it is there already";
 }
 
+TEST(TrainerTimeLimit, ComesCloser) {
+  auto self = description();
+  self.seconds_left = 100;
+  trainer_core core{self, moment{}};
+  EXPECT_EQ(core.self_description(), self);
+  core.apply(trainer_event::connected{}, moment{} + 29500ms);
+  self.seconds_left = 70;
+  EXPECT_EQ(core.self_description(), self);
+  core.apply(trainer_event::connected{}, moment{} + 5000s);
+  self.seconds_left = 1; // none would be no limit
+  EXPECT_EQ(core.self_description(), self);
+}
+
 TEST_F(TrainerCore, AsksAgainEverMoreSeldomUntilItIsAnswered) {
   tell(trainer_event::connected{});
   for (const auto span : {1s, 2s, 4s, 8s, 16s, 30s, 30s}) {

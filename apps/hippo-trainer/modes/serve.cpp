@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,14 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   result.at_once = opts.at_once.value_or(default_at_once(x.name));
   result.code_at_once = opts.at_once.value_or(1);
   result.machine = opts.machine;
+  result.ranks = opts.ranks.value_or(1);
+  if (opts.until) {
+    using namespace std::chrono;
+    const auto left =
+      ceil<seconds>(leaving_time(opts) - system_clock::now()).count();
+    result.seconds_left =
+      static_cast<std::uint32_t>(std::clamp<seconds::rep>(left, 1, UINT32_MAX));
+  }
   for (const auto& y : x.registry.descriptors())
     result.workloads.emplace(y.name, y.version);
   return result;

@@ -86,6 +86,8 @@ bool scale_loop::look() {
   settle();
   listed_ = std::move(*listed);
   const auto orders = scaler_.observe(wall_seconds(), *demand, listed_);
+  for (const auto& note : scaler_.take_notes())
+    std::cerr << "hippo: " << note << '\n';
   if (options_.dry_run) {
     for (const auto& x : orders)
       carry_out(x);

@@ -65,6 +65,14 @@ std::vector<std::string> numerics_of(const std::vector<accepted_study>& all) {
   return {result.begin(), result.end()};
 }
 
+/// Returns how many ranks trials of the studies have, each number once.
+std::vector<std::uint32_t> ranks_of(const std::vector<accepted_study>& all) {
+  std::set<std::uint32_t> result;
+  for (const auto& x : all)
+    result.insert(ranks_of(x.spec().workload));
+  return {result.begin(), result.end()};
+}
+
 // -- submitting ---------------------------------------------------------------
 
 /// Returns the folder of a state folder that holds the files of initial states.
@@ -357,6 +365,16 @@ int run(run_options options) {
                  "studies with numerics: native and studies with numerics: "
                  "portable need a trainer each: give --trainers 2"},
                 exit_failed);
+  local.ranks = ranks_of(options.studies);
+  if (local.ranks.size() > local.devices.size())
+    return fail(
+      {errc::invalid_argument, "studies of different ranks ("
+                                 + std::to_string(local.ranks.front()) + " and "
+                                 + std::to_string(local.ranks.back())
+                                 + ") need a trainer each: give --trainers "
+                                 + std::to_string(local.ranks.size())
+                                 + ", or run them one after the other"},
+      exit_failed);
   return with_node(options.node,
                    [&](service_node& x) { return run(x, options); });
 }

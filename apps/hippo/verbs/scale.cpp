@@ -73,6 +73,7 @@ private:
   std::optional<std::uint64_t> max_;
   std::string idle_ = "120s";
   std::string join_ = "10m";
+  std::string queue_ = "10m";
   std::string interval_ = "10s";
   std::string journal_;
   bool down_ = false;
@@ -114,6 +115,12 @@ void scale_verb::add_to(CLI::App& verb) {
     .add_option("--join", join_,
                 "One that runs and has not joined the service for so long is "
                 "ended")
+    ->check(check_span)
+    ->capture_default_str();
+  verb
+    .add_option("--queue", queue_,
+                "One that waits so long for a machine is ended, if trainers of "
+                "another name could be started instead")
     ->check(check_span)
     ->capture_default_str();
   verb.add_option("--interval", interval_, "The time between two looks")
@@ -212,12 +219,14 @@ scale_verb::settings_for(const machines& of,
   result.min = min_;
   result.idle_seconds = *span_from(idle_);
   result.join_seconds = *span_from(join_);
+  result.queue_seconds = *span_from(queue_);
   std::uint64_t sum = 0;
   bool are_all_limited = true;
   for (const auto& x : of.trainers) {
     scale_group group;
     group.name = x.name;
-    group.trainers = std::max(x.gpus, 1u);
+    group.ranks = x.ranks;
+    group.trainers = std::max(x.gpus / x.ranks, 1u);
     if (x.count_max)
       group.processes_max = *x.count_max;
     sum += x.count_max.value_or(0) * group.trainers;

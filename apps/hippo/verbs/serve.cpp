@@ -141,6 +141,7 @@ struct serve_arguments {
   std::optional<double> linger;
   std::vector<std::string> devices;
   std::optional<unsigned> trainers;
+  std::uint32_t ranks = 1;
   machine_list machines;
   log_options log;
   schedule_options schedule;
@@ -179,6 +180,7 @@ int serve(serve_arguments& x) {
     if (!devices)
       return fail(devices.failure(), exit_bad_input);
     node.local.devices = std::move(*devices);
+    node.local.ranks = {x.ranks};
   }
   auto catalogue = make_catalogue(x.common.program(), x.common.libraries);
   if (!catalogue)
@@ -258,6 +260,11 @@ void add_serve(verb_table& verbs) {
     ->allow_extra_args(false);
   add_threads(*verb, x->serve.node.local.threads);
   add_at_once(*verb, x->serve.node.local.at_once);
+  verb
+    ->add_option("--ranks", x->ranks,
+                 "Processes of each trial that these trainers train")
+    ->check(CLI::Range(1u, ranks_max))
+    ->capture_default_str();
   verb->add_option("--linger", x->linger,
                    "End when no client has been connected for so many seconds; "
                    "the next service on the folder goes on")

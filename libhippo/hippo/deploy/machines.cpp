@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "hippo/model/workload_spec.hpp"
 #include "hippo/space/value_reader.hpp"
 #include "hippo/yaml/diagnostic.hpp"
 #include "hippo/yaml/document.hpp"
@@ -108,8 +109,8 @@ bool is_sbatch_option(const std::string& x) {
 
 /// The keys that only one target's files have.
 std::vector<std::string> group_keys(deploy_target target) {
-  std::vector<std::string> result{"name", "count",          "gpus",
-                                  "cpus", "notice_seconds", "python"};
+  std::vector<std::string> result{"name",           "count",  "gpus", "cpus",
+                                  "notice_seconds", "python", "ranks"};
   const auto add = [&](std::initializer_list<const char*> xs) {
     result.insert(result.end(), xs.begin(), xs.end());
   };
@@ -286,6 +287,8 @@ private:
     }
     take(x, "gpus", 0, gpus_max, result.gpus);
     take(x, "cpus", 1, cpus_max, result.cpus);
+    take(x, "ranks", 1, ranks_max, result.ranks);
+    check_ranks(x, result);
     take_quantity(x, "memory", result.memory);
     take(x, "notice_seconds", notice_seconds_min, notice_seconds_max,
          result.notice_seconds);
@@ -302,6 +305,15 @@ private:
         words_that(*hosts, is_host, "must be a host, as ssh takes it");
     check_count(x, result);
     return result;
+  }
+
+  void check_ranks(const document& x, const trainer_group& group) {
+    if (group.gpus > 0 && group.gpus % group.ranks != 0)
+      notes_->error(*x.find("ranks"), std::to_string(group.gpus)
+                                        + " GPUs cannot be divided into "
+                                          "trainers of "
+                                        + std::to_string(group.ranks)
+                                        + " each");
   }
 
   void take_path(const document& x, const std::string& key, std::string& out) {

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "hippo/forecast/machines/machines.hpp"
@@ -26,6 +27,18 @@ void merge_idle(std::optional<double>& all, std::optional<double> one,
     all = std::min(*all, *one);
 }
 
+/// Whether a trainer has work, or has had some since it was seen first.
+/// @param since when it had none for the first time it was seen
+bool has_had_work(std::optional<double>& since, std::optional<double> idle,
+                  double now) {
+  constexpr double rounding = 1;
+  if (!idle)
+    return true;
+  if (!since)
+    since = now - *idle;
+  return now - *idle > *since + rounding;
+}
+
 /// The name of the process that a trainer is of: what stands before its number.
 std::string process_name(const std::string& trainer) {
   const auto end = trainer.find_last_of(':');
@@ -38,6 +51,11 @@ std::string process_name(const std::string& trainer) {
 
 std::string seconds_text(double seconds) {
   return std::to_string(static_cast<std::uint64_t>(seconds)) + " s";
+}
+
+/// A service of before tells no ranks.
+std::uint32_t ranks_of(std::uint32_t told) {
+  return std::max(told, 1u);
 }
 
 std::uint64_t wanted_of(const work_demand& x) {
@@ -76,7 +94,9 @@ fleet_scaler::observe(double now, const demand_view& demand,
   std::vector<scale_order> result;
   take_list(now, listed, result);
   take_connected(now, demand);
+  take_refused(now, demand, result);
   end_overdue(now, result);
+  end_queued(now, demand, result);
   auto there = supplies(demand);
   const auto missing = divide(demand, there);
   mark_unneeded(now, there);
@@ -90,6 +110,8 @@ fleet_scaler::observe(double now, const demand_view& demand,
 void fleet_scaler::skip_silence(double seconds) {
   for (auto& [name, x] : alive_) {
     x.awaited_since += seconds;
+    if (x.queued_since)
+      *x.queued_since += seconds;
     x.unneeded_since.reset();
   }
 }
@@ -118,8 +140,14 @@ void fleet_scaler::take_list(double now,
     seen.insert(x.name);
     const auto [i, is_new] = alive_.try_emplace(x.name);
     auto& known = i->second;
+    if (is_new)
+      known.has_worked = true;
     if (is_new || x.now != state::running) // its machine has to come first
       known.awaited_since = now;
+    if (x.now != state::waiting)
+      known.queued_since.reset();
+    else if (!known.queued_since)
+      known.queued_since = now;
     known.id = x.id;
     known.state = x.now;
     known.group = group.value_or(0);
@@ -140,8 +168,16 @@ void fleet_scaler::forget_lost(double now,
       ++i;
       continue;
     }
-    if (!x.has_joined && !x.told_to_end)
+    if (!x.has_joined && !x.told_to_end) {
       fail_start(x.group, now);
+      // One that the engine never listed may not have begun.
+      if (!x.id.empty() && !refused_.contains(name))
+        notes_.push_back(name + " in " + settings_.groups[x.group].name
+                         + " ended before it joined the service: its log "
+                           "says why");
+    }
+    if (x.has_joined && !x.has_worked && !x.told_to_end)
+      note_useless(x.group, now);
     i = alive_.erase(i);
   }
   // Of the run before.
@@ -167,6 +203,12 @@ void fleet_scaler::take_connected(double now, const demand_view& demand) {
     auto& record = records_[known.group];
     merge_idle(known.idle, x.idle_seconds, known.connected == 0);
     ++known.connected;
+    if (has_had_work(known.idle_since, x.idle_seconds, now)
+        && !std::exchange(known.has_worked, true)) {
+      record.useful = true;
+      record.useless_pauses.reset();
+      record.useless_until = 0;
+    }
     known.awaited_since = now;
     record.devices.insert(x.device);
     if (!std::exchange(known.has_joined, true)) {
@@ -175,6 +217,40 @@ void fleet_scaler::take_connected(double now, const demand_view& demand) {
       record.paused_until = 0;
     }
   }
+}
+
+/// A process that the service refuses is of no use, and says why at once.
+void fleet_scaler::take_refused(double now, const demand_view& demand,
+                                std::vector<scale_order>& out) {
+  std::set<std::string> names;
+  for (const auto& refused : demand.refused) {
+    const auto name = process_name(refused.name);
+    if (!number_in_fleet(settings_.fleet, name))
+      continue;
+    names.insert(name);
+    if (!refused_.contains(name))
+      notes_.push_back("the service refuses " + name + ": " + refused.reason);
+    const auto found = alive_.find(name);
+    if (found == alive_.end() || found->second.id.empty()
+        || found->second.told_to_end || found->second.connected > 0)
+      continue;
+    if (!found->second.has_joined)
+      fail_start(found->second.group, now);
+    end(name, now, "the service refuses it", out);
+  }
+  refused_ = std::move(names);
+}
+
+std::vector<std::string> fleet_scaler::take_notes() {
+  return std::exchange(notes_, {});
+}
+
+void fleet_scaler::note_useless(std::size_t group, double now) {
+  auto& x = records_[group];
+  x.useful = false;
+  if (x.useless_until <= now)
+    x.useless_until =
+      now + std::chrono::duration<double>(x.useless_pauses.next()).count();
 }
 
 void fleet_scaler::fail_start(std::size_t group, double now) {
@@ -219,9 +295,15 @@ fleet_scaler::supplies(const demand_view& demand) const {
     const bool is_ours = found != alive_.end();
     if (is_ours && found->second.told_to_end)
       continue;
+    // Another one is to be there when it leaves.
+    if (x.seconds_left && is_ours
+        && *x.seconds_left
+             <= settings_.groups[found->second.group].start_seconds)
+      continue;
     supply one;
     one.name = is_ours ? found->first : std::string{};
     one.device = x.device;
+    one.ranks = ranks_of(x.ranks);
     if (is_ours)
       one.group = found->second.group;
     one.rank = x.idle_seconds ? idle : at_work;
@@ -236,6 +318,7 @@ fleet_scaler::supplies(const demand_view& demand) const {
     rest.name = name;
     rest.group = x.group;
     rest.trainers = all - x.connected;
+    rest.ranks = settings_.groups[x.group].ranks;
     rest.rank = on_its_way;
     result.push_back(std::move(rest));
   }
@@ -246,8 +329,10 @@ fleet_scaler::supplies(const demand_view& demand) const {
 }
 
 bool fleet_scaler::can_train(std::optional<std::size_t> group,
-                             const std::string& device,
+                             const std::string& device, std::uint32_t ranks,
                              const work_demand& x) const {
+  if (ranks != ranks_of(x.ranks))
+    return false;
   std::set<std::string> known;
   if (!device.empty())
     known.insert(device);
@@ -289,7 +374,7 @@ fleet_scaler::divide(const demand_view& demand,
     for (auto& x : from) {
       if (open == 0)
         break;
-      if (x.trainers == 0 || !can_train(x.group, x.device, part))
+      if (x.trainers == 0 || !can_train(x.group, x.device, x.ranks, part))
         continue;
       const auto taken = std::min(open, x.trainers);
       x.trainers -= taken;
@@ -351,6 +436,36 @@ void fleet_scaler::end_overdue(double now, std::vector<scale_order>& out) {
   }
 }
 
+bool fleet_scaler::has_alternative(std::size_t group, double now,
+                                   const demand_view& demand) const {
+  for (std::size_t i = 0; i < settings_.groups.size(); ++i)
+    if (i != group && records_[i].paused_until <= now
+        && processes_of(i) < settings_.groups[i].processes_max.value_or(
+             std::numeric_limits<std::uint64_t>::max())
+        && std::ranges::any_of(demand.work, [&](const work_demand& x) {
+             return can_train(i, {}, settings_.groups[i].ranks, x);
+           }))
+      return true;
+  return false;
+}
+
+/// Ends those that have waited long for a machine, so that another group can
+/// have them: theirs is as after a start that failed.
+void fleet_scaler::end_queued(double now, const demand_view& demand,
+                              std::vector<scale_order>& out) {
+  for (const auto& [name, x] : alive_) {
+    if (!x.queued_since || x.told_to_end || x.id.empty()
+        || now < *x.queued_since + settings_.queue_seconds
+        || !has_alternative(x.group, now, demand))
+      continue;
+    fail_start(x.group, now);
+    end(name, now,
+        "it has waited for a machine for "
+          + seconds_text(now - *x.queued_since),
+        out);
+  }
+}
+
 void fleet_scaler::end_unneeded(double now, std::vector<scale_order>& out) {
   std::vector<std::string> names;
   for (const auto& [name, x] : alive_) {
@@ -381,6 +496,8 @@ void fleet_scaler::end_unneeded(double now, std::vector<scale_order>& out) {
     if (left < settings_.min + those)
       continue;
     left -= those;
+    if (x.connected > 0 && !x.has_worked)
+      note_useless(x.group, now);
     end(name, now,
         x.state == state::waiting
           ? "nothing waits for it any more"
@@ -394,7 +511,7 @@ void fleet_scaler::end_unneeded(double now, std::vector<scale_order>& out) {
 std::vector<std::size_t> fleet_scaler::groups_for(const work_demand& x) const {
   std::vector<std::size_t> result;
   for (std::size_t i = 0; i < settings_.groups.size(); ++i)
-    if (can_train(i, {}, x))
+    if (can_train(i, {}, settings_.groups[i].ranks, x))
       result.push_back(i);
   const auto key = [&](std::size_t i) {
     const auto& group = settings_.groups[i];
@@ -426,6 +543,17 @@ bool fleet_scaler::may_start(std::size_t group, double now) const {
     return kvp.second.group == group && !kvp.second.has_joined
            && !kvp.second.told_to_end;
   });
+}
+
+bool fleet_scaler::may_be_useful(std::size_t group, double now) const {
+  const auto& record = records_[group];
+  if (record.useful)
+    return true;
+  return record.useless_until <= now
+         && std::ranges::none_of(alive_, [&](const auto& kvp) {
+              return kvp.second.group == group && !kvp.second.has_worked
+                     && !kvp.second.told_to_end;
+            });
 }
 
 std::string fleet_scaler::name_for(std::size_t group, double now) {
@@ -460,15 +588,20 @@ void fleet_scaler::start_missing(double now, const demand_view& demand,
   for (std::size_t i = 0; i < missing.size(); ++i) {
     auto open = missing[i];
     for (const auto group : groups_for(demand.work[i]))
-      while (open > 0 && count < starts_at_once_max && may_start(group, now)) {
+      while (open > 0 && count < starts_at_once_max && may_start(group, now)
+             && may_be_useful(group, now)) {
         start(group, std::to_string(wanted_of(demand.work[i]))
                        + " trainers could work, " + std::to_string(open)
                        + " are missing");
         open -= std::min(open, settings_.groups[group].trainers);
       }
   }
-  const work_demand anything;
-  for (const auto group : groups_for(anything))
+  std::vector<std::size_t> groups(settings_.groups.size());
+  std::iota(groups.begin(), groups.end(), std::size_t{0});
+  std::ranges::stable_sort(groups, {}, [this](std::size_t i) {
+    return settings_.groups[i].price.value_or(0);
+  });
+  for (const auto group : groups)
     while (trainers_staying() < settings_.min && count < starts_at_once_max
            && may_start(group, now))
       start(group, "there are always " + std::to_string(settings_.min));

@@ -18,8 +18,9 @@ namespace hippo {
 /// has then refused a few.
 inline constexpr std::size_t starts_at_once_max = 20;
 
-/// Pauses after a start that failed: the first, and the longest. As long as
-/// none has joined since, one trainer is started at a time.
+/// Pauses after a start that failed, and after a trainer that never had work:
+/// the first, and the longest. As long as none has joined since, or had work,
+/// one trainer is started at a time.
 inline constexpr std::chrono::milliseconds start_pause_first{5'000};
 inline constexpr std::chrono::milliseconds start_pause_max{300'000};
 
@@ -45,7 +46,9 @@ struct listed_trainer {
 /// Processes of trainers that are alike.
 struct scale_group {
   std::string name;
-  std::uint64_t trainers = 1; ///< of each process: one for each GPU
+  /// Of each process: one for each GPU, or for as many as `ranks`.
+  std::uint64_t trainers = 1;
+  std::uint32_t ranks = 1; ///< processes of each trial that they train
   std::optional<std::uint64_t> processes_max{}; ///< nothing: no limit
   /// Of a trainer and an hour; nothing: there is no list of machines.
   std::optional<double> price{};
@@ -62,6 +65,8 @@ struct scale_settings {
   std::uint64_t max = 0;           ///< at least `min`
   double idle_seconds = 120;       ///< without work, before one is ended
   double join_seconds = 600;       ///< how long one that runs may take to join
+  /// How long one may wait for a machine while another group could be used.
+  double queue_seconds = 600;
   /// How long the engine may take to list what it has started.
   double listing_seconds = 60;
   /// How long one that was told to end may take.
@@ -140,6 +145,9 @@ public:
   [[nodiscard]] const scale_journal& journal() const noexcept {
     return journal_;
   }
+  /// Returns the news since the last call that no order tells: trainers that
+  /// ended before they joined, or were refused by the service.
+  std::vector<std::string> take_notes();
   /// The end of the pause in which nothing is started in a group, in seconds
   /// since 1970; nothing: there is none.
   [[nodiscard]] std::optional<double> paused_until(const std::string& group,
@@ -154,7 +162,12 @@ private:
     std::size_t group = 0;
     listed_trainer::state state = listed_trainer::state::waiting;
     double awaited_since = 0; ///< when it was started, seen, or connected last
+    /// When it was listed first without a machine; nothing: it has one.
+    std::optional<double> queued_since{};
     bool has_joined = false;
+    /// Any of its trainers; of one that another run has started, it may have.
+    bool has_worked = false;
+    std::optional<double> idle_since{}; ///< when it was seen first
     std::uint64_t connected = 0;  ///< of its trainers
     std::optional<double> idle{}; ///< of all of them, in seconds
     std::optional<double> unneeded_since{};
@@ -166,6 +179,10 @@ private:
     backoff pauses{start_pause_first, start_pause_max};
     double paused_until = 0;
     bool proven = true; ///< no start has failed since the last one that joined
+    /// As long as trainers join, and end without ever having had work.
+    backoff useless_pauses{start_pause_first, start_pause_max};
+    double useless_until = 0;
+    bool useful = true; ///< none has ended so since the last one that had work
     std::set<std::string> devices; ///< kinds that its trainers have had
   };
 
@@ -174,6 +191,7 @@ private:
   struct supply {
     std::string name;   ///< of the process; empty: it is not of the fleet
     std::string device; ///< empty: not known
+    std::uint32_t ranks = 1;
     std::optional<std::size_t> group;
     std::uint64_t trainers = 1;
     int rank = 0; ///< those at work first, then idle, then on their way
@@ -184,14 +202,19 @@ private:
                  std::vector<scale_order>& out);
   void take_connected(double now, const demand_view& demand);
   void forget_lost(double now, const std::set<std::string>& listed);
+  void take_refused(double now, const demand_view& demand,
+                    std::vector<scale_order>& out);
   void skip_silence(double seconds);
   void fail_start(std::size_t group, double now);
+  void note_useless(std::size_t group, double now);
   [[nodiscard]] std::vector<supply> supplies(const demand_view& demand) const;
   /// Divides what there is. @returns what is missing, by part of the demand
   std::vector<std::uint64_t> divide(const demand_view& demand,
                                     std::vector<supply>& from) const;
   void mark_unneeded(double now, const std::vector<supply>& left);
   void end_overdue(double now, std::vector<scale_order>& out);
+  void end_queued(double now, const demand_view& demand,
+                  std::vector<scale_order>& out);
   void end_unneeded(double now, std::vector<scale_order>& out);
   void start_missing(double now, const demand_view& demand,
                      const std::vector<std::uint64_t>& missing,
@@ -202,12 +225,17 @@ private:
   [[nodiscard]] std::vector<std::size_t>
   groups_for(const work_demand& part) const;
   [[nodiscard]] bool can_train(std::optional<std::size_t> group,
-                               const std::string& device,
+                               const std::string& device, std::uint32_t ranks,
                                const work_demand& part) const;
   [[nodiscard]] bool may_start(std::size_t group, double now) const;
+  /// Whether one more may be started for work that waits.
+  [[nodiscard]] bool may_be_useful(std::size_t group, double now) const;
   [[nodiscard]] std::uint64_t trainers_alive() const;
   [[nodiscard]] std::uint64_t trainers_staying() const;
   [[nodiscard]] std::uint64_t processes_of(std::size_t group) const;
+  /// Whether another group could be used for any work now.
+  [[nodiscard]] bool has_alternative(std::size_t group, double now,
+                                     const demand_view& demand) const;
   [[nodiscard]] std::optional<std::size_t>
   group_of(const std::string& name) const;
   std::string name_for(std::size_t group, double now);
@@ -216,6 +244,8 @@ private:
   scale_journal journal_;
   std::map<std::string, process> alive_; ///< by name
   std::vector<group_record> records_;    ///< by group
+  std::set<std::string> refused_;        ///< names, that were told
+  std::vector<std::string> notes_;
   double now_ = 0;
 };
 

@@ -21,6 +21,7 @@ constexpr auto batch_script = R"sh(#!/bin/bash
 set -euo pipefail
 
 {{CHECK_KEY}}
+{{FIND_END}}
 # `exec`, so that the signal reaches the trainer and not this shell.
 exec srun --kill-on-bad-exit=1 \
   {{COMMAND}}
@@ -42,6 +43,7 @@ constexpr auto fleet_script = R"sh(#!/bin/bash
 set -euo pipefail
 
 {{CHECK_KEY}}
+{{FIND_END}}
 exec \
   {{COMMAND}}
 )sh";
@@ -52,6 +54,16 @@ constexpr auto check_key = R"sh(key=${HIPPO_KEY:-$HOME/.hippo/{{NAME}}.pem}
     "--role trainer --keys {{KEYS}}, and copy it there (mode 0600)" >&2
   exit 2
 }
+)sh";
+
+constexpr auto find_end =
+  R"sh(# The end of the job: Slurm sets it from 23.02 on.
+if [[ -z ${SLURM_JOB_END_TIME-} ]]; then
+  end=$(squeue --noheader --jobs "${SLURM_JOB_ID-}" --format %e || true)
+  if [[ $end == *T* ]] && end=$(date --date "$end" +%s); then
+    export SLURM_JOB_END_TIME=$end
+  fi
+fi
 )sh";
 
 std::string options_of(const trainer_group& x) {
@@ -101,6 +113,7 @@ std::string slurm_script(const machines& machines, const trainer_group& group,
                  {"OPTIONS", options_of(group)},
                  {"NOTICE", std::to_string(group.notice_seconds)},
                  {"CHECK_KEY", key_check_of(machines, group)},
+                 {"FIND_END", find_end},
                  {"COMMAND", lines_of(command)}});
 }
 
@@ -113,6 +126,7 @@ std::string slurm_script(const machines& machines, const trainer_group& group) {
                                {"OPTIONS", options_of(group)},
                                {"NOTICE", std::to_string(group.notice_seconds)},
                                {"CHECK_KEY", key_check_of(machines, group)},
+                               {"FIND_END", find_end},
                                {"COMMAND", lines_of(command)}});
 }
 

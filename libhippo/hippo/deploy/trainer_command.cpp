@@ -1,5 +1,7 @@
 #include "hippo/deploy/deploy.hpp"
 
+#include <algorithm>
+
 namespace hippo {
 
 std::vector<std::string> trainer_command(const trainer_group& group,
@@ -16,7 +18,9 @@ std::vector<std::string> trainer_command(const trainer_group& group,
   for (unsigned i = 0; i < group.gpus; ++i)
     add("--device", "cuda:" + std::to_string(i));
   if (group.gpus == 0)
-    add("--threads", std::to_string(group.cpus));
+    add("--threads", std::to_string(std::max(group.cpus / group.ranks, 1u)));
+  if (group.ranks > 1)
+    add("--ranks", std::to_string(group.ranks));
   if (!group.python.empty())
     add("--python", group.python);
   add("--notice", std::to_string(group.notice_seconds));

@@ -159,7 +159,11 @@ struct trainer_record {
   double price = 0; ///< of the trainer and an hour, if the machine is known
   std::uint32_t at_once = 1; ///< leases that it trains at once
   std::uint32_t code_at_once = 1; ///< the same of code that studies bring
+  std::uint32_t ranks = 1;        ///< processes of each trial that it trains
   double notice_seconds = 0; ///< of warning before it goes; 0: unknown, or none
+  /// Until it begins to leave by its time limit; nothing: it has none, or is
+  /// gone.
+  std::optional<double> seconds_left{};
   double work_seconds = 0; ///< for which it was given work
   double idle_seconds = 0; ///< of the time for which it was there, the rest
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "hippo/base/number.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 
 namespace hippo {
 
@@ -129,6 +130,17 @@ std::string numerics_of(const workload_spec& spec) {
   return word != nullptr && (*word == "native" || *word == "portable")
            ? *word
            : std::string{};
+}
+
+std::uint32_t ranks_of(const workload_spec& spec) {
+  if (spec.name != python_workload)
+    return 1;
+  const auto i = spec.options.find("ranks");
+  const auto* number =
+    i == spec.options.end() ? nullptr : std::get_if<double>(&i->second);
+  const bool is_number =
+    number != nullptr && *number >= 1 && *number <= ranks_max;
+  return is_number ? static_cast<std::uint32_t>(*number) : 1;
 }
 
 std::string key_of(const workload_spec& spec) {

@@ -59,6 +59,13 @@ bool reads_as_number(const std::string& word);
 /// it has no such option.
 std::string numerics_of(const workload_spec& spec);
 
+/// The most processes that a trial may be.
+inline constexpr std::uint32_t ranks_max = 1024;
+
+/// Returns how many processes train a trial together, the option `ranks` of
+/// code in Python that a study brings; 1 unless given.
+std::uint32_t ranks_of(const workload_spec& spec);
+
 /// The name of the workload that a key is of.
 std::string workload_name_of(const std::string& key);
 

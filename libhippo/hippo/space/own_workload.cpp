@@ -103,6 +103,7 @@ private:
     if (is(python_workload)) {
       known.emplace_back("python_executable");
       known.emplace_back("check");
+      known.emplace_back("ranks");
     }
     values_.known_keys(*x_, "key", known);
     const auto& what = *x_->find(result_.name);
@@ -262,6 +263,11 @@ private:
     if (const auto* x = x_->find("check"))
       if (!values_.truth(*x).value_or(true))
         result_.settings["check"] = 0.0;
+    if (const auto* x = x_->find("ranks"); x != nullptr && is(python_workload))
+      // One process is a workload as ever, and has the key of one.
+      if (const auto ranks = values_.whole(*x, 1, ranks_max);
+          ranks && *ranks > 1)
+        result_.options["ranks"] = static_cast<double>(*ranks);
     read_exactness();
   }
 

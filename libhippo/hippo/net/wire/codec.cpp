@@ -320,11 +320,15 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
   out.threads = in.getThreads();
   out.memory_bytes = in.getMemory();
   out.notice_seconds = in.getNotice();
+  out.seconds_left = in.getSecondsLeft();
+  out.ranks = std::max(in.getRanks(), 1u);    // 0: of an older peer
   out.at_once = std::max(in.getAtOnce(), 1u); // 0: of an older peer
   out.code_at_once = std::max(in.getCodeAtOnce(), 1u);
   if (!why.require(out.protocol != 0, "the protocol version", "is missing")
       || !why.require(std::max(out.at_once, out.code_at_once) <= lanes_max,
                       "the number of leases at once", "is out of range")
+      || !why.require(out.ranks <= ranks_max, "the number of ranks",
+                      "is out of range")
       || !get_word(in.getHost(), out.host, "the host name", why)
       || !get_name(in.getDevice(), out.device, "the kind of device", why)
       || !get_word(in.getDriver(), out.driver, "the GPU's driver", why)
@@ -529,6 +533,8 @@ wire<schema::Hello> encode(const hello& hello) {
     out.setComputeCapability(hello.compute_capability);
     out.setNumerics(hello.numerics);
     out.setNotice(hello.notice_seconds);
+    out.setSecondsLeft(hello.seconds_left);
+    out.setRanks(hello.ranks);
     out.setMachine(hello.machine);
     out.setAtOnce(hello.at_once);
     out.setCodeAtOnce(hello.code_at_once);

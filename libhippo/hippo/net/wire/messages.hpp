@@ -37,6 +37,9 @@ struct hello {
   /// workloads, and of code that studies bring.
   std::uint32_t at_once = 1;
   std::uint32_t code_at_once = 1;
+  /// Seconds until it begins to leave by itself; 0: it has no time limit.
+  std::uint32_t seconds_left = 0;
+  std::uint32_t ranks = 1; ///< processes of each trial, at most `ranks_max`
   friend bool operator==(const hello&, const hello&) = default;
 };
 

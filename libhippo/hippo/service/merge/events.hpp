@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <variant>
@@ -104,6 +105,7 @@ struct granted {
   std::string name{}; ///< by which people know the trainer
   std::uint32_t at_once = 1; ///< leases that it trains at once
   std::uint32_t code_at_once = 1; ///< the same of code that studies bring
+  std::optional<double> seconds_left{}; ///< until it leaves; nothing: no limit
 };
 /// A trainer is gone.
 struct lost {

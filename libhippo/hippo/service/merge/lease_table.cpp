@@ -25,11 +25,14 @@ lease_table::lease_table(lease_id first) : first_(first), next_(first) {
   assert(number_of(first) > 0);
 }
 
-void lease_table::add(trainer_id trainer, std::uint32_t lanes) {
+void lease_table::add(trainer_id trainer, std::uint32_t lanes,
+                      std::optional<moment> leaves_at) {
   assert(number_of(trainer) > 0);
   assert(lanes > 0);
   assert(!has(trainer));
-  trainers_[trainer].lanes.resize(lanes);
+  auto& added = trainers_[trainer];
+  added.lanes.resize(lanes);
+  added.leaves_at = leaves_at;
   most_lanes_ = std::max(most_lanes_, lanes);
   free_.insert(trainer);
   check(trainer);

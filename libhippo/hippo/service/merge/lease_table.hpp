@@ -96,8 +96,10 @@ public:
 
   /// Takes in a trainer; it is free.
   /// @param lanes leases that it trains at once; not 0
+  /// @param leaves_at the end of its time limit; nothing: it has none
   /// REQUIRES: it is not here.
-  void add(trainer_id trainer, std::uint32_t lanes = 1);
+  void add(trainer_id trainer, std::uint32_t lanes = 1,
+           std::optional<moment> leaves_at = std::nullopt);
 
   /// Forgets a trainer. @returns the leases that it had
   /// REQUIRES: it is here.
@@ -158,6 +160,7 @@ public:
     std::vector<lane_entry> lanes;
     std::size_t leases = 0;
     bool yields = false; ///< whether it winds down
+    std::optional<moment> leaves_at; ///< by its time limit; nothing: no limit
   };
 
   /// Returns the lease of that number, or null if it does not run.

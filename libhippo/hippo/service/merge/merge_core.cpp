@@ -174,7 +174,10 @@ void merge_core::on(merge_event::granted& event) {
   if (leases_.free_trainers().empty())
     studies_.await_all();
   leases_.add(event.trainer,
-              options_.code.file.empty() ? event.at_once : event.code_at_once);
+              options_.code.file.empty() ? event.at_once : event.code_at_once,
+              event.seconds_left
+                ? std::optional{now_ + span_of(*event.seconds_left)}
+                : std::nullopt);
   names_[event.trainer] = std::move(event.name);
   between_interruptions_[event.trainer] = event.seconds_between_interruptions;
   ledger_.set_price(event.trainer, event.price);
@@ -393,6 +396,8 @@ merger_status merge_core::status() const {
                               x.progress.steps_per_second});
   }
   result.hindered = hindrance();
+  if (leases_.leases().empty() && chooser_.runnable_count() > 0)
+    result.short_of_time = short_of_time_;
   return result;
 }
 

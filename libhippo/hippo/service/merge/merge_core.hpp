@@ -244,6 +244,9 @@ private:
   /// Leases that may train what nobody waits for any more: they have gone on,
   /// or trials have ceased to wait.
   std::set<lease_id> recheck_;
+  /// Why the trainers that were free last were given no lease, where that was
+  /// for their time limits; empty: it was not.
+  std::string short_of_time_;
 
   moment now_;
   bool started_ = false;

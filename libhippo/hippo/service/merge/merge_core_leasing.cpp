@@ -77,6 +77,7 @@ bool merge_core::place_one() {
   if (!next)
     return false;
   if (!next->where) {
+    short_of_time_ = why_short_of_time(view(), next->what);
     if (!release_unsuited()) {
       cool_down_idle();
       leases_.set_aside_free();
@@ -134,6 +135,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   work.stages = std::move(chosen.stages);
   choose_settings(work);
   shorten(work.stages, options_.lease_steps_max);
+  fit_time_limit(view(), trainer, work.start, work.stages);
   const auto* kind = kinds_.kind_of_trainer(trainer);
   const auto slowdown = estimates_.slowdown(
     kind, static_cast<double>(leases_.trainer(trainer).leases + 1));
@@ -166,6 +168,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
 }
 
 void merge_core::begin_lease(trainer_id trainer, path chosen) {
+  short_of_time_.clear();
   auto lease = make_lease(trainer, std::move(chosen));
   const auto& first = lease.work.stages.front();
   ledger_.begin(lease.id(), trainer, chooser_.waiting_for(first, first.begin));

@@ -13,4 +13,10 @@ inline double seconds_between(moment begin, moment end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
+/// Returns so many seconds as a span between moments.
+inline moment::duration span_of(double seconds) {
+  return std::chrono::duration_cast<moment::duration>(
+    std::chrono::duration<double>(seconds));
+}
+
 } // namespace hippo

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <tuple>
+
+#include "hippo/base/text.hpp"
 
 namespace hippo {
 
@@ -16,6 +19,41 @@ double speed_of(const merge_view& view, trainer_id x) {
   const auto* kind = view.kinds.kind_of_trainer(x);
   const auto i = kind ? view.speeds->find(*kind) : view.speeds->end();
   return i == view.speeds->end() || !(i->second > 0) ? 1 : i->second;
+}
+
+/// A step of a node on a trainer beside the leases that it has, with its share
+/// of the measurements, in seconds.
+double step_seconds(const merge_view& view, trainer_id trainer, node_id node) {
+  // A tree that is on a kind has that kind's times.
+  const bool is_free = view.kinds.kind_of_tree(node) == nullptr;
+  const auto leases = view.leases.trainer(trainer).leases;
+  return view.chooser.tree().seconds_per_step(node)
+         / (is_free ? speed_of(view, trainer) : 1)
+         * view.estimates.slowdown(view.kinds.kind_of_trainer(trainer),
+                                   static_cast<double>(leases + 1));
+}
+
+/// The time that a trainer has for training and measuring, beside the start and
+/// a checkpoint, in seconds; nothing: it has no limit, or nothing was measured.
+std::optional<double> seconds_for_steps(const merge_view& view,
+                                        trainer_id trainer,
+                                        const checkpoint& start) {
+  const auto& leaves_at = view.leases.trainer(trainer).leaves_at;
+  if (!leaves_at || !view.estimates.has_trained())
+    return std::nullopt;
+  const auto* kind = view.kinds.kind_of_trainer(trainer);
+  return seconds_between(view.ledger.advanced_to(), *leaves_at)
+         - (start.file.empty() ? 0 : view.estimates.load_seconds())
+         - view.estimates.save_seconds(kind);
+}
+
+/// A stage on a trainer, its measurements included, in seconds.
+double stage_seconds(const merge_view& view, trainer_id trainer,
+                     const stage& stage) {
+  if (stage.begin == stage.end)
+    return view.estimates.evaluate_seconds(view.kinds.kind_of_trainer(trainer));
+  return static_cast<double>(stage.end - stage.begin)
+         * step_seconds(view, trainer, stage.node);
 }
 
 } // namespace
@@ -90,6 +128,60 @@ std::vector<trainer_id> full_trainers(const merge_view& view) {
   return result;
 }
 
+bool has_time(const merge_view& view, trainer_id trainer, const path& path) {
+  const auto seconds = seconds_for_steps(view, trainer, path.start);
+  if (!seconds)
+    return true;
+  auto first = path.stages.front();
+  first.end = std::min(first.end, first.begin + 1);
+  return stage_seconds(view, trainer, first) <= *seconds;
+}
+
+void fit_time_limit(const merge_view& view, trainer_id trainer,
+                    const checkpoint& start, std::vector<stage>& stages) {
+  assert(!stages.empty());
+  auto seconds = seconds_for_steps(view, trainer, start);
+  if (!seconds)
+    return;
+  for (std::size_t i = 0; i < stages.size(); ++i) {
+    auto& x = stages[i];
+    const auto needed = stage_seconds(view, trainer, x);
+    if (needed <= *seconds) {
+      *seconds -= needed;
+      continue;
+    }
+    const auto steps = x.end - x.begin;
+    auto fitting = static_cast<step_t>(std::max(
+      0.0, std::floor(*seconds / needed * static_cast<double>(steps))));
+    if (i == 0)
+      fitting = std::max(fitting, std::min(steps, step_t{1}));
+    x.end = x.begin + fitting;
+    stages.resize(i + (i == 0 || fitting > 0));
+    return;
+  }
+}
+
+std::string why_short_of_time(const merge_view& view, const path& path) {
+  std::optional<double> longest;
+  double first = 0;
+  for (auto trainer : view.leases.free_trainers()) {
+    if (!view.kinds.may_train(trainer, path) || has_time(view, trainer, path))
+      continue;
+    const auto left = seconds_between(view.ledger.advanced_to(),
+                                      *view.leases.trainer(trainer).leaves_at);
+    if (longest && *longest >= left)
+      continue;
+    longest = left;
+    first = step_seconds(view, trainer, path.stages.front().node);
+  }
+  if (!longest)
+    return {};
+  return "a step takes about " + duration_text(first)
+         + ", and the trainers that are free leave sooner, the last of them in "
+         + duration_text(std::max(*longest, 0.0))
+         + ": start one with a longer time limit (--until)";
+}
+
 std::optional<placement> place(const merge_view& view, const path& path) {
   assert(!path.stages.empty());
   const auto own =
@@ -110,6 +202,7 @@ std::optional<placement> place(const merge_view& view, const path& path) {
   std::optional<placement> best;
   for (auto trainer : view.leases.free_trainers()) {
     if (!view.kinds.may_train(trainer, path) || !is_shared(trainer)
+        || !has_time(view, trainer, path)
         || view.retries.is_left_to_others(
           trainer, path, settings,
           [&](trainer_id y) { return view.kinds.may_train(y, path); }))

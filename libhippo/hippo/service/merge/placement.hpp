@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "hippo/plan/schedule/placement.hpp"
@@ -81,12 +82,28 @@ std::uint32_t lanes_worth(const merge_view& view, trainer_id trainer);
 /// Returns the free trainers that had best be given no further lease.
 std::vector<trainer_id> full_trainers(const merge_view& view);
 
+/// Whether a trainer may begin a path before its time limit: the start, the
+/// first step and a checkpoint fit. Before any step was measured, they do.
+bool has_time(const merge_view& view, trainer_id trainer, const path& path);
+
+/// Cuts the stages of a lease off where its trainer would leave before they are
+/// trained and measured, by the estimates. The first step stays.
+/// REQUIRES: `stages` is not empty
+/// @complexity O(1) without a time limit, else O(stages)
+void fit_time_limit(const merge_view& view, trainer_id trainer,
+                    const checkpoint& start, std::vector<stage>& stages);
+
+/// Says why no free trainer may train a path where that is for their time
+/// limits; empty: it is not.
+std::string why_short_of_time(const merge_view& view, const path& path);
+
 /// Chooses the trainer for a path: where it is done first, and of such trainers
 /// the emptiest. A kind of device that is known to be twice as fast takes half
 /// the time, and beside other leases the path takes as many times as long as
 /// their number is known to make it. That it slows these down is not counted.
 /// @returns nothing if none of the free trainers may train it: it is of another
-///          kind, or the path has failed there and is left to others
+///          kind, the path has failed there and is left to others, or its
+///          first step takes longer than they stay (`has_time`)
 /// @complexity O(lanes of the free trainers)
 std::optional<placement> place(const merge_view& view, const path& path);
 

@@ -47,6 +47,9 @@ struct merger_status {
   /// Why those that could train do not get on, though there is something to
   /// train: no room for checkpoints, say; empty: they do.
   std::string hindered;
+  /// Why free trainers may begin nothing before their time limits; empty: they
+  /// may, or it is for another reason.
+  std::string short_of_time;
 };
 
 /// Everything a merger knows that a report shows.

@@ -155,6 +155,7 @@ struct grant {
   std::string name{};        ///< of the trainer: host and process
   std::uint32_t at_once = 1; ///< leases that it trains at once
   std::uint32_t code_at_once = 1; ///< the same of code that studies bring
+  std::optional<double> seconds_left{}; ///< until it leaves; nothing: no limit
   friend bool operator==(const grant&, const grant&) = default;
 };
 /// The merger is asked to release the trainer as soon as that pays.

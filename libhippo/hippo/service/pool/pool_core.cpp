@@ -39,6 +39,7 @@ void pool_core::on(pool_event::registered& event) {
     why += std::to_string(protocol_version) + " and the trainer version "
            + std::to_string(event.what.protocol)
            + ": run the same release of both";
+    note_refused(event.what, why);
     result.refusal = error{errc::incompatible_version, std::move(why)};
     effects_.emplace_back(pool_effect::answer_hello{std::move(result)});
     share();
@@ -331,7 +332,8 @@ void pool_core::grant_idle() {
     demands_.give(*first);
     effects_.emplace_back(pool_effect::grant{
       *x.holder, number, x.record.device, between_interruptions_of(x),
-      x.record.price, x.record.name, x.record.at_once, x.record.code_at_once});
+      x.record.price, x.record.name, x.record.at_once, x.record.code_at_once,
+      x.seconds_left(now_)});
   }
 }
 
@@ -402,6 +404,18 @@ void pool_core::forget_gone() {
     prices_.keep(x);
   if (!forgotten.empty())
     kinds_.keep_only(trainers_.devices());
+}
+
+void pool_core::note_refused(const hello& who, const std::string& why) {
+  refused_trainer refused;
+  refused.name = trainer_name(who);
+  refused.reason = why;
+  log(true, "refused trainer " + refused.name + ": " + why);
+  std::erase_if(refused_,
+                [&](const auto& x) { return x.name == refused.name; });
+  refused_.push_back(std::move(refused));
+  if (refused_.size() > refused_trainers_max)
+    refused_.pop_front();
 }
 
 /// Lets a trainer go that has taken leave.

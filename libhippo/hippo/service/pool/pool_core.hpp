@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "hippo/model/run_record.hpp"
 #include "hippo/model/trainers_cost.hpp"
+#include "hippo/model/view/views.hpp"
 #include "hippo/service/merge/moment.hpp"
 #include "hippo/service/pool/demand_table.hpp"
 #include "hippo/service/pool/events.hpp"
@@ -22,6 +24,9 @@
 #include "hippo/service/pool/workload_demand.hpp"
 
 namespace hippo {
+
+/// How many refused trainers are remembered.
+inline constexpr std::size_t refused_trainers_max = 64;
 
 /// Decides which merger gets which trainer, and which trainers are alive:
 /// events in, effects out.
@@ -87,6 +92,10 @@ public:
   [[nodiscard]] std::vector<workload_demand> demands() const {
     return workload_demands(view());
   }
+  /// The last trainers that were refused, at most `refused_trainers_max`.
+  [[nodiscard]] const std::deque<refused_trainer>& refused() const {
+    return refused_;
+  }
   /// As of `trainer_table::idle_seconds`.
   [[nodiscard]] std::map<trainer_id, double> idle_seconds(moment now) const {
     return trainers_.idle_seconds(now);
@@ -141,6 +150,7 @@ private:
 
   // -- trainers ---------------------------------------------------------------
 
+  void note_refused(const hello& who, const std::string& why);
   void take_back(pool_trainer& trainer);
   void part_from(trainer_id number, const std::string& why);
   void lose(trainer_id number, const std::string& why);
@@ -161,6 +171,7 @@ private:
   need_table needs_;
   machine_prices prices_;
   kind_gains gains_; ///< at the last change of anything
+  std::deque<refused_trainer> refused_; ///< oldest first
 
   moment now_;
   moment booked_until_; ///< time of trainers, kinds and shares

@@ -5,9 +5,13 @@
 
 namespace hippo {
 
+std::string trainer_name(const hello& hello) {
+  return hello.host + ':' + std::to_string(hello.process_id);
+}
+
 pool_trainer pool_trainer::from(const hello& hello, moment now) {
   pool_trainer result;
-  result.record.name = hello.host + ':' + std::to_string(hello.process_id);
+  result.record.name = trainer_name(hello);
   result.record.device = hello.device;
   result.record.memory_bytes = hello.memory_bytes;
   result.record.driver = hello.driver;
@@ -17,8 +21,11 @@ pool_trainer pool_trainer::from(const hello& hello, moment now) {
   result.record.code_at_once = hello.code_at_once;
   result.workloads = hello.workloads;
   result.numerics = hello.numerics;
+  result.record.ranks = hello.ranks;
   result.last_message = result.since = now;
   result.idle_since = now;
+  if (hello.seconds_left > 0)
+    result.leaves_at = now + std::chrono::seconds{hello.seconds_left};
   return result;
 }
 
@@ -77,6 +84,12 @@ void pool_trainer::rest_on(const pool_trainer& before, moment now) {
     record.sick = before.record.sick;
 }
 
+std::optional<double> pool_trainer::seconds_left(moment now) const {
+  if (!leaves_at || gone)
+    return std::nullopt;
+  return std::max(0.0, seconds_between(now, *leaves_at));
+}
+
 std::string pool_trainer::held_up(moment now) const {
   if (gone)
     return {};
@@ -104,7 +117,7 @@ bool pool_trainer::knows(const workload_need& need) const {
 }
 
 bool pool_trainer::can_train(const workload_need& need) const {
-  return knows(need)
+  return knows(need) && record.ranks == need.ranks
          && (numerics.empty() || need.numerics.empty()
              || numerics == need.numerics);
 }

@@ -24,6 +24,9 @@ inline constexpr std::chrono::milliseconds sick_rest_max{600'000};
 /// is said to be held up: most return sooner.
 inline constexpr std::chrono::seconds unreturned_shown{5};
 
+/// The name of a trainer: its host and process.
+std::string trainer_name(const hello& hello);
+
 /// A trainer as the pool knows it: its abilities, its merger, and the reasons
 /// that keep it from being given work.
 struct pool_trainer {
@@ -40,6 +43,7 @@ struct pool_trainer {
   /// When it joined, or said first that it had no lease; nothing: it has one.
   std::optional<moment> idle_since;
   double interruptions = 0; ///< of its machine, an hour, if that is known
+  std::optional<moment> leaves_at; ///< by its time limit; nothing: no limit
   moment last_message;
   /// By merger, for how long it is not given to it, and why it cannot train for
   /// it; empty: it can.
@@ -81,6 +85,8 @@ struct pool_trainer {
   /// Goes on with the rest of one that is gone and was the same.
   void rest_on(const pool_trainer& before, moment now);
 
+  /// As `trainer_record::seconds_left`.
+  [[nodiscard]] std::optional<double> seconds_left(moment now) const;
   /// As `trainer_record::held_up`.
   [[nodiscard]] std::string held_up(moment now) const;
   /// Whether it may be given work, now or later.
@@ -99,7 +105,8 @@ struct pool_trainer {
   }
   /// Whether it knows a workload in the version that is needed.
   [[nodiscard]] bool knows(const workload_need& need) const;
-  /// Whether it knows it, and computes as that is to be computed.
+  /// Whether it knows it, computes as that is to be computed, and is for trials
+  /// of so many ranks.
   [[nodiscard]] bool can_train(const workload_need& need) const;
 };
 

@@ -1,8 +1,12 @@
 #include "hippo/service/pool/stuck.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <set>
 #include <utility>
 
+#include "hippo/base/text.hpp"
 #include "hippo/space/own_workload.hpp"
 
 namespace hippo {
@@ -39,11 +43,24 @@ std::string kinds_lacking(const pool_view& view, const need_table::entry& x) {
   return result;
 }
 
+/// Returns `1`, `1 and 4`, `1, 2 and 4`.
+std::string numbers_text(const std::set<std::uint32_t>& numbers) {
+  std::string result;
+  for (auto i = numbers.begin(); i != numbers.end(); ++i) {
+    if (i != numbers.begin())
+      result += std::next(i) == numbers.end() ? " and " : ", ";
+    result += std::to_string(*i);
+  }
+  return result;
+}
+
 /// The answers of the trainers that are there to a need.
 struct trainers_word {
   std::size_t connected = 0;
   std::string others; ///< versions
   bool known = false; ///< to a trainer, which computes with other numerics then
+  bool has_ranks = false; ///< whether one of these has as many as it needs
+  std::set<std::uint32_t> other_ranks; ///< of the rest
   std::string unable; ///< what one says that should be able
 
   trainers_word(const pool_view& view, const need_table::entry& x) {
@@ -59,7 +76,13 @@ private:
     if (const auto i = trainer.workloads.find(x.need.name);
         i != trainer.workloads.end())
       others = i->second;
-    known = known || trainer.knows(x.need);
+    if (trainer.knows(x.need)) {
+      known = true;
+      if (trainer.record.ranks == x.need.ranks)
+        has_ranks = true;
+      else
+        other_ranks.insert(trainer.record.ranks);
+    }
     if (const auto i = trainer.rests.find(x.merger);
         unable.empty() && i != trainer.rests.end()
         && view.suits(trainer, x.merger) && !i->second.unable.empty())
@@ -86,6 +109,11 @@ std::string reason_of(const pool_view& view, const need_table::entry& x) {
   if (!word.unable.empty())
     result += ", which does not start there; " + word.unable
               + "; install there what it lacks, or start a trainer that has it";
+  else if (word.known && !word.has_ranks)
+    result += ", whose trials are " + counted(need.ranks, "rank")
+              + " each: start one with --ranks " + std::to_string(need.ranks)
+              + " (there are trainers of " + numbers_text(word.other_ranks)
+              + ')';
   else if (word.known)
     result += " with numerics: " + need.numerics
               + ": start one with --numerics " + need.numerics;

@@ -93,6 +93,7 @@ std::vector<trainer_record> trainer_table::records(moment until) const {
     if (!x.gone)
       x.add_time(until, record);
     record.held_up = x.held_up(until);
+    record.seconds_left = x.seconds_left(until);
   }
   return result;
 }

@@ -11,6 +11,7 @@ std::vector<workload_demand> workload_demands(const pool_view& view) {
     const auto& known = view.demands[*place];
     auto& demand = result.emplace_back();
     demand.key = x.need.key;
+    demand.ranks = x.need.ranks;
     demand.kinds = known.kinds;
     for (const auto& [kind, speed] : known.facts.speeds)
       if (speed == 0)

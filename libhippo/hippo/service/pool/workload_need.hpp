@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace hippo {
@@ -10,6 +11,7 @@ struct workload_need {
   std::string name;       ///< of the workload
   std::string version;    ///< of the workload; empty: any
   std::string numerics{}; ///< `numerics_of` the workload; empty: any
+  std::uint32_t ranks = 1; ///< `ranks_of` the workload
 };
 
 } // namespace hippo

@@ -110,6 +110,7 @@ void fields(F& inspector, merge_event::granted& event) {
   inspector("name", event.name);
   inspector("at_once", event.at_once);
   inspector("code_at_once", event.code_at_once);
+  inspector("seconds_left", event.seconds_left);
 }
 template <class F>
 void fields(F& inspector, merge_event::lost& event) {

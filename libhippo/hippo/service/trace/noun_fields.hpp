@@ -36,6 +36,8 @@ void fields(F& inspector, hello& hello) {
   inspector("machine", hello.machine);
   inspector("at_once", hello.at_once);
   inspector("code_at_once", hello.code_at_once);
+  inspector("seconds_left", hello.seconds_left);
+  inspector("ranks", hello.ranks);
 }
 template <class F>
 void fields(F& inspector, welcome& welcome) {
@@ -57,6 +59,7 @@ void fields(F& inspector, workload_need& need) {
   inspector("name", need.name);
   inspector("version", need.version);
   inspector("numerics", need.numerics);
+  inspector("ranks", need.ranks);
 }
 template <class F>
 void fields(F& inspector, placement_facts& facts) {

@@ -113,6 +113,7 @@ void fields(F& inspector, pool_effect::grant& order) {
   inspector("name", order.name);
   inspector("at_once", order.at_once);
   inspector("code_at_once", order.code_at_once);
+  inspector("seconds_left", order.seconds_left);
 }
 template <class F>
 void fields(F& inspector, pool_effect::ask_to_yield& order) {

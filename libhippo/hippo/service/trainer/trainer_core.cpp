@@ -22,8 +22,19 @@ constexpr auto greeting_last = std::chrono::seconds(30);
 } // namespace
 
 trainer_core::trainer_core(hello self_description, moment begun)
-  : self_description_(std::move(self_description)),
+  : self_description_(std::move(self_description)), begun_(begun),
     greeting_(greeting_first, greeting_last), now_(begun) {}
+
+hello trainer_core::self_description() const {
+  auto result = self_description_;
+  if (auto& left = result.seconds_left; left > 0) {
+    const auto passed = std::chrono::ceil<std::chrono::seconds>(now_ - begun_);
+    // 0 would be no limit.
+    left -= static_cast<std::uint32_t>(
+      std::min<std::chrono::seconds::rep>(passed.count(), left - 1));
+  }
+  return result;
+}
 
 trainer_core::effects trainer_core::apply(any_trainer_event event, moment now) {
   assert(now >= now_);

@@ -48,7 +48,7 @@ class trainer_core {
 public:
   using effects = std::vector<any_trainer_effect>;
 
-  /// @param self_description what it registers as
+  /// @param self_description what it registers as, as of `begun`
   trainer_core(hello self_description, moment begun);
 
   /// Takes in what happens. @returns what is to be done about it, in this order
@@ -57,9 +57,8 @@ public:
 
   // -- looking ----------------------------------------------------------------
 
-  [[nodiscard]] const hello& self_description() const {
-    return self_description_;
-  }
+  /// As of the last event: its time limit comes closer.
+  [[nodiscard]] hello self_description() const;
   /// The leases that the device has.
   [[nodiscard]] std::vector<lease_id> running() const;
 
@@ -128,7 +127,8 @@ private:
 
   void log(log_level severity, std::string text);
 
-  hello self_description_;
+  hello self_description_; ///< as of `begun_`
+  moment begun_;
   bool has_service_ = false;
   trainer_id number_{};             ///< given by the pool; 0: unregistered
   std::uint64_t registrations_ = 0; ///< tried so far

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "hippo/model/averaging.hpp"
 #include "hippo/train/process/child.hpp"
@@ -47,6 +48,9 @@ struct process_context {
   /// Whether training functions are tried before anything that they measure is
   /// told: two steps in one go and in parts, if that takes no time to speak of.
   bool tries = false;
+  /// The GPUs of the ranks of a trial, as PyTorch names them; empty: there is
+  /// but one rank, or they train on the CPU.
+  std::vector<std::string> rank_devices{};
 };
 
 /// Adds the workloads that stand for code which studies bring. Specs for them

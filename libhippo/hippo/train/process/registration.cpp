@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 #include "hippo/model/averaging.hpp"
@@ -68,6 +70,25 @@ bool is_tried(const workload_spec& spec, const process_context& context) {
          && !is_false(spec.options, "exact");
 }
 
+/// Returns the GPUs of ranks, separated by commas; empty: they train on the
+/// CPU.
+std::string devices_of(std::uint32_t ranks, const process_context& context) {
+  std::string result;
+  if (context.device == "cpu")
+    return result;
+  const auto& devices = context.rank_devices;
+  if (devices.size() < ranks)
+    throw std::runtime_error(
+      "ranks: " + std::to_string(ranks)
+      + " takes as many GPUs, and this "
+        "trainer has "
+      + std::to_string(std::max<std::size_t>(devices.size(), 1))
+      + ": start it with --ranks " + std::to_string(ranks));
+  for (std::uint32_t i = 0; i < ranks; ++i)
+    result += (i == 0 ? "" : ",") + devices[i];
+  return result;
+}
+
 std::unique_ptr<workload> make_python(const workload_spec& spec,
                                       const process_context& context) {
   auto options = options_of(spec, context);
@@ -76,7 +97,11 @@ std::unique_ptr<workload> make_python(const workload_spec& spec,
   options.command = {named ? text_of(spec.settings, "python_executable")
                            : context.python,
                      "-m", "hippo_hpo.workload_process"};
-  if (is_tried(spec, context))
+  if (const auto ranks = ranks_of(spec); ranks > 1)
+    options.command.insert(
+      options.command.end(),
+      {"--ranks", std::to_string(ranks), devices_of(ranks, context)});
+  else if (is_tried(spec, context))
     options.command.emplace_back("--try");
   options.command.push_back(text_of(spec.options, "class"));
   for (const auto& [name, version] : setup.versions)
