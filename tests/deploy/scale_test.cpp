@@ -243,6 +243,25 @@ TEST_F(ScaleTest, TheCheapestInTimeIsStarted) {
   EXPECT_EQ(names(look())[0], "start lab-1 in middle");
 }
 
+TEST_F(ScaleTest, SoDoThoseThatWentByThemselvesWithoutWork) {
+  for (const bool has_worked : {false, true}) {
+    scaler.reset();
+    listed.clear();
+    demand = {};
+    ask_for(2);
+    const auto first = look();
+    ASSERT_EQ(first.size(), 2u);
+    for (const auto& x : first)
+      add(x.name, "gpu", has_worked ? std::nullopt : std::optional{0.0});
+    EXPECT_TRUE(look(10).empty());
+    // Their time limits have ended.
+    listed.clear();
+    demand.connected.clear();
+    EXPECT_EQ(look(10).size(), has_worked ? 2u : 0u);
+    EXPECT_EQ(look(5).size(), has_worked ? 0u : 1u);
+  }
+}
+
 TEST_F(ScaleTest, AFullQueueGivesWayToAnotherGroup) {
   settings.groups = {{.name = "cheap", .price = 1},
                      {.name = "dear", .price = 2}};
