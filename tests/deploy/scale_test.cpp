@@ -262,6 +262,16 @@ TEST_F(ScaleTest, SoDoThoseThatWentByThemselvesWithoutWork) {
   }
 }
 
+TEST_F(ScaleTest, ThoseOfARunBeforeMayHaveHadWork) {
+  for (const auto* name : {"lab-1", "lab-2"})
+    add(name, "gpu", 300);
+  EXPECT_EQ(look().size(), 2u) << "both are ended";
+  listed.clear();
+  demand.connected.clear();
+  ask_for(2);
+  EXPECT_EQ(look(1).size(), 2u);
+}
+
 TEST_F(ScaleTest, AFullQueueGivesWayToAnotherGroup) {
   settings.groups = {{.name = "cheap", .price = 1},
                      {.name = "dear", .price = 2}};

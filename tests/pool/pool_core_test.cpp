@@ -201,6 +201,31 @@ TEST_F(PoolCoreTest, TheLastRefusedTrainersAreRemembered) {
   EXPECT_EQ(pool.refused().back().name, "node:5");
 }
 
+TEST_F(PoolCoreTest, TrialsOfSeveralRanksNeedTrainersOfAsMany) {
+  pool.apply(pool_event::introduced{1, {"one", "python", ""}}, now);
+  pool.apply(pool_event::introduced{2, {"four", "python", "", "", 4}}, now);
+  demand(1, 1);
+  demand(2, 2);
+  auto self = named({"python"});
+  self.ranks = 2;
+  join(self);
+  EXPECT_EQ(held_by(1) + held_by(2), 0u);
+  ASSERT_EQ(pool.stuck().size(), 2u);
+  EXPECT_EQ(pool.stuck()[1].key, "four");
+  EXPECT_EQ(pool.stuck()[1].why,
+            "none of the 1 trainers can train 'python', whose trials are 4 "
+            "ranks each: start one with --ranks 4 (there are trainers of 2)");
+  self.ranks = 1;
+  join(self);
+  EXPECT_EQ(held_by(1), 1u);
+  EXPECT_TRUE(
+    pool.stuck().at(0).why.ends_with("(there are trainers of 1 and 2)"));
+  self.ranks = 4;
+  const auto right = join(self);
+  EXPECT_EQ(pool.holder_of(right), 2u);
+  EXPECT_TRUE(pool.stuck().empty());
+}
+
 TEST_F(PoolCoreTest, ATimeLimitComesCloser) {
   auto self = named();
   self.seconds_left = 100;
