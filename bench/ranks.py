@@ -85,7 +85,7 @@ def train(ctx):
 
 def by_hand(folder, ranks, steps):
     shared = {"WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
-              "MASTER_PORT": str(_free_port())}
+              "MASTER_PORT": str(_free_port()), "GLOO_SOCKET_IFNAME": "lo"}
     processes = [
         subprocess.Popen([sys.executable, str(folder / "script.py"),
                           str(steps)], stdout=subprocess.PIPE, text=True,

@@ -201,6 +201,8 @@ class RankGroup:
             "TORCHELASTIC_RUN_ID": f"hippo-{uuid.uuid4()}",
             "TORCHELASTIC_RESTART_COUNT": "0",
             "TORCHELASTIC_MAX_RESTARTS": "0"}
+        # All ranks are on this machine, whatever its name resolves to.
+        shared.setdefault("GLOO_SOCKET_IFNAME", "lo")
         if self._devices:
             shared["CUDA_VISIBLE_DEVICES"] = ",".join(
                 visible_devices(self._devices, shared))

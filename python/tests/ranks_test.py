@@ -26,7 +26,7 @@ SUM = """
     import hippo_hpo as hippo
 
     NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
-             "MASTER_ADDR")
+             "MASTER_ADDR", "GLOO_SOCKET_IFNAME")
 
     class Sum(hippo.Workload):
         def setup(self, seed, device, args):
@@ -164,7 +164,8 @@ class Groups(GroupCase):
         self.assertRegex(
             said.message,
             rf"cpu RANK={rank} WORLD_SIZE=2 LOCAL_RANK={rank} "
-            r"LOCAL_WORLD_SIZE=2 MASTER_ADDR=127\.0\.0\.1 hippo- \d+ "
+            r"LOCAL_WORLD_SIZE=2 MASTER_ADDR=127\.0\.0\.1 "
+            r"GLOO_SOCKET_IFNAME=lo hippo- \d+ "
             rf"\(rank {rank} of 2\)")
         self.assertIn("train.py", said.details)
 
