@@ -206,15 +206,13 @@ void fleet_scaler::take_connected(double now, const demand_view& demand) {
     if (has_had_work(known.idle_since, x.idle_seconds, now)
         && !std::exchange(known.has_worked, true)) {
       record.useful = true;
-      record.useless_pauses.reset();
-      record.useless_until = 0;
+      record.without_work.clear();
     }
     known.awaited_since = now;
     record.devices.insert(x.device);
     if (!std::exchange(known.has_joined, true)) {
       record.proven = true;
-      record.pauses.reset();
-      record.paused_until = 0;
+      record.after_failures.clear();
     }
   }
 }
@@ -245,12 +243,20 @@ std::vector<std::string> fleet_scaler::take_notes() {
   return std::exchange(notes_, {});
 }
 
+void fleet_scaler::pause::begin(double now) {
+  if (until <= now)
+    until = now + std::chrono::duration<double>(spans.next()).count();
+}
+
+void fleet_scaler::pause::clear() {
+  spans.reset();
+  until = 0;
+}
+
 void fleet_scaler::note_useless(std::size_t group, double now) {
   auto& x = records_[group];
   x.useful = false;
-  if (x.useless_until <= now)
-    x.useless_until =
-      now + std::chrono::duration<double>(x.useless_pauses.next()).count();
+  x.without_work.begin(now);
 }
 
 void fleet_scaler::fail_start(std::size_t group, double now) {
@@ -258,9 +264,7 @@ void fleet_scaler::fail_start(std::size_t group, double now) {
   x.proven = std::ranges::any_of(alive_, [&](const auto& kvp) {
     return kvp.second.group == group && kvp.second.connected > 0;
   });
-  if (x.paused_until <= now)
-    x.paused_until =
-      now + std::chrono::duration<double>(x.pauses.next()).count();
+  x.after_failures.begin(now);
 }
 
 void fleet_scaler::note_failed_start(const std::string& name, bool certain,
@@ -279,9 +283,9 @@ void fleet_scaler::note_failed_start(const std::string& name, bool certain,
 std::optional<double> fleet_scaler::paused_until(const std::string& group,
                                                  double now) const {
   const auto i = group_of(group);
-  if (!i || records_[*i].paused_until <= now)
+  if (!i || records_[*i].after_failures.until <= now)
     return std::nullopt;
-  return records_[*i].paused_until;
+  return records_[*i].after_failures.until;
 }
 
 // -- dividing it --------------------------------------------------------------
@@ -439,9 +443,7 @@ void fleet_scaler::end_overdue(double now, std::vector<scale_order>& out) {
 bool fleet_scaler::has_alternative(std::size_t group, double now,
                                    const demand_view& demand) const {
   for (std::size_t i = 0; i < settings_.groups.size(); ++i)
-    if (i != group && records_[i].paused_until <= now
-        && processes_of(i) < settings_.groups[i].processes_max.value_or(
-             std::numeric_limits<std::uint64_t>::max())
+    if (i != group && records_[i].after_failures.until <= now && has_room(i)
         && std::ranges::any_of(demand.work, [&](const work_demand& x) {
              return can_train(i, {}, settings_.groups[i].ranks, x);
            }))
@@ -528,14 +530,15 @@ std::vector<std::size_t> fleet_scaler::groups_for(const work_demand& x) const {
   return result;
 }
 
+bool fleet_scaler::has_room(std::size_t group) const {
+  const auto& most = settings_.groups[group].processes_max;
+  return !most || processes_of(group) < *most;
+}
+
 bool fleet_scaler::may_start(std::size_t group, double now) const {
   const auto& record = records_[group];
-  if (record.paused_until > now)
-    return false;
-  const auto& settings = settings_.groups[group];
-  if (settings.processes_max && processes_of(group) >= *settings.processes_max)
-    return false;
-  if (trainers_alive() + settings.trainers > settings_.max)
+  if (record.after_failures.until > now || !has_room(group)
+      || trainers_alive() + settings_.groups[group].trainers > settings_.max)
     return false;
   if (record.proven)
     return true;
@@ -549,7 +552,7 @@ bool fleet_scaler::may_be_useful(std::size_t group, double now) const {
   const auto& record = records_[group];
   if (record.useful)
     return true;
-  return record.useless_until <= now
+  return record.without_work.until <= now
          && std::ranges::none_of(alive_, [&](const auto& kvp) {
               return kvp.second.group == group && !kvp.second.has_worked
                      && !kvp.second.told_to_end;

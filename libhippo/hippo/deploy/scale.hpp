@@ -174,14 +174,21 @@ private:
     std::optional<double> told_to_end{};
   };
 
+  /// A span without starts, longer each time until it is cleared.
+  struct pause {
+    backoff spans{start_pause_first, start_pause_max};
+    double until = 0; ///< seconds since 1970
+    /// Begins the next span, unless one goes on.
+    void begin(double now);
+    void clear();
+  };
+
   /// How starts in a group have gone.
   struct group_record {
-    backoff pauses{start_pause_first, start_pause_max};
-    double paused_until = 0;
+    pause after_failures;
     bool proven = true; ///< no start has failed since the last one that joined
     /// As long as trainers join, and end without ever having had work.
-    backoff useless_pauses{start_pause_first, start_pause_max};
-    double useless_until = 0;
+    pause without_work;
     bool useful = true; ///< none has ended so since the last one that had work
     std::set<std::string> devices; ///< kinds that its trainers have had
   };
@@ -228,6 +235,8 @@ private:
                                const std::string& device, std::uint32_t ranks,
                                const work_demand& part) const;
   [[nodiscard]] bool may_start(std::size_t group, double now) const;
+  /// Whether the group's own maximum leaves room for another process.
+  [[nodiscard]] bool has_room(std::size_t group) const;
   /// Whether one more may be started for work that waits.
   [[nodiscard]] bool may_be_useful(std::size_t group, double now) const;
   [[nodiscard]] std::uint64_t trainers_alive() const;
