@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,9 +17,9 @@ import sys
 import tarfile
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import IO, Any, BinaryIO
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, BinaryIO
 
 from hippo_hpo._schema import process
 
@@ -113,11 +114,11 @@ class RankGroup:
             return self._save(request)
         if which == "load":
             with self._split(request.load) as paths:
-                return self._ask(request, [("load", x) for x in paths])
+                return self._ask_each(request, lambda x, i: setattr(
+                    x, "load", paths[i]))[0].as_builder()
         if which == "compare":
             return self._compare(request)
-        answers = self._ask_all(request)
-        answer = answers[0].as_builder()
+        answer = self._ask_all(request)[0].as_builder()
         if which == "describe":
             # A state is the files of all ranks, which are written one by one.
             answer.description.captures = False
@@ -126,43 +127,33 @@ class RankGroup:
     def _ask_all(self, request: Any) -> list[Any]:
         if request.which() != "setup" or not self._devices:
             return self._exchange([request] * self._count)
-        requests = []
-        for i in range(self._count):
-            changed = _copy_of(request)
-            changed.setup.device = f"cuda:{i}"  # of those that it can see
-            requests.append(changed)
-        return self._exchange(requests)
+        # A rank sees the GPUs of its trial alone.
+        return self._ask_each(request, lambda x, i: setattr(
+            x.setup, "device", f"cuda:{i}"))
 
-    def _ask(self, request: Any, texts: list[tuple[str, str]]) -> Any:
-        """Asks each rank the same of a path of its own."""
-        requests = []
-        for field, text in texts:
-            changed = _copy_of(request)
-            setattr(changed, field, text)
-            requests.append(changed)
-        return self._exchange(requests)[0].as_builder()
+    def _ask_each(self, request: Any, change: Callable[[Any, int], None]
+                  ) -> list[Any]:
+        """Asks each rank the same but for a change, which gets a copy of the
+        request and the rank. Returns and raises as `_exchange`."""
+        requests = [_copy_of(request) for _ in range(self._count)]
+        for i, x in enumerate(requests):
+            change(x, i)
+        return self._exchange(requests)
 
     def _save(self, request: Any) -> Any:
         path = request.save
-        parts = [f"{path}.rank{i}" for i in range(self._count)]
-        try:
-            answer = self._ask(request, [("save", x) for x in parts])
+        with self._parts(path) as parts:
+            answers = self._ask_each(
+                request, lambda x, i: setattr(x, "save", parts[i]))
             _join_states(path, parts)
-        finally:
-            for part in parts:
-                _remove(part)
-        return answer
+        return answers[0].as_builder()
 
     def _compare(self, request: Any) -> Any:
         x = request.compare
         with self._split(x.path) as ones, self._split(x.other) as others:
-            requests = []
-            for one, other in zip(ones, others):
-                changed = _copy_of(request)
-                changed.compare.path = one
-                changed.compare.other = other
-                requests.append(changed)
-            answers = self._exchange(requests)
+            def change(to: Any, i: int) -> None:
+                to.compare.path, to.compare.other = ones[i], others[i]
+            answers = self._ask_each(request, change)
         found: list[str] = []
         for i, answer in enumerate(answers):
             if answer.differences.which() == "unknown":
@@ -173,15 +164,23 @@ class RankGroup:
         return result
 
     @contextmanager
-    def _split(self, path: str) -> Iterator[list[str]]:
-        """Yields the paths of the ranks' parts of a state."""
-        parts = [f"{path}.rank{i}" for i in range(self._count)]
+    def _parts(self, path: str) -> Iterator[list[str]]:
+        """Yields the paths of the ranks' parts of a state, which are removed
+        afterwards."""
+        parts = parts_of(path, self._count)
         try:
-            split_state(path, parts)
             yield parts
         finally:
             for part in parts:
-                _remove(part)
+                with suppress(FileNotFoundError):
+                    os.remove(part)
+
+    @contextmanager
+    def _split(self, path: str) -> Iterator[list[str]]:
+        """Yields the paths of the ranks' parts of a state, as files."""
+        with self._parts(path) as parts:
+            split_state(path, parts)
+            yield parts
 
     # -- processes ------------------------------------------------------------
 
@@ -317,14 +316,12 @@ def _copy_of(request: Any) -> Any:
     return request.as_reader().as_builder()
 
 
-def _remove(path: str) -> None:
-    try:
-        os.remove(path)
-    except FileNotFoundError:
-        pass
-
-
 # -- states -------------------------------------------------------------------
+
+
+def parts_of(path: str, ranks: int) -> list[str]:
+    """Returns the paths for the parts of a group's state, beside it."""
+    return [f"{path}.rank{i}" for i in range(ranks)]
 
 
 def _join_states(path: str, parts: list[str]) -> None:
@@ -359,14 +356,9 @@ def split_state(path: str, parts: list[str]) -> None:
                 if content is None:
                     raise RankFailed(f"{member.name} of the state is no file")
                 with open(part, "wb") as to:
-                    _copy(content, to)
+                    shutil.copyfileobj(content, to, _COPIED_BYTES)
     except tarfile.TarError as why:
         raise RankFailed(f"the state cannot be read: {why}") from None
-
-
-def _copy(content: IO[bytes], to: BinaryIO) -> None:
-    while piece := content.read(_COPIED_BYTES):
-        to.write(piece)
 
 
 def ranks_of_state(path: str) -> int:

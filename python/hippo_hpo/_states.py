@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._averaging import is_of_averages, put_mean
 from ._program import hippo_program
-from ._ranks import ranks_of_state, split_state
+from ._ranks import parts_of, ranks_of_state, split_state
 from .errors import Error, InvalidArgument
 from .function import is_of_torch
 
@@ -55,11 +55,10 @@ def load_state(study: Study, trial: int, step: int | None, device: str,
         write_state(study._client, str(study.id), trial, step, path, device,
                     threads)
         ranks = ranks_of_state(path)
-        parts = [f"{path}.rank{i}" for i in range(ranks)]
+        parts = [path]
         if ranks > 1:
+            parts = parts_of(path, ranks)
             split_state(path, parts)
-        else:
-            parts = [path]
         with _module_of(study):
             states = [_kept(_read(x, study), study, trial) for x in parts]
     return states if ranks > 1 else states[0]
