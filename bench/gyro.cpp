@@ -1,4 +1,4 @@
-// What gyro dropout costs, and what accuracy it gives.
+// Cost and accuracy of gyro dropout.
 //
 //   gyro products [ROUNDS [EXAMPLES [OUT]]] [--set dropout=SHARE]
 //   gyro eager HIDDEN WIDTH BATCH IMAGES [SECONDS [BLOCK]]

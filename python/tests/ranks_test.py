@@ -16,6 +16,7 @@ import hippo_hpo as hippo
 from hippo_hpo._ranks import RankFailed, split_state, visible_devices
 from hippo_hpo._schema import process
 from hippo_hpo.workload import own_rank
+from processes import is_alive
 from trainer_end import Trainer
 
 # Each rank has a state of its own; ranks do what the hyper-parameter says.
@@ -108,14 +109,6 @@ DDP = """
                         "samples": seen["samples"], "rank": ctx.rank}
             yield measure
 """
-
-
-def is_alive(pid):
-    try:
-        with open(f"/proc/{pid}/stat") as stat:
-            return stat.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 def children(pid):

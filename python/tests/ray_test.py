@@ -27,6 +27,7 @@ os.environ["RAY_worker_niceness"] = "0"
 
 import hippo_hpo as hippo
 from hippo_hpo import _ray_actor, choice, multistep
+from processes import is_alive
 
 try:
     import ray
@@ -122,15 +123,6 @@ def results(state, name):
     with contextlib.closing(sqlite3.connect(
             os.path.join(state, "hippo.db"))) as found:
         return list(found.execute(RESULTS, (name,)))
-
-
-def is_alive(pid):
-    """Whether a process runs; a zombie does not."""
-    try:
-        with open(f"/proc/{pid}/stat") as file:
-            return file.read().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 def setUpModule():

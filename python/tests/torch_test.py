@@ -28,7 +28,7 @@ except ImportError:
     numpy = None
 
 
-# What four subnetworks keep (x) of 16 features.
+# The features that four subnetworks keep (x), of 16.
 KNOWN_MASKS = ["xxxx..x...xxxxx.", "xx.x....x.x..x.x",
                "...x...xxx.x.xxx", ".xxx.x..xx..x..."]
 

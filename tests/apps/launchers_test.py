@@ -3,7 +3,6 @@
 and their commands start a trainer that leaves when its machine has to go."""
 
 import contextlib
-import http.server
 import json
 import os
 import pathlib
@@ -11,11 +10,10 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import unittest
 
 import programs
-from preemption_test import Cloud
+from preemption_test import start_cloud
 from programs import Case, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -51,15 +49,7 @@ class Launchers(Case):
         self.trainers, self.rpc = wait_for("the service", lambda: re.findall(
             r"127\.0\.0\.1:\d+", self.stderr())[2:] and re.findall(
                 r"127\.0\.0\.1:\d+", self.stderr()))[:2]
-        self.cloud = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cloud)
-        self.cloud.goes = threading.Event()
-        self.cloud.asked = threading.Semaphore(0)
-        self.cloud.broken = False
-        thread = threading.Thread(target=self.cloud.serve_forever)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(self.cloud.server_close)
-        self.addCleanup(self.cloud.shutdown)
+        self.cloud = start_cloud(self)
 
     def of_stand_in(self, text):
         """Commands that ask the stand-in in place of the cloud."""

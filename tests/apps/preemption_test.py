@@ -70,17 +70,23 @@ class Cloud(http.server.BaseHTTPRequestHandler):
         pass
 
 
+def start_cloud(case):
+    """Starts a stand-in for the clouds; it ends with the test."""
+    cloud = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cloud)
+    cloud.goes = threading.Event()
+    cloud.asked = threading.Semaphore(0)
+    cloud.broken = False
+    thread = threading.Thread(target=cloud.serve_forever)
+    thread.start()
+    case.addCleanup(thread.join)
+    case.addCleanup(cloud.server_close)
+    case.addCleanup(cloud.shutdown)
+    return cloud
+
+
 class Preemption(unittest.TestCase):
     def setUp(self):
-        self.cloud = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Cloud)
-        self.cloud.goes = threading.Event()
-        self.cloud.asked = threading.Semaphore(0)
-        self.cloud.broken = False
-        thread = threading.Thread(target=self.cloud.serve_forever)
-        thread.start()
-        self.addCleanup(thread.join)
-        self.addCleanup(self.cloud.server_close)
-        self.addCleanup(self.cloud.shutdown)
+        self.cloud = start_cloud(self)
 
     def start(self, cloud, *command):
         address = f"http://127.0.0.1:{self.cloud.server_port}/"

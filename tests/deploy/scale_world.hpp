@@ -155,7 +155,7 @@ private:
       part.workload = "sum";
       part.working = busy();
       part.waiting = work_.size();
-      // What is there is of no use; one that comes may be.
+      // The trainers that are there are of no use; one that comes may be.
       if (!is_of_use)
         part.waiting =
           std::ranges::any_of(all, [&](const auto& x) { return has_joined(x); })

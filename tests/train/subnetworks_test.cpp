@@ -41,7 +41,7 @@ step_values dropping_by(const subnetwork_settings& how, double share,
   return result;
 }
 
-/// What is dropped of ones.
+/// A tensor of ones after dropout.
 at::Tensor mask(const step_values& values, std::int64_t examples,
                 std::int64_t features, std::uint64_t layer = 0) {
   return dropped(at::ones({examples, features}), &values, layer);

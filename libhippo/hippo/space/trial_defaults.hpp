@@ -22,12 +22,12 @@ public:
   explicit trial_defaults(std::map<std::string, sequence> values)
     : values_(std::move(values)) {}
 
-  /// Those of all hyper-parameters.
+  /// The defaults of all hyper-parameters.
   [[nodiscard]] const std::map<std::string, sequence>& values() const {
     return values_;
   }
 
-  /// Those that every configuration has.
+  /// The defaults that every configuration has.
   [[nodiscard]] std::map<std::string, sequence> kept() const;
 
   /// Returns the segments of a trial: its values with these for the rest.
