@@ -6,6 +6,7 @@
 #include "hippo/model/subnetworks.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/torch/step_values.hpp"
+#include "hippo/train/torch/subnetwork_mask.hpp"
 
 // Gyro dropout: ordinary dropout trains another subnetwork with every example;
 // here the subnetworks are few and fixed, and each is trained for a while. The
@@ -39,5 +40,22 @@ std::vector<std::uint32_t> subnetworks_of(const subnetwork_settings& settings,
 /// ordinary dropout does.
 void put_subnetworks(const subnetwork_settings& settings, std::uint64_t seed,
                      std::uint64_t period, step_values& to);
+
+/// Calls `visit(first, count, numbers)` for each slot of a batch that has
+/// examples: the first of them, how many there are, and the numbers by which
+/// its subnetwork drops features of the layer.
+template <class Visit>
+void each_slot(const hippo_cuda_step& values, std::uint64_t layer,
+               std::int64_t examples, const Visit& visit) {
+  const std::int64_t slots = values.dropout_slots;
+  for (std::int64_t slot = 0; slot < slots; ++slot) {
+    const auto first = first_of_slot(slot, examples, slots);
+    const auto count = first_of_slot(slot + 1, examples, slots) - first;
+    if (count > 0)
+      visit(
+        first, count,
+        numbers_of_subnetwork(values.seed, layer, values.subnetworks[slot]));
+  }
+}
 
 } // namespace hippo

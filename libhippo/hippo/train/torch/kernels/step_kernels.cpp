@@ -7,7 +7,7 @@
 #include "hippo/train/torch/kernels/kernels.hpp"
 #include "hippo/train/torch/kernels/launch.hpp"
 #include "hippo/train/torch/random.hpp"
-#include "hippo/train/torch/subnetwork_mask.hpp"
+#include "hippo/train/torch/subnetworks.hpp"
 
 namespace hippo {
 
@@ -24,17 +24,11 @@ void drop_by_subnetworks(const hippo_cuda_step& values, std::uint64_t layer,
   const auto examples = from.size(0);
   const auto features = from.numel() / examples;
   const auto block = std::int64_t{values.dropout_block};
-  const std::int64_t slots = values.dropout_slots;
   const bool are_floats = from.scalar_type() == at::kFloat;
   const auto mask = at::empty({features}, at::kFloat);
   auto* out = floats_of(mask);
-  for (std::int64_t slot = 0; slot < slots; ++slot) {
-    const auto first = first_of_slot(slot, examples, slots);
-    const auto count = first_of_slot(slot + 1, examples, slots) - first;
-    if (count == 0)
-      continue;
-    const auto numbers =
-      numbers_of_subnetwork(values.seed, layer, values.subnetworks[slot]);
+  const auto drop = [&](std::int64_t first, std::int64_t count,
+                        const random_numbers& numbers) {
     kernels::best().subnetwork_mask(numbers.key(), features, block,
                                     values.dropout_limit, values.dropout_scale,
                                     out);
@@ -42,14 +36,15 @@ void drop_by_subnetworks(const hippo_cuda_step& values, std::uint64_t layer,
       const auto at = first * features;
       kernels::best().mask_rows(from.const_data_ptr<float>() + at, count,
                                 features, out, floats_of(to) + at);
-      continue;
+      return;
     }
     const auto rows = [&](const at::Tensor& all) {
       return all.view({examples, features}).narrow(0, first, count);
     };
     // A product of floats, which is rounded once.
     rows(to).copy_(rows(from).to(at::kFloat).mul_(mask));
-  }
+  };
+  each_slot(values, layer, examples, drop);
 }
 
 class cpu_step_kernels final : public step_kernels {

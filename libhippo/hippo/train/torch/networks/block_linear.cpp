@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "hippo/train/torch/networks/dropout.hpp"
-#include "hippo/train/torch/subnetwork_mask.hpp"
+#include "hippo/train/torch/subnetworks.hpp"
 
 namespace hippo {
 
@@ -50,16 +50,10 @@ std::vector<kept_examples> kept_of(const dropped_place& where,
                                    std::int64_t examples,
                                    std::int64_t features) {
   const auto& values = **where.values;
-  const std::int64_t slots = values.dropout_slots;
   std::vector<kept_examples> result(
     static_cast<std::size_t>(features / values.dropout_block));
-  for (std::int64_t slot = 0; slot < slots; ++slot) {
-    const auto first = first_of_slot(slot, examples, slots);
-    const auto count = first_of_slot(slot + 1, examples, slots) - first;
-    if (count == 0)
-      continue;
-    const auto numbers =
-      numbers_of_subnetwork(values.seed, where.layer, values.subnetworks[slot]);
+  const auto keep = [&](std::int64_t first, std::int64_t count,
+                        const random_numbers& numbers) {
     for (std::size_t i = 0; i < result.size(); ++i) {
       if (static_cast<std::uint32_t>(numbers.at(i)) < values.dropout_limit)
         continue;
@@ -70,7 +64,8 @@ std::vector<kept_examples> kept_of(const dropped_place& where,
       else
         ranges.emplace_back(first, count);
     }
-  }
+  };
+  each_slot(values, where.layer, examples, keep);
   for (auto& x : result) {
     std::vector<at::Tensor> parts{at::empty({0}, at::kLong)};
     for (const auto& [first, count] : x.ranges)
