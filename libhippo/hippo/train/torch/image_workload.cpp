@@ -234,10 +234,8 @@ private:
   at::Tensor scores_of(const at::Tensor& images, const step_values* values) {
     const autocast_scope numbers{precision_, device_};
     return model_
-      ->forward(
-        images.permute({0, 3, 1, 2})
-          .contiguous(layout_for(precision_, device_)),
-        values)
+      ->forward(images.permute({0, 3, 1, 2}).contiguous(model_->layout()),
+                values)
       .to(at::kFloat);
   }
 

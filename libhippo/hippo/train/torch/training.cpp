@@ -26,7 +26,7 @@ namespace {
 
 /// Counts changes of how networks are computed on GPUs that change bits:
 /// layouts, ways to convolve, kernels of our own.
-constexpr auto gpu_ways = " hippo-2";
+constexpr auto gpu_ways = " hippo-3";
 
 /// Which share of a GPU's memory may hold states to branch off from: one in so
 /// many.

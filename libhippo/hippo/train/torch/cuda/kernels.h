@@ -6,7 +6,7 @@
  * LibTorch, on a GPU.
  *
  * Every one of them gives the bits that the CPU's `step_kernels` give, but for
- * normalisation, whose sums have an order of their own.
+ * normalisation and convolutions, whose sums have an order of their own.
  * All pointers are of memory that one device reaches, which is the calling
  * thread's current one; `stream` is a cudaStream_t of it. A launch returns
  * before it is done, allocates nothing, and may be captured into a graph: what
@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* Counts changes of this file that need a new build of whoever uses it. */
-#define HIPPO_CUDA_INTERFACE 5
+#define HIPPO_CUDA_INTERFACE 6
 
 /* Returns HIPPO_CUDA_INTERFACE of the library. */
 int hippo_cuda_interface(void);
@@ -176,6 +176,63 @@ struct hippo_cuda_norm_backward {
 int hippo_cuda_normalise_backward(
   const struct hippo_cuda_norm* batch,
   const struct hippo_cuda_norm_backward* tensors, void* stream);
+
+/* A convolution of images by square kernels, padded by half a side. Activations
+ * are channels-last (images x height x width x channels) and begin at a
+ * multiple of 16 bytes; weights and their gradients are of float32.
+ *
+ * `tf32` rounds factors of float32 to TF32. Without it each of them is the sum
+ * of two, so that results are as exact as those of float32. Sums are of
+ * float32. */
+struct hippo_cuda_conv {
+  int64_t images;
+  int32_t height, width; /* of x */
+  int32_t in, out;       /* channels: multiples of 16; x may have 1 to 4 */
+  int32_t side, stride;  /* 1 or 3; 1 or 2 */
+  int32_t type;          /* hippo_cuda_type of activations */
+  int32_t tf32;          /* 0 or 1 */
+  int32_t weights_last;  /* 1: weights are out x side x side x in,
+                            0: out x in x side x side */
+};
+
+/* Returns how many bytes its weights take as the kernels read them; 0: there
+ * are no kernels for such a convolution. */
+int64_t hippo_cuda_conv_rows(const struct hippo_cuda_conv* conv);
+
+/* So many weights are prepared in one launch at most: a launch takes 4 KiB. */
+#define HIPPO_CUDA_CONVS_MAX 64
+
+/* Weights of convolutions, of one type and order. */
+struct hippo_cuda_conv_weights {
+  const float* weight[HIPPO_CUDA_CONVS_MAX];
+  void* rows[HIPPO_CUDA_CONVS_MAX]; /* each of `hippo_cuda_conv_rows` bytes */
+  int32_t in[HIPPO_CUDA_CONVS_MAX];
+  int32_t out[HIPPO_CUDA_CONVS_MAX];
+  int32_t side[HIPPO_CUDA_CONVS_MAX];
+  int32_t count;
+  int32_t type, weights_last; /* as of each hippo_cuda_conv */
+};
+
+/* Writes weights as the next two functions read them. */
+int hippo_cuda_conv_prepare(const struct hippo_cuda_conv_weights* weights,
+                            void* stream);
+
+/* Writes `y`. */
+int hippo_cuda_convolve(const struct hippo_cuda_conv* conv, const void* x,
+                        const void* rows, void* y, void* stream);
+
+/* Writes the gradient of `x`, which has 16 channels or more. */
+int hippo_cuda_convolve_input(const struct hippo_cuda_conv* conv,
+                              const void* dy, const void* rows, void* dx,
+                              void* stream);
+
+/* Returns how many floats of workspace the next function takes. */
+int64_t hippo_cuda_conv_workspace(const struct hippo_cuda_conv* conv);
+
+/* Writes the gradient of the weights. */
+int hippo_cuda_convolve_weight(const struct hippo_cuda_conv* conv,
+                               const void* x, const void* dy, float* dweight,
+                               float* workspace, void* stream);
 
 #ifdef __cplusplus
 }

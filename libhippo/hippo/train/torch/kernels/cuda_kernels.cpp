@@ -40,7 +40,13 @@ expected<cuda_kernels> load_cuda_kernels(const std::string& library) {
       || !find(loaded, "hippo_cuda_norm_workspace", result.norm_workspace)
       || !find(loaded, "hippo_cuda_normalise", result.normalise)
       || !find(loaded, "hippo_cuda_normalise_backward",
-               result.normalise_backward))
+               result.normalise_backward)
+      || !find(loaded, "hippo_cuda_conv_rows", result.conv_rows)
+      || !find(loaded, "hippo_cuda_conv_prepare", result.conv_prepare)
+      || !find(loaded, "hippo_cuda_conv_workspace", result.conv_workspace)
+      || !find(loaded, "hippo_cuda_convolve", result.convolve)
+      || !find(loaded, "hippo_cuda_convolve_input", result.convolve_input)
+      || !find(loaded, "hippo_cuda_convolve_weight", result.convolve_weight))
     return refused("a kernel is missing");
   return result;
 }

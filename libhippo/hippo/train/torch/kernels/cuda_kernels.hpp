@@ -16,6 +16,12 @@ struct cuda_kernels {
   decltype(&hippo_cuda_norm_workspace) norm_workspace = nullptr;
   decltype(&hippo_cuda_normalise) normalise = nullptr;
   decltype(&hippo_cuda_normalise_backward) normalise_backward = nullptr;
+  decltype(&hippo_cuda_conv_rows) conv_rows = nullptr;
+  decltype(&hippo_cuda_conv_prepare) conv_prepare = nullptr;
+  decltype(&hippo_cuda_conv_workspace) conv_workspace = nullptr;
+  decltype(&hippo_cuda_convolve) convolve = nullptr;
+  decltype(&hippo_cuda_convolve_input) convolve_input = nullptr;
+  decltype(&hippo_cuda_convolve_weight) convolve_weight = nullptr;
 };
 
 /// Loads the library that they are in, for the life of the process.

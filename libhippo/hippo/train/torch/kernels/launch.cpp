@@ -7,8 +7,8 @@
 
 namespace hippo {
 
-std::int32_t type_of(const at::Tensor& tensor) {
-  switch (tensor.scalar_type()) {
+std::int32_t type_of(at::ScalarType type) {
+  switch (type) {
     case at::kFloat:
       return hippo_cuda_float32;
     case at::kBFloat16:
@@ -18,7 +18,7 @@ std::int32_t type_of(const at::Tensor& tensor) {
     default:
       throw std::invalid_argument(
         std::string{"kernels for GPUs: they cannot compute with type "}
-        + c10::toString(tensor.scalar_type()));
+        + c10::toString(type));
   }
 }
 

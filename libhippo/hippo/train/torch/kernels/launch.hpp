@@ -8,9 +8,14 @@
 
 namespace hippo {
 
-/// Returns the `hippo_cuda_type` of a tensor. Throws `std::invalid_argument` if
-/// its type has none.
-std::int32_t type_of(const at::Tensor& tensor);
+/// Returns the `hippo_cuda_type` of numbers. Throws `std::invalid_argument` if
+/// they have none.
+std::int32_t type_of(at::ScalarType type);
+
+/// The same of a tensor's.
+inline std::int32_t type_of(const at::Tensor& tensor) {
+  return type_of(tensor.scalar_type());
+}
 
 /// Returns the stream that LibTorch uses now on a tensor's device; null on a
 /// CPU.

@@ -6,29 +6,18 @@
 #include <torch/csrc/autograd/custom_function.h>
 
 #include "hippo/train/torch/kernels/launch.hpp"
+#include "hippo/train/torch/networks/memory_layout.hpp"
 
 namespace hippo {
 
 namespace {
 
-constexpr std::uintptr_t alignment = 16;
-
 bool is_channels_last(const at::Tensor& x) {
   return x.is_contiguous(at::MemoryFormat::ChannelsLast);
 }
 
-/// Returns `x` as kernels take it, in channels-last order or not.
-at::Tensor laid_out(const at::Tensor& x, bool channels_last) {
-  const auto format = channels_last ? at::MemoryFormat::ChannelsLast
-                                    : at::MemoryFormat::Contiguous;
-  auto y = x.contiguous(format);
-  if (reinterpret_cast<std::uintptr_t>(y.const_data_ptr()) % alignment != 0)
-    y = y.clone(format);
-  return y;
-}
-
-/// The same in the order that it has, or is nearest to.
-at::Tensor laid_out(const at::Tensor& x) {
+/// Returns `x` as kernels take it, in the order that it has or is nearest to.
+at::Tensor laid_out_as_is(const at::Tensor& x) {
   return laid_out(x,
                   x.suggest_memory_format() == at::MemoryFormat::ChannelsLast);
 }
@@ -41,7 +30,7 @@ float* writable(const at::Tensor& x) {
   return x.mutable_data_ptr<float>();
 }
 
-/// A batch as kernels know it. @param x as `laid_out` gave it
+/// A batch as kernels know it. @param x as `laid_out` returns it
 hippo_cuda_norm batch_of(const at::Tensor& x, activation last) {
   return {x.size(0),
           x.size(1),
@@ -87,7 +76,7 @@ public:
                             const std::optional<at::Tensor>& residual,
                             const at::Tensor& mean, const at::Tensor& variance,
                             activation last, const cuda_kernels* kernels) {
-    const auto x = laid_out(given);
+    const auto x = laid_out_as_is(given);
     const auto batch = batch_of(x, last);
     const auto channels_last = batch.channels_last != 0;
     const auto summand =
@@ -155,7 +144,7 @@ at::Tensor normalise_by(const cuda_kernels& kernels, const at::Tensor& given,
       x, norm.weight, norm.bias,
       residual.defined() ? std::optional{residual} : std::nullopt, norm.mean,
       norm.variance, how.last, &kernels);
-  const auto input = laid_out(x);
+  const auto input = laid_out_as_is(x);
   const auto batch = batch_of(input, how.last);
   const auto summand = residual.defined()
                          ? laid_out(residual, batch.channels_last != 0)

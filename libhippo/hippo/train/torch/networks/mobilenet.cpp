@@ -49,8 +49,8 @@ public:
       add_linear("classifier.1", 1280, static_cast<std::int64_t>(form.classes));
   }
 
-  at::Tensor forward(const at::Tensor& images,
-                     const step_values* values) override {
+  at::Tensor scores_of(const at::Tensor& images,
+                       const step_values* values) override {
     const bool training = values != nullptr;
     auto x = active(first_, images, training);
     for (const auto& b : blocks_) {

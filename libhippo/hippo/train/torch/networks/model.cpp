@@ -1,5 +1,7 @@
 #include "hippo/train/torch/networks/model.hpp"
 
+#include <ATen/autocast_mode.h>
+
 #include <cmath>
 
 #include "hippo/train/torch/networks/block_linear.hpp"
@@ -18,7 +20,36 @@ at::Tensor model::linear_layer::after_dropout(const at::Tensor& tensor,
   return linear_after_dropout(tensor, values, layer, weight, bias);
 }
 
+namespace {
+
+/// The type of activations, by autocast or without it.
+at::ScalarType activation_type(const at::Tensor& x) {
+  const auto device = x.device().type();
+  return at::autocast::is_autocast_enabled(device)
+           ? at::autocast::get_autocast_dtype(device)
+           : x.scalar_type();
+}
+
+} // namespace
+
+at::Tensor model::forward(const at::Tensor& images, const step_values* values) {
+  if (!prepared_.empty())
+    prepare_rows(*place_.kernels, prepared_, activation_type(images));
+  return scores_of(images, values);
+}
+
+at::MemoryFormat model::layout() const {
+  return !prepared_.empty() && without_kernels_ == 0
+           ? at::MemoryFormat::ChannelsLast
+           : place_.layout;
+}
+
 at::Tensor model::convolution::operator()(const at::Tensor& tensor) const {
+  // The kernels know one order: others are not worth a copy.
+  if (prepared
+      && tensor.suggest_memory_format() == at::MemoryFormat::ChannelsLast)
+    return convolve_by(*kernels, tensor.to(activation_type(tensor)), *prepared,
+                       stride);
   return convolved(tensor, weight, stride, groups);
 }
 
@@ -48,10 +79,16 @@ model::add_convolution(const std::string& name, sides images,
     += 2.0
        * static_cast<double>(out * (in / groups) * size * size * made.height
                              * made.width);
-  return {add_tensor(parameters_, name + ".weight",
-                     {out, in / groups, size, size},
-                     place_.layout),
-          stride, groups};
+  const auto weight = add_tensor(parameters_, name + ".weight",
+                                 {out, in / groups, size, size}, place_.layout);
+  if (place_.kernels == nullptr
+      || !has_kernels({in, out, size, stride, groups})) {
+    ++without_kernels_;
+    return {weight, stride, groups, nullptr, nullptr};
+  }
+  prepared_.push_back(
+    std::make_shared<convolution_weights>(convolution_weights{weight, {}}));
+  return {weight, stride, groups, prepared_.back(), place_.kernels};
 }
 
 batch_norm model::add_batch_norm(const std::string& name,

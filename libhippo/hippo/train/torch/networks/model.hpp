@@ -2,26 +2,33 @@
 
 #include <torch/types.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "hippo/train/torch/data/image_data.hpp"
+#include "hippo/train/torch/kernels/launch.hpp"
 #include "hippo/train/torch/networks/dropout.hpp"
+#include "hippo/train/torch/networks/gpu_convolution.hpp"
 #include "hippo/train/torch/networks/normalisation.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 
 namespace hippo {
 
-/// Where a network is, and in which order its activations lie in memory.
+/// Where a network is, and in which order its activations lie in memory if it
+/// is convolved by LibTorch.
 struct network_place {
   network_place(at::Device where,
                 at::MemoryFormat order = at::MemoryFormat::ChannelsLast)
-    : device(where), layout(order) {}
+    : device(where), layout(order),
+      kernels(where.is_cpu() ? nullptr : &needed_cuda_kernels()) {}
   network_place(at::DeviceType where) : network_place(at::Device{where}) {}
 
   at::Device device;
   at::MemoryFormat layout;
+  const cuda_kernels* kernels; ///< null: the device is a CPU
 };
 
 /// A network from images to the scores of classes. For linear layers
@@ -32,10 +39,12 @@ public:
 
   /// Returns the scores (images x classes); when training, updates
   /// normalisation statistics.
-  /// @param images images x channels x height x width, in the network's layout
+  /// @param images images x channels x height x width, in the order of `layout`
   /// @param values null for evaluation, which uses those statistics
-  virtual at::Tensor forward(const at::Tensor& images,
-                             const step_values* values) = 0;
+  at::Tensor forward(const at::Tensor& images, const step_values* values);
+
+  /// The order in memory in which activations are to be.
+  [[nodiscard]] at::MemoryFormat layout() const;
 
   /// Sets weights and statistics to what `seed` gives; before that they are
   /// anything.
@@ -57,6 +66,10 @@ public:
 
 protected:
   explicit model(const network_place& place) : place_(place) {}
+
+  /// As `forward`.
+  virtual at::Tensor scores_of(const at::Tensor& images,
+                               const step_values* values) = 0;
 
   /// The sides of images, in pixels.
   struct sides {
@@ -85,6 +98,8 @@ protected:
     at::Tensor weight;
     std::int64_t stride;
     std::int64_t groups;
+    std::shared_ptr<const convolution_weights> prepared; ///< null: no kernels
+    const cuda_kernels* kernels;
     at::Tensor operator()(const at::Tensor& tensor) const;
   };
 
@@ -110,6 +125,9 @@ private:
                         = at::MemoryFormat::Contiguous);
 
   network_place place_;
+  /// Those for which there are kernels, and how many have none.
+  std::vector<std::shared_ptr<convolution_weights>> prepared_;
+  std::size_t without_kernels_ = 0;
   double forward_operations_ = 0; ///< of an image
   named_tensors parameters_;
   named_tensors buffers_;

@@ -36,8 +36,8 @@ public:
     fc_ = add_linear("fc", in, static_cast<std::int64_t>(form.classes));
   }
 
-  at::Tensor forward(const at::Tensor& images,
-                     const step_values* values) override {
+  at::Tensor scores_of(const at::Tensor& images,
+                       const step_values* values) override {
     const bool training = values != nullptr;
     auto x = normalise(conv1_(images), bn1_, {}, training);
     for (const auto& b : blocks_) {
@@ -111,8 +111,8 @@ public:
     fc_ = add_linear("fc", in, static_cast<std::int64_t>(form.classes));
   }
 
-  at::Tensor forward(const at::Tensor& images,
-                     const step_values* values) override {
+  at::Tensor scores_of(const at::Tensor& images,
+                       const step_values* values) override {
     const bool training = values != nullptr;
     auto x = conv1_(images);
     for (const auto& b : blocks_) {

@@ -22,8 +22,8 @@ public:
       add_linear(name_of(hidden), in, static_cast<std::int64_t>(form.classes)));
   }
 
-  at::Tensor forward(const at::Tensor& images,
-                     const step_values* values) override {
+  at::Tensor scores_of(const at::Tensor& images,
+                       const step_values* values) override {
     auto x = layers_.front()(features(images));
     for (std::size_t i = 1; i < layers_.size(); ++i)
       x = layers_[i].after_dropout(x.relu(), values, i - 1);
@@ -54,8 +54,8 @@ public:
         static_cast<std::int64_t>(32 * (form.height / 4) * (form.width / 4)),
         static_cast<std::int64_t>(form.classes))) {}
 
-  at::Tensor forward(const at::Tensor& images,
-                     const step_values* values) override {
+  at::Tensor scores_of(const at::Tensor& images,
+                       const step_values* values) override {
     const bool training = values != nullptr;
     // Pooling first makes normalisation and ReLU four times cheaper.
     auto x = normalise(conv1_(images), bn1_, {.pool = true}, training);
