@@ -1104,6 +1104,7 @@ TEST_F(StateFolderTest, AStudyWhoseTrialsLackItsLastEventIsOutdated) {
   commit(*folder, {node_added{key, node(1)},
                    result_added{key, {node_id{1}, 5, {{"acc", 1}}, "cpu"}},
                    result_added{key, {node_id{1}, 10, {{"acc", 1}}, "cpu"}},
+                   result_added{key, {node_id{1}, 15, {{"acc", 1}}, "cpu"}},
                    study_saved{study}, measured(5)});
   EXPECT_FALSE(outdated()); // it goes on anyway
   study.state = study_phase::complete;
@@ -1117,10 +1118,9 @@ TEST_F(StateFolderTest, AStudyWhoseTrialsLackItsLastEventIsOutdated) {
   commit(*folder, {trial_saved{study_id{1}, trial}});
   EXPECT_FALSE(outdated());
   // A trial with several seeds is there once the last one is.
-  trial.steps = 5;
-  commit(*folder, {trial_saved{study_id{1}, trial}, measured(10, 1, true)});
+  commit(*folder, {measured(15, 1, true)});
   EXPECT_FALSE(outdated());
-  commit(*folder, {measured(10, 2)});
+  commit(*folder, {measured(15, 2)});
   EXPECT_TRUE(outdated());
   commit(*folder, {event_added{study_id{1}, {}, study_command{}}});
   EXPECT_FALSE(outdated()); // the study has stored it itself
@@ -1135,6 +1135,22 @@ TEST_F(StateFolderTest, AStudyWhoseTrialsLackItsLastEventIsOutdated) {
   trial.trial = 1;
   commit(*folder, {study_saved{study}});
   EXPECT_TRUE(outdated());
+  commit(*folder, {trial_saved{study_id{1}, trial}});
+  EXPECT_FALSE(outdated());
+  // The last event may be of a trial that is there, the one before it not.
+  const auto failed = [](trial_no no) {
+    return event_added{
+      study_id{1}, {}, trial_failed{no, 5, {errc::io_failed, "no"}}};
+  };
+  commit(*folder, {failed(2), failed(1)});
+  EXPECT_TRUE(outdated());
+  trial.trial = 2;
+  commit(*folder, {trial_saved{study_id{1}, trial}});
+  EXPECT_FALSE(outdated());
+  trial.trial = 0;
+  commit(*folder, {measured(15), failed(1), measured(15, 1, true)});
+  EXPECT_TRUE(outdated());
+  trial.steps = 15;
   commit(*folder, {trial_saved{study_id{1}, trial}});
   EXPECT_FALSE(outdated());
 }

@@ -204,17 +204,22 @@ state_reader::load_study(const std::string& id_or_name) {
 }
 
 expected<std::set<study_id>> state_reader::load_outdated() {
-  // The events before the last one are stored in their order: where the trial
-  // of the last one shows it, theirs do too.
+  // Events are taken in their order, so a trial that shows a measurement shows
+  // all events before it as well, and so does a command that is stored. Of a
+  // failure, or of one seed's measurement, a trial that has ended before shows
+  // nothing, but it must be there.
   auto found = read_all<study_id>(
     database_.prepare(
-      "SELECT s.id FROM studies s JOIN events e ON e.id ="
-      " (SELECT max(id) FROM events WHERE study = s.id)"
-      " WHERE s.state IN ('COMPLETE', 'CANCELLED')"
-      " AND e.kind IN (?1, ?2) AND NOT EXISTS"
-      " (SELECT 1 FROM trials t WHERE t.study = s.id AND t.trial = e.trial"
-      "  AND (t.steps >= e.step OR e.kind = ?2"
-      "       OR (e.code IS NOT NULL AND e.text IS NULL)))"),
+      "SELECT s.id FROM studies s WHERE s.state IN ('COMPLETE', 'CANCELLED')"
+      " AND EXISTS (SELECT 1 FROM events e WHERE e.study = s.id"
+      "  AND e.kind IN (?1, ?2)"
+      "  AND e.id >= coalesce((SELECT p.id FROM events p WHERE p.study = s.id"
+      "   AND p.kind IS NOT ?2 AND NOT (p.kind = ?1 AND p.code IS NOT NULL"
+      "   AND p.text IS NULL) ORDER BY p.id DESC LIMIT 1), 0)"
+      "  AND NOT EXISTS"
+      "  (SELECT 1 FROM trials t WHERE t.study = s.id AND t.trial = e.trial"
+      "   AND (t.steps >= e.step OR e.kind = ?2"
+      "        OR (e.code IS NOT NULL AND e.text IS NULL))))"),
     [](sql_statement& x) {
       x.bind_text(1, measured_kind).bind_text(2, failed_kind);
     },

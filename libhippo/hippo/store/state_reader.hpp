@@ -81,10 +81,10 @@ public:
   /// Returns all studies by their ids, the texts left out.
   expected<std::vector<stored_study>> load_studies();
 
-  /// Returns the studies that have ended, but whose last event their trials do
+  /// Returns the studies that have ended, but whose last events their trials do
   /// not show: a crash has come between the two. Those that have failed are not
   /// among them: a service that gives a study up stores no more of it.
-  /// @complexity O(studies * log(events))
+  /// @complexity O(studies * log(events) + failures that came last)
   expected<std::set<study_id>> load_outdated();
 
   /// Returns the trials of a study by their numbers, from `first` on.
