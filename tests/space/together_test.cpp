@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "space/fixtures.hpp"
 
 namespace hippo {
@@ -59,6 +61,31 @@ TEST(Together, EveryTrialAndEveryPieceCounts) {
                    " subnetworks_at_once: {int_uniform: [1, 64]}}")
               .size(),
             1u);
+}
+
+TEST(Together, ValuesOfOneTrialAreComparedToo) {
+  const auto read = read_study(study("{subnetworks: {choice: [32, 64]}}"),
+                               "s.yaml", built_in_workloads())
+                      .study;
+  ASSERT_TRUE(read);
+  const auto workloads = built_in_workloads();
+  const auto workload = std::find_if(
+    workloads.begin(), workloads.end(),
+    [](const workload_descriptor& x) { return x.name == "fashion-mlp"; });
+  const auto refusal = [&](const std::string& values) {
+    const auto trial = read_parameters(values, read->lengths(), *workload,
+                                       name_rules::today, read->typed);
+    const auto why = refusal_together(*trial, *workload);
+    return why ? why->message : "";
+  };
+  EXPECT_EQ(refusal(R"({"subnetworks": 4, "subnetworks_at_once": 8})"),
+            "subnetworks_at_once is 8 in a trial whose subnetworks is 4: it "
+            "must be at most subnetworks");
+  EXPECT_EQ(refusal(R"({"subnetworks": 4})"),
+            "subnetworks_at_once is 16 in a trial whose subnetworks is 4: it "
+            "must be at most subnetworks");
+  EXPECT_EQ(refusal(R"({"subnetworks": 8, "subnetworks_at_once": 8})"), "");
+  EXPECT_EQ(refusal(R"({"lr": 0.1})"), "");
 }
 
 TEST(Together, WhatHasNoEffectIsRefused) {

@@ -483,6 +483,40 @@ std::vector<std::string> ways(world& x) {
   return result;
 }
 
+TEST(Steering, ValuesOfATrialThatDoNotGoTogetherAreRefused) {
+  const auto limited = [](const std::string& algorithm) {
+    auto options = options_of(algorithm + "budget: {trials: 4}\n",
+                              "  lr: {choice: [0.1, 0.2]}\n"
+                              "  momentum: {choice: [0.5, 0.8]}\n");
+    for (auto& x : options.workload.hyper_parameters)
+      if (x.name == "lr")
+        x.max_parameter = "momentum";
+    return options;
+  };
+  const std::string why = "lr is 0.7 in a trial whose momentum is 0.5: it must "
+                          "be at most momentum";
+  world x{limited("algorithm: grid\n")};
+  x.commit_all();
+  const auto refusal = [&](const std::string& text, verb what = verb::enqueue) {
+    const auto from = x.command(what, 0, 0, text);
+    x.commit_all();
+    return x.refusal(from);
+  };
+  const std::string wrong = R"({"lr": 0.7, "momentum": 0.5})",
+                    right = R"({"lr": 0.7, "momentum": 0.8})";
+  EXPECT_EQ(refusal(R"({"outside": [)" + wrong + "]}"), why);
+  EXPECT_EQ(refusal(R"({"outside": [)" + right + "]}"), "");
+  EXPECT_EQ(refusal(R"({"forks": [{"trial": 0, "at": 1,)"
+                    R"( "params": {"lr": 0.7}}]})"),
+            why);
+  world client{limited("algorithm: client\n")};
+  const auto asked = client.command(verb::ask, 0, 0, wrong),
+             fine = client.command(verb::ask, 0, 0, right);
+  client.commit_all();
+  EXPECT_EQ(client.refusal(asked), why);
+  EXPECT_EQ(client.refusal(fine), "");
+}
+
 TEST(Steering, ASamplerThatIsToldThePastLearnsAtOnce) {
   for (const std::string sampler : {"tpe", "gp"}) {
     const auto study = "  weight_decay: {uniform: [0, 1]}\nalgorithm: {"

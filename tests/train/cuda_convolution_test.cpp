@@ -293,6 +293,34 @@ TEST(CudaConvolutionBlocks, FormsGiveTheSameBits) {
   EXPECT_TRUE(have_same_bits(y, by(large{}, 256, 2)));
 }
 
+/// Blocks that add up several tiles each, with one stage of memory and with
+/// two.
+TEST(CudaConvolutionBlocks, TakeSeveralTilesInTurn) {
+  using type = cuda::factors<c10::BFloat16, cuda::factor_kind::bfloat16>;
+  using block = cuda::gradient_block<type, 3>;
+  using adding = cuda::adding_block<3>;
+  layer z{{5, 9, 15, 16, 16, 3, 1}, at::kBFloat16, false};
+  const hippo_cuda_conv conv{5, 9, 15, 16, 16, 3, 1, hippo_cuda_bfloat16, 0, 0};
+  const auto plan = cuda::plan_of(conv, false, cuda::conv_gradient_pixels);
+  constexpr std::int32_t blocks = 2, size = cuda::gradient_sums<3>::of_pair;
+  ASSERT_GT(plan.tiles, 3 * blocks);
+  const emulated_gpu gpu{4};
+  const auto by = [&](int stages) {
+    auto slices = at::full({blocks, size}, NAN),
+         sum = at::full({16, 16, 9}, NAN);
+    gpu.launch<block>(blocks, 1, cuda::conv_memory_max, plan, stages,
+                      z.x.const_data_ptr(), z.dy.const_data_ptr(),
+                      slices.mutable_data_ptr<float>());
+    gpu.launch<adding>(size / adding::columns, 1, adding::bytes, plan,
+                       slices.const_data_ptr<float>(), blocks, size, false,
+                       sum.mutable_data_ptr<float>());
+    return sum.view({16, 16, 3, 3});
+  };
+  const auto one = by(1), two = by(2);
+  EXPECT_TRUE(have_same_bits(one, two));
+  EXPECT_LT(distance(one, reference(z)[1]), 1e-6);
+}
+
 TEST(CudaConvolutionBlocks, ManyPixelsTakeLargeOnes) {
   const tf32_scope products{precision::bfloat16};
   const batch_shape many{1, 257, 256, 16, 16, 3, 1};

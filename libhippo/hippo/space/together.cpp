@@ -67,6 +67,11 @@ std::optional<excess> excess_in(const trial_parameters& trial, step_t end,
   return std::nullopt;
 }
 
+std::string text_of(const excess& values, const std::string& limit) {
+  return "is " + to_text(values.first) + " in a trial whose " + limit + " is "
+         + to_text(values.second) + ": it must be at most " + limit;
+}
+
 /// Checks all trials, or some where there are many.
 void check_limit(const search_space& space, step_t max_steps,
                  const parameter_descriptor& x,
@@ -82,10 +87,7 @@ void check_limit(const search_space& space, step_t max_steps,
       continue;
     const auto value = to_text(found->first), most = to_text(found->second);
     if (is_given)
-      tell(space, x.name,
-           "is " + value + " in a trial whose " + limit.name + " is " + most
-             + ": it must be at most " + limit.name,
-           notes);
+      tell(space, x.name, text_of(*found, limit.name), notes);
     else
       tell(space, limit.name,
            "is " + most + ", and " + x.name + " is " + value
@@ -120,6 +122,23 @@ void check_together(const search_space& space, step_t max_steps,
         i != known.end() && (is_given || names.contains(x.max_parameter)))
       check_limit(space, max_steps, x, *i->second, is_given, notes);
   }
+}
+
+std::optional<error> refusal_together(const trial_parameters& trial,
+                                      const workload_descriptor& workload) {
+  const auto& all = workload.hyper_parameters;
+  for (const auto& x : all) {
+    const auto limit =
+      std::ranges::find(all, x.max_parameter, &parameter_descriptor::name);
+    if (limit == all.end()
+        || (!trial.sequences.contains(x.name)
+            && !trial.sequences.contains(limit->name)))
+      continue;
+    if (const auto found = excess_in(trial, trial.length, x, *limit))
+      return error{errc::invalid_argument,
+                   x.name + ' ' + text_of(*found, limit->name)};
+  }
+  return std::nullopt;
 }
 
 } // namespace hippo

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <optional>
+
+#include "hippo/base/error.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/space/study.hpp"
 #include "hippo/yaml/diagnostic.hpp"
@@ -17,5 +20,10 @@ inline constexpr std::uint64_t together_samples = 300;
 /// @param max_steps of a trial
 void check_together(const search_space& space, step_t max_steps,
                     const workload_descriptor& workload, diagnostics& notes);
+
+/// Says which values of one trial, given by hand, do not go together, if some
+/// do not: `parameter_descriptor::max_parameter`.
+std::optional<error> refusal_together(const trial_parameters& trial,
+                                      const workload_descriptor& workload);
 
 } // namespace hippo

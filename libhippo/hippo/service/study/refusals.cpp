@@ -10,6 +10,7 @@
 #include "hippo/search/algorithm/client_algorithm.hpp"
 #include "hippo/service/study/space_change.hpp"
 #include "hippo/space/lengthened.hpp"
+#include "hippo/space/together.hpp"
 
 namespace hippo {
 
@@ -208,6 +209,9 @@ std::optional<error> refusal_of(const study_command& wanted,
   const auto& decisions = books.decisions;
   switch (wanted.what) {
     case verb::ask:
+      if (const auto& values = std::get<command::ask>(*parsed).values)
+        if (auto why = refusal_together(*values, books.options.workload))
+          return why;
       return decisions.refusal_of_ask();
     case verb::train:
       return unless({verb::ask, verb::tell, verb::retry},
@@ -242,7 +246,12 @@ std::optional<error> refusal_of(const study_command& wanted,
             refusal_of_more(books, facts, {.trials = x.trials.size()}, true))
         return why;
       const auto own = own_trials_of(x, books, name_rules::today);
-      return own ? std::nullopt : std::optional{own.failure()};
+      if (!own)
+        return own.failure();
+      for (const auto& trial : *own)
+        if (auto why = refusal_together(trial.values, books.options.workload))
+          return why;
+      return std::nullopt;
     }
     case verb::tell_past:
       return decisions.refusal_of_past();
