@@ -113,10 +113,12 @@ int correlate(const Launcher& launcher, const hippo_cuda_conv& conv,
               plan.tiles, (to + w - 1) / w, kind::bytes(plan), plan,
               kind::stages(plan), source, rows, target);
           };
-          return pixels >= many_pixels
-                     && large_block::bytes(large) <= conv_memory_max
-                   ? launch(large_block{}, large)
-                   : launch(small_block{}, small);
+          // Sides of 1 are rare: they have no large blocks, to be built sooner.
+          if constexpr (s > 1)
+            if (pixels >= many_pixels
+                && large_block::bytes(large) <= conv_memory_max)
+              return launch(large_block{}, large);
+          return launch(small_block{}, small);
         });
       });
     });

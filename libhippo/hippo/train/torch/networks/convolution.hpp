@@ -6,9 +6,9 @@
 
 namespace hippo {
 
-/// Returns `tensor` (images tensor channels tensor height tensor width)
-/// convolved with square kernels (outputs tensor channels / groups tensor side
-/// tensor side), padded by half a side.
+/// Returns `tensor` (images x channels x height x width)
+/// convolved with square kernels (outputs x channels / groups x side x
+/// side), padded by half a side.
 ///
 /// On a GPU in float32, cuDNN's deterministic ways to the gradient of the
 /// weights are slow where the stride is 2 or the channels are as few as those

@@ -112,7 +112,7 @@ protected:
                               std::int64_t groups = 1);
   batch_norm add_batch_norm(const std::string& name, std::int64_t channels);
 
-  /// Returns channels, with or without pixels, as images tensor features, in
+  /// Returns channels, with or without pixels, as images x features, in
   /// the order of channel, row, column.
   [[nodiscard]] static at::Tensor features(const at::Tensor& tensor) {
     return tensor.flatten(1).contiguous();

@@ -24,7 +24,7 @@ struct normalisation {
   activation last = activation::relu;
 };
 
-/// Normalises `tensor` (images tensor channels tensor height tensor width):
+/// Normalises `tensor` (images x channels x height x width):
 /// when training, by the statistics of the batch, which go into the running
 /// ones; else by those.
 at::Tensor normalise(const at::Tensor& tensor, const batch_norm& norm,
