@@ -218,7 +218,8 @@ class Patience:
 
 
 def serve(requests: TextIO, answers: TextIO) -> None:
-    """Answers requests, a line each, until there are none."""
+    """Answers requests, a line each, until there are none or nobody reads the
+    answers."""
     engine = Engine()
     patience = Patience(_CALL_SECONDS)
     for line in requests:
@@ -234,7 +235,13 @@ def serve(requests: TextIO, answers: TextIO) -> None:
                     f"Ray has not answered for {_CALL_SECONDS:g} s", True)
         except ValueError as why:
             answer = _failure(f"a request must be a JSON object: {why}", False)
-        print(json.dumps(answer), file=answers, flush=True)
+        try:
+            print(json.dumps(answer), file=answers, flush=True)
+        except BrokenPipeError:
+            # The file would write once more when it is closed.
+            with open(os.devnull, "w", encoding="utf-8") as nothing:
+                os.dup2(nothing.fileno(), answers.fileno())
+            break
     engine.finish()
 
 

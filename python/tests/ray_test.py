@@ -2,6 +2,7 @@
 and the real programs, which the environment names: HIPPO, HIPPO_TRAINER."""
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -35,6 +36,7 @@ try:
 
     import hippo_hpo.ray
     from hippo_hpo import _ray_cluster as placing
+    from hippo_hpo import ray_engine
     from hippo_hpo.ray_engine import Patience
 except ImportError:
     ray = None
@@ -234,6 +236,14 @@ class Conditions(unittest.TestCase):
         while (found := patience.call(lambda: {"d": 1})) is None:
             pass
         self.assertEqual({"d": 1}, found)
+
+    def test_nobody_reads_the_answers(self):
+        reader, writer = os.pipe()
+        os.close(reader)
+        requests = io.StringIO("3\n4\n")
+        with os.fdopen(writer, "w") as answers:
+            ray_engine.serve(requests, answers)
+        self.assertEqual("4\n", requests.read())
 
     def test_the_key_is_not_shown(self):
         self.assertNotIn("secret", repr(placing.Order(["a"], b"secret")))
