@@ -239,8 +239,7 @@ def serve(requests: TextIO, answers: TextIO) -> None:
             print(json.dumps(answer), file=answers, flush=True)
         except BrokenPipeError:
             # The file would write once more when it is closed.
-            with open(os.devnull, "w", encoding="utf-8") as nothing:
-                os.dup2(nothing.fileno(), answers.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), answers.fileno())
             break
     engine.finish()
 
