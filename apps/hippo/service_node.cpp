@@ -225,33 +225,48 @@ std::optional<error> service_node::announce() {
                        keys_.has_value(), visitors_page());
 }
 
+service_node::heard
+service_node::hear_one(const listener& to,
+                       std::chrono::steady_clock::duration patience) {
+  heard result;
+  actors_->self()->receive(
+    [&](notify_atom, trial_event& x) { to.trial(x); },
+    [&](notify_atom, const study_end& x) {
+      result.an_end = true;
+      to.end(x);
+    },
+    [&](notify_atom, const study_start& x) { returning_->note(x); },
+    [&](notify_atom, const found_studies& x) {
+      result.broken = returning_->note(x);
+    },
+    [&](const caf::down_msg& msg) {
+      result.broken =
+        error{errc::io_failed, "the service cannot go on: its "
+                                 + actors_->name_of(msg.source)
+                                 + " has ended: " + to_string(msg.reason)};
+    },
+    caf::after(patience) >> [&] { result.nothing = true; });
+  return result;
+}
+
 std::optional<error> service_node::hear(const listener& to) {
   using clock = std::chrono::steady_clock;
-  std::optional<error> broken;
-  bool has_ended = false;
+  heard last;
   const auto until = clock::now() + hear_interval;
   do {
-    actors_->self()->receive(
-      [&](notify_atom, trial_event& x) { to.trial(x); },
-      [&](notify_atom, const study_end& x) {
-        has_ended = true;
-        to.end(x);
-      },
-      [&](notify_atom, const study_start& x) { returning_->note(x); },
-      [&](notify_atom, const found_studies& x) {
-        broken = returning_->note(x);
-      },
-      [&](const caf::down_msg& msg) {
-        broken =
-          error{errc::io_failed, "the service cannot go on: its "
-                                   + actors_->name_of(msg.source)
-                                   + " has ended: " + to_string(msg.reason)};
-      },
-      caf::after(std::max(until - clock::now(), clock::duration{})) >> [] {});
-  } while (!broken && !has_ended && clock::now() < until);
+    last = hear_one(to, std::max(until - clock::now(), clock::duration{}));
+  } while (!last.broken && !last.an_end && clock::now() < until);
   if (returning_)
     returning_->look();
-  return broken;
+  return last.broken;
+}
+
+std::optional<error> service_node::hear_rest(const listener& to) {
+  heard last;
+  do {
+    last = hear_one(to, {});
+  } while (!last.broken && !last.nothing);
+  return last.broken;
 }
 
 service_node::rest

@@ -99,6 +99,11 @@ public:
   /// @returns why the service cannot go on, if it cannot
   std::optional<error> hear(const listener& to);
 
+  /// Hears all that has happened by now: once all studies have ended, that they
+  /// have.
+  /// @returns as `hear`
+  std::optional<error> hear_rest(const listener& to);
+
   /// How a service has come to rest.
   struct rest {
     bool was_cut_off = false;    ///< before all that ran was saved
@@ -142,6 +147,15 @@ public:
   }
 
 private:
+  /// What has come of hearing once.
+  struct heard {
+    bool nothing = false; ///< in the time for it
+    bool an_end = false;  ///< of a study
+    std::optional<error> broken{};
+  };
+  heard hear_one(const listener& to,
+                 std::chrono::steady_clock::duration patience);
+
   [[nodiscard]] const char* scheme() const {
     return keys_ ? "https://" : "http://";
   }

@@ -227,7 +227,7 @@ std::optional<error> followed_run::follow() {
     if (auto why = node_.hear(listener_))
       return why;
     if (node_.actors().retire())
-      return std::nullopt;
+      return node_.hear_rest(listener_); // the ends of studies, say
     if (interrupt_guard::is_asked()) {
       say("interrupted: the trainers finish their present steps and save them; "
           "Ctrl-C again to exit at once");
