@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import signal
+import unittest
 
 import programs
 from programs import Case, fashion, results, trainers
@@ -40,35 +41,45 @@ class Papers(Case):
                               file.read_text())
 
 
-class Gyro(Case):
-    """Gyro dropout."""
+class Study(Case):
+    """A study of examples/papers, made small by `CHANGES`."""
+
+    NAME = ""
+    CHANGES: dict = {}
+    DATA = "{train: 20000, validation: 5000}"
 
     @classmethod
     def setUpClass(cls):
+        if not cls.NAME:
+            raise unittest.SkipTest("of the classes below")
         super().setUpClass()
         case = cls.first_case()
-        text = changed((FOLDER / "gyro-dropout.yaml").read_text(), **{
-            "{train: 20000, validation: 5000}": json.dumps(fashion(512)),
-            "max_steps: 40": "max_steps: 6", "eval_every: 10": "eval_every: 2",
-            "[20, 256]": "[3, 256]"})
-        cls.file = case.write("gyro.yaml", text)
+        text = changed((FOLDER / f"{cls.NAME}.yaml").read_text(), **{
+            cls.DATA: json.dumps(fashion(512)), **cls.CHANGES})
+        cls.file = case.write("small.yaml", text)
         cls.reference = case.run_studies([cls.file], "state", "--trainers", 1)
 
     def check(self, report):
         self.assertEqual(results(report), results(self.reference))
 
-    def test_reference(self):
+    def check_steps(self, asked, unique):
         self.assertEqual(self.reference["trained_steps"],
                          self.reference["unique_steps"])
-        # Trials that turn to gyro dropout share 3 epochs with ordinary ones.
-        self.assertEqual(self.reference["asked_steps"], 72)
-        self.assertEqual(self.reference["unique_steps"], 66)
+        self.assertEqual(self.reference["asked_steps"], asked)
+        self.assertEqual(self.reference["unique_steps"], unique)
 
-    def test_trials_differ(self):
+    def check_differences(self, trials):
         last = [x["results"][-1]["metrics"]["train_loss"]
                 for x in self.reference["studies"][0]["trials"]]
-        self.assertEqual(len(last), 12)
-        self.assertEqual(len(set(last)), 12)
+        self.assertEqual(len(last), trials)
+        self.assertEqual(len(set(last)), trials)
+
+    def check_exact(self, names):
+        said = self.hippo("check", self.file).out
+        self.assertIn("ok      training goes on from step", said)
+        for name in names:
+            self.assertIn(f"another value of {name} makes a difference", said)
+        self.assertIn("exact: ", said)
 
     def test_alone_and_on_other_trainers(self):
         self.check(self.run_studies([self.file], "alone", "--merge", "off",
@@ -82,13 +93,37 @@ class Gyro(Case):
         self.finish(process, 0)
         self.check(self.report("state"))
 
+
+class Adsaga(Study):
+    """Linear models on several machines."""
+
+    NAME = "adsaga"
+    CHANGES = {"max_steps: 20": "max_steps: 6", "eval_every: 5":
+               "eval_every: 2", "[10, 0.0001]": "[4, 0.0001]"}
+
+    def test_reference(self):
+        self.check_steps(48, 32)
+        self.check_differences(8)
+
     def test_exact(self):
-        said = self.hippo("check", self.file).out
-        self.assertIn("ok      training goes on from step", said)
-        for name in ["dropout", "subnetworks", "subnetwork_period",
-                     "subnetwork_draw"]:
-            self.assertIn(f"another value of {name} makes a difference", said)
-        self.assertIn("exact: ", said)
+        self.check_exact(["lr", "optimizer", "updates"])
+
+
+class Gyro(Study):
+    """Gyro dropout."""
+
+    NAME = "gyro-dropout"
+    CHANGES = {"max_steps: 40": "max_steps: 6", "eval_every: 10":
+               "eval_every: 2", "[20, 256]": "[3, 256]"}
+
+    def test_reference(self):
+        # Trials that turn to gyro dropout share 3 epochs with ordinary ones.
+        self.check_steps(72, 66)
+        self.check_differences(12)
+
+    def test_exact(self):
+        self.check_exact(["dropout", "subnetworks", "subnetwork_period",
+                          "subnetwork_draw"])
 
     def test_values_that_do_not_go_together(self):
         self.write("gyro.yaml", changed(

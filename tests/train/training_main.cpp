@@ -59,7 +59,8 @@ workload_spec small_spec(const std::string& name, double images) {
   workload_spec spec{name, {}};
   for (const auto& x : descriptor_of(name).options)
     spec.options[x.name] = x.fallback;
-  spec.options["numerics"] = to_text(test_numerics());
+  if (spec.options.contains("numerics"))
+    spec.options["numerics"] = to_text(test_numerics());
   spec.options["data.train"] = images;
   spec.options["data.validation"] = 300.0;
   if (spec.options.contains("data.set"))
@@ -128,10 +129,17 @@ configuration changing_configuration(const std::string& name, step_t step) {
     {"dropout_block", {1., 2., 1., 4., 8., 32.}},
     {"subnetwork_draw",
      {"permute", "permute", "replace", "permute", "replace", "permute"}},
+    {"updates",
+     {"asynchronous", "synchronous", "asynchronous", "asynchronous",
+      "synchronous", "asynchronous"}},
   };
   configuration result;
   for (const auto& x : descriptor_of(name).hyper_parameters)
     result[x.name] = constant_form(values.at(x.name).at(step));
+  if (name == "fashion-linear") {
+    result["lr"] = form::constant(step % 2 == 0 ? 0.0005 : 0.001);
+    result["optimizer"] = constant_form(step == 2 ? "sgd" : "saga");
+  }
   // What `small_spec` leaves is to be several batches.
   if (name.starts_with("cifar-"))
     result["batch_size"] = form::constant(static_cast<double>(4 + step));

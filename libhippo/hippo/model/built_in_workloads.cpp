@@ -308,6 +308,62 @@ workload_descriptor fashion(std::string name, std::string meaning,
   return x;
 }
 
+/// A linear model whose images lie on several machines.
+workload_descriptor linear() {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  const auto images =
+    of_one_set({"/usr/share/datasets/fashion-mnist",
+                "folder of the Fashion-MNIST files, plain or gzipped",
+                60000,
+                20000,
+                5000,
+                "10",
+                {},
+                {}});
+  workload_descriptor x;
+  x.name = "fashion-linear";
+  x.version = built_in_version;
+  x.meaning = "Fashion-MNIST with a linear model, trained by a server whose "
+              "machines have the images; an epoch takes seconds";
+  x.metrics = {
+    {"val_accuracy", direction::maximize,
+     "share of validation images that are classified right"},
+    {"val_loss", direction::minimize, "mean loss over the validation images"},
+    {"train_loss", direction::minimize, "mean loss over the training images"},
+  };
+  auto rule = words("optimizer", {"saga", "sgd"}, "saga",
+                    "update rule; saga remembers the gradient of each image");
+  auto updates =
+    words("updates", {"asynchronous", "synchronous"}, "asynchronous",
+          "whether a part answers by the weights of its last turn, or all by "
+          "the same weights");
+  for (auto* each : {&rule, &updates})
+    each->affects_speed = true;
+  x.hyper_parameters = {
+    learning_rate(0.0005),
+    std::move(rule),
+    std::move(updates),
+    number("weight_decay", 0.0001, 0, infinity,
+           "L2 penalty; not of the constant"),
+  };
+  x.options = {
+    words("arrivals", {"round_robin", "exponential"}, "round_robin",
+          "order of asynchronous answers: in turn, or as if each took an "
+          "exponentially distributed time"),
+    text("data.folder", images.folder, images.meaning),
+    integer("data.train", images.training, 1, images.count,
+            "images to train on: " + images.training_part),
+    integer("data.validation", images.validation, 1, images.count,
+            "images to measure on: " + images.validation_part),
+    words("loss", {"logistic", "least_squares"}, "logistic",
+          "cross-entropy of the softmax, or half the squared distance"),
+    integer("parts", 10, 1, 1000, "machines that the images are dealt out to"),
+    integer("seed", 1, 0, 999999999999,
+            "decides which image is drawn when, and arrivals"),
+  };
+  return x;
+}
+
 /// The features before the last layer of a network, which are dropped.
 double features_of(const std::string& network) {
   return network == "wrn16-4" ? 256 : network == "mobilenetv2" ? 1280 : 64;
@@ -410,6 +466,7 @@ const std::vector<workload_descriptor>& built_in_workloads() {
             "Fashion-MNIST with ResNet-20 and augmentation; an epoch takes "
             "minutes",
             64, true),
+    linear(),
     cifar("resnet20", "CIFAR with ResNet-20"),
     cifar("resnet32", "CIFAR with ResNet-32"),
     cifar("resnet44", "CIFAR with ResNet-44"),

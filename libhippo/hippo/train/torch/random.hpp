@@ -14,8 +14,10 @@ enum class purpose : std::uint64_t {
   dropout,
   images,
   example,
-  subnetwork,      ///< what one drops
-  subnetwork_order ///< which are trained when
+  subnetwork,       ///< what one drops
+  subnetwork_order, ///< which are trained when
+  answer,           ///< which example a machine answers with
+  arrivals          ///< when the answers of machines arrive
 };
 
 /// Scrambles 64 bits, one to one (the finaliser of SplitMix64).

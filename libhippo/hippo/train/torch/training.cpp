@@ -18,6 +18,7 @@
 #include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/kernels/cuda_kernels.hpp"
+#include "hippo/train/torch/linear/linear_workload.hpp"
 #include "hippo/train/torch/span_workload.hpp"
 
 namespace hippo {
@@ -248,6 +249,8 @@ void on_device_lost(device_lost_handler handler) {
 
 std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
                                                  const std::string& device) {
+  if (is_linear_workload(spec))
+    return make_linear_workload(spec);
   const at::Device x{device};
   const auto wanted = numerics_of(spec), offered
     = std::string{to_text(process_numerics())};
