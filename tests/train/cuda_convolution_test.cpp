@@ -5,24 +5,20 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include <cstdlib>
 #include <memory>
 #include <random>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "hippo/train/torch/cuda/convolution_launch.hpp"
 #include "hippo/train/torch/device_stream.hpp"
-#include "hippo/train/torch/kernels/launch.hpp"
 #include "hippo/train/torch/kernels/step_recorder.hpp"
 #include "hippo/train/torch/networks/gpu_convolution.hpp"
 #include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/precision.hpp"
-#include "hippo/train/torch/random.hpp"
-#include "hippo/train/torch/training.hpp"
 #include "train/block_emulation.hpp"
+#include "train/gpu_kernels.hpp"
 #include "train/training_steps.hpp"
 
 namespace hippo {
@@ -67,32 +63,10 @@ const cuda_kernels& emulated() {
   return result;
 }
 
-/// The kernels that are tested: those of HIPPO_TEST_DEVICE, or what they would
-/// compute.
-struct subject {
-  at::Device device = at::kCPU;
-  const cuda_kernels* kernels = &emulated<1>();
-
-  subject() {
-    const auto* name = std::getenv("HIPPO_TEST_DEVICE");
-    if (name == nullptr)
-      return;
-    const auto ready = prepare_device(name);
-    if (!ready)
-      throw std::runtime_error(ready.failure().message);
-    device = at::Device{name};
-    if (!device.is_cpu())
-      kernels = &needed_cuda_kernels();
-  }
+/// The kernels that are tested.
+struct subject : tested_kernels {
+  subject() : tested_kernels(emulated<1>()) {}
 };
-
-at::Tensor tensor(at::IntArrayRef shape, std::uint64_t seed) {
-  random_numbers from{seed, purpose::weights, {}};
-  auto x = at::empty(shape, at::kFloat);
-  for (std::int64_t i = 0; i < x.numel(); ++i)
-    x.mutable_data_ptr<float>()[i] = static_cast<float>(2 * from.uniform() - 1);
-  return x;
-}
 
 constexpr auto last_order = at::MemoryFormat::ChannelsLast;
 
@@ -118,12 +92,13 @@ struct layer {
     std::make_shared<convolution_weights>();
 
   layer(const batch_shape& s, at::ScalarType type, bool weights_last)
-    : shape(s), x(tensor({s.images, s.in, s.height, s.width}, 1)),
-      dy(tensor({s.images, s.out, s.after(s.height), s.after(s.width)}, 2)) {
+    : shape(s), x(random_tensor({s.images, s.in, s.height, s.width}, 1)),
+      dy(random_tensor({s.images, s.out, s.after(s.height), s.after(s.width)},
+                       2)) {
     for (auto* y : {&x, &dy})
       *y = y->to(type).contiguous(last_order);
     weights->weight =
-      tensor({s.out, s.in, s.side, s.side}, 3)
+      random_tensor({s.out, s.in, s.side, s.side}, 3)
         .contiguous(weights_last ? last_order : at::MemoryFormat::Contiguous);
   }
 
@@ -168,14 +143,6 @@ std::vector<at::Tensor> reference(const layer& z) {
 double distance(const at::Tensor& ours, const at::Tensor& theirs) {
   return ((ours.to(at::kDouble) - theirs).norm() / theirs.norm())
     .item<double>();
-}
-
-bool have_same_bits(const at::Tensor& x, const at::Tensor& y) {
-  const auto bits = [](const at::Tensor& z) {
-    return z.contiguous().view(z.scalar_type() == at::kFloat ? at::kInt
-                                                             : at::kShort);
-  };
-  return bits(x).equal(bits(y));
 }
 
 /// Images of one and three channels, both sides and strides, one block and
@@ -264,8 +231,8 @@ TEST(CudaConvolutionBlocks, FormsGiveTheSameBits) {
   using large = cuda::correlation_block<type, 3, 32, 32, 2, 8>;
   using small = cuda::correlation_block<type, 3, 32, 32, 1, 4>;
   const hippo_cuda_conv conv{2, 9, 33, 64, 32, 3, 1, hippo_cuda_bfloat16, 0, 0};
-  const auto x = tensor({2, 9, 33, 64}, 1).to(at::kBFloat16),
-             weight = tensor({32, 64, 3, 3}, 2);
+  const auto x = random_tensor({2, 9, 33, 64}, 1).to(at::kBFloat16),
+             weight = random_tensor({32, 64, 3, 3}, 2);
   auto rows = at::empty({cuda::rows_bytes(conv)}, at::kByte);
   hippo_cuda_conv_weights weights{};
   weights.weight[0] = weight.const_data_ptr<float>();
@@ -589,7 +556,7 @@ TEST(CudaConvolutionNetwork, TrainsAsByLibTorch) {
              theirs = make_network("cnn", form, {at::kCPU});
   EXPECT_EQ(ours->layout(), last_order);
   const auto none = dropping({});
-  const auto images = tensor({3, 1, 12, 12}, 1);
+  const auto images = random_tensor({3, 1, 12, 12}, 1);
   const auto trained = [&](model& net, at::Device device) {
     net.init(1);
     const auto x = images.to(device).contiguous(net.layout());

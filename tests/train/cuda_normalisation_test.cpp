@@ -6,21 +6,17 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <sstream>
-#include <stdexcept>
 #include <tuple>
 #include <vector>
 
 #include "hippo/train/torch/device_stream.hpp"
-#include "hippo/train/torch/kernels/launch.hpp"
 #include "hippo/train/torch/kernels/step_recorder.hpp"
 #include "hippo/train/torch/networks/gpu_normalisation.hpp"
-#include "hippo/train/torch/random.hpp"
-#include "hippo/train/torch/training.hpp"
+#include "train/gpu_kernels.hpp"
 
 namespace hippo {
 namespace {
@@ -136,32 +132,10 @@ const cuda_kernels& emulated() {
   return result;
 }
 
-/// The kernels that are tested: those of HIPPO_TEST_DEVICE, or what they would
-/// compute.
-struct subject {
-  at::Device device = at::kCPU;
-  const cuda_kernels* kernels = &emulated<false>();
-
-  subject() {
-    const auto* name = std::getenv("HIPPO_TEST_DEVICE");
-    if (name == nullptr)
-      return;
-    const auto ready = prepare_device(name);
-    if (!ready)
-      throw std::runtime_error(ready.failure().message);
-    device = at::Device{name};
-    if (!device.is_cpu())
-      kernels = &needed_cuda_kernels();
-  }
+/// The kernels that are tested.
+struct subject : tested_kernels {
+  subject() : tested_kernels(emulated<false>()) {}
 };
-
-at::Tensor tensor(at::IntArrayRef shape, std::uint64_t seed) {
-  random_numbers from{seed, purpose::weights, {}};
-  auto x = at::empty(shape, at::kFloat);
-  for (std::int64_t i = 0; i < x.numel(); ++i)
-    x.mutable_data_ptr<float>()[i] = static_cast<float>(2 * from.uniform() - 1);
-  return x;
-}
 
 /// A layer with everything that has a gradient, and the gradient of its result.
 struct layer {
@@ -173,13 +147,14 @@ struct layer {
     const auto made = [&](const at::Tensor& values) {
       return values.to(type).contiguous(format);
     };
-    x = made(tensor(shape, 1) * 3 + 20);
+    x = made(random_tensor(shape, 1) * 3 + 20);
     if (with_residual)
-      residual = made(tensor(shape, 2) * 4);
-    dy = made(tensor(shape, 3));
+      residual = made(random_tensor(shape, 2) * 4);
+    dy = made(random_tensor(shape, 3));
     const auto channels = shape[1];
-    norm = {tensor({channels}, 4) + 2, tensor({channels}, 5),
-            tensor({channels}, 6), tensor({channels}, 7).abs() + 0.1};
+    norm = {random_tensor({channels}, 4) + 2, random_tensor({channels}, 5),
+            random_tensor({channels}, 6),
+            random_tensor({channels}, 7).abs() + 0.1};
   }
 
   void to(at::Device device) {
@@ -250,15 +225,6 @@ std::vector<at::Tensor> reference(layer z, activation last,
 /// The largest relative error of one rounding.
 double rounding(at::ScalarType type) {
   return type == at::kFloat ? 6e-8 : type == at::kBFloat16 ? 4e-3 : 5e-4;
-}
-
-bool have_same_bits(const at::Tensor& x, const at::Tensor& y) {
-  const auto bits = [](const at::Tensor& z) {
-    return z.to(at::kCPU).contiguous().view(
-      z.scalar_type() == at::kFloat ? at::kInt : at::kShort);
-  };
-  return x.sizes() == y.sizes() && x.scalar_type() == y.scalar_type()
-         && bits(x).equal(bits(y));
 }
 
 using batch_shape = std::vector<std::int64_t>;
@@ -430,7 +396,7 @@ TEST(CudaNormalisationInput, PoolingComesFirst) {
   const subject gpu;
   layer z{{2, 16, 6, 10}, at::kBFloat16, last_order, false};
   const auto pooled = at::max_pool2d(z.x, 2);
-  z.dy = tensor(pooled.sizes(), 3).to(at::kBFloat16);
+  z.dy = random_tensor(pooled.sizes(), 3).to(at::kBFloat16);
   layer after = z;
   after.x = pooled;
   after.norm = {z.norm.weight.clone(), z.norm.bias.clone(), z.norm.mean.clone(),

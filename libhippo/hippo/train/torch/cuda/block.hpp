@@ -3,20 +3,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "hippo/train/torch/cuda/host_device.hpp"
+
 // A block of a GPU's threads: its memory, copies to it, and products of small
 // matrices by warps (PTX ISA: cp.async, ldmatrix, mma). On a CPU an emulation
 // does the same, so that little needs a GPU to be tested.
-
-#ifdef __CUDACC__
-#define HIPPO_HOST_DEVICE __host__ __device__
-#else
-#define HIPPO_HOST_DEVICE
-#endif
-#ifdef __CUDA_ARCH__
-#define HIPPO_UNROLL _Pragma("unroll")
-#else
-#define HIPPO_UNROLL
-#endif
 
 namespace hippo::cuda {
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "hippo/train/torch/cuda/host_device.hpp"
 #include "hippo/train/torch/cuda/kernels.h"
 
 // The division of a convolution's work among blocks, and the places of numbers
@@ -14,12 +15,6 @@
 // pixel of the target is the sum of the weights' products with a window of the
 // source. The division follows from shapes alone, so that sums have the same
 // order on every GPU.
-
-#ifdef __CUDACC__
-#define HIPPO_HOST_DEVICE __host__ __device__
-#else
-#define HIPPO_HOST_DEVICE
-#endif
 
 namespace hippo::cuda {
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "hippo/train/torch/augmentation.hpp"
+#include "hippo/train/torch/cuda/host_device.hpp"
 #include "hippo/train/torch/cuda/kernels.h"
 #include "hippo/train/torch/random.hpp"
 #include "hippo/train/torch/subnetwork_mask.hpp"
@@ -15,12 +16,6 @@
 // kernel_loops.cpp has.
 // REQUIRES: products and sums are not contracted (`-fmad=false` of nvcc,
 // `-ffp-contract=off` of GCC).
-
-#ifdef __CUDACC__
-#define HIPPO_HOST_DEVICE __host__ __device__
-#else
-#define HIPPO_HOST_DEVICE
-#endif
 
 namespace hippo::cuda {
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "hippo/train/torch/cuda/host_device.hpp"
 #include "hippo/train/torch/cuda/kernels.h"
 
 // The work of blocks of threads that normalise a batch. It is compiled for CPUs
@@ -16,17 +17,6 @@
 // order of blocks.
 // REQUIRES: products and sums are not contracted (`-fmad=false` of nvcc,
 // `-ffp-contract=off` of GCC).
-
-#ifdef __CUDACC__
-#define HIPPO_HOST_DEVICE __host__ __device__
-#else
-#define HIPPO_HOST_DEVICE
-#endif
-#ifdef __CUDA_ARCH__
-#define HIPPO_UNROLL _Pragma("unroll")
-#else
-#define HIPPO_UNROLL
-#endif
 
 namespace hippo::cuda {
 
