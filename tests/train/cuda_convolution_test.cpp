@@ -549,6 +549,7 @@ TEST(CudaConvolutionInput, ManyWeightsArePreparedAtOnce) {
 /// rows are made without gradients.
 TEST(CudaConvolutionNetwork, TrainsAsByLibTorch) {
   const subject gpu;
+  const tf32_scope products{precision::float32};
   const image_form form{1, 12, 12, 4};
   network_place place{gpu.device, at::MemoryFormat::Contiguous};
   place.kernels = gpu.kernels;
