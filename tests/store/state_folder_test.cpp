@@ -1122,8 +1122,13 @@ TEST_F(StateFolderTest, AStudyWhoseTrialsLackItsLastEventIsOutdated) {
   EXPECT_FALSE(outdated());
   commit(*folder, {measured(15, 2)});
   EXPECT_TRUE(outdated());
-  commit(*folder, {event_added{study_id{1}, {}, study_command{}}});
-  EXPECT_FALSE(outdated()); // the study has stored it itself
+  // A study that does something itself need not have heard of it.
+  commit(*folder, {event_added{study_id{1}, {}, study_command{}},
+                   event_added{study_id{1}, {}, trial_chosen{0, {}}}});
+  EXPECT_TRUE(outdated());
+  trial.steps = 15;
+  commit(*folder, {trial_saved{study_id{1}, trial}});
+  EXPECT_FALSE(outdated());
   commit(*folder,
          {event_added{
            study_id{1}, {}, trial_failed{1, 5, {errc::io_failed, "no"}}}});
@@ -1147,11 +1152,14 @@ TEST_F(StateFolderTest, AStudyWhoseTrialsLackItsLastEventIsOutdated) {
   trial.trial = 2;
   commit(*folder, {trial_saved{study_id{1}, trial}});
   EXPECT_FALSE(outdated());
-  trial.trial = 0;
-  commit(*folder, {measured(15), failed(1), measured(15, 1, true)});
+  commit(*folder, {failed(3)});
   EXPECT_TRUE(outdated());
-  trial.steps = 15;
-  commit(*folder, {trial_saved{study_id{1}, trial}});
+  study_command hides;
+  hides.what = study_command::verb::remove;
+  commit(*folder, {event_added{study_id{1}, {}, hides}});
+  EXPECT_TRUE(outdated()); // the study was removed, and no trial
+  hides.text = R"({"trials": [2, 3]})";
+  commit(*folder, {event_added{study_id{1}, {}, hides}});
   EXPECT_FALSE(outdated());
 }
 

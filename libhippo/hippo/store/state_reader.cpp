@@ -204,24 +204,30 @@ state_reader::load_study(const std::string& id_or_name) {
 }
 
 expected<std::set<study_id>> state_reader::load_outdated() {
-  // Events are taken in their order, so a trial that shows a measurement shows
-  // all events before it as well, and so does a command that is stored. Of a
-  // failure, or of one seed's measurement, a trial that has ended before shows
-  // nothing, but it must be there.
+  // Events are taken in their order, so a trial that shows the last measurement
+  // shows all events before it as well. Of a failure, or of one seed's
+  // measurement, a trial that has ended before shows nothing, but it must be
+  // there, unless it was removed. A command or a choice says nothing of events
+  // before it: a study may have made it before it heard of these.
   auto found = read_all<study_id>(
     database_.prepare(
       "SELECT s.id FROM studies s WHERE s.state IN ('COMPLETE', 'CANCELLED')"
       " AND EXISTS (SELECT 1 FROM events e WHERE e.study = s.id"
       "  AND e.kind IN (?1, ?2)"
       "  AND e.id >= coalesce((SELECT p.id FROM events p WHERE p.study = s.id"
-      "   AND p.kind IS NOT ?2 AND NOT (p.kind = ?1 AND p.code IS NOT NULL"
-      "   AND p.text IS NULL) ORDER BY p.id DESC LIMIT 1), 0)"
+      "   AND p.kind = ?1 AND (p.code IS NULL OR p.text IS NOT NULL)"
+      "   ORDER BY p.id DESC LIMIT 1), 0)"
       "  AND NOT EXISTS"
       "  (SELECT 1 FROM trials t WHERE t.study = s.id AND t.trial = e.trial"
       "   AND (t.steps >= e.step OR e.kind = ?2"
-      "        OR (e.code IS NOT NULL AND e.text IS NULL))))"),
+      "        OR (e.code IS NOT NULL AND e.text IS NULL)))"
+      "  AND NOT EXISTS (SELECT 1 FROM events r, json_each("
+      "   CASE r.text WHEN '' THEN '{}' ELSE r.text END, '$.trials') j"
+      "   WHERE r.study = s.id AND r.kind = ?3 AND j.value = e.trial))"),
     [](sql_statement& x) {
-      x.bind_text(1, measured_kind).bind_text(2, failed_kind);
+      x.bind_text(1, measured_kind)
+        .bind_text(2, failed_kind)
+        .bind_text(3, to_string(study_command::verb::remove));
     },
     [](const sql_statement& row) -> expected<study_id> {
       return row.id_in<study_id>(0);
