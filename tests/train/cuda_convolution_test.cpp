@@ -478,6 +478,17 @@ TEST(CudaConvolutionInput, ShapesOfNetworksThatHaveKernels) {
   EXPECT_FALSE(has_kernels({16, 32, 5, 1, 1}));
 }
 
+TEST(CudaConvolutionInput, BatchesOfManyActivationsAreLeftToOthers) {
+  const convolution_weights weights{random_tensor({16, 16, 3, 3}, 1), {}};
+  const auto takes = [&](std::int64_t images) {
+    return take_batch(at::zeros({1, 1, 1, 1}).expand({images, 16, 512, 512}),
+                      weights, 1);
+  };
+  EXPECT_TRUE(takes(128));
+  EXPECT_TRUE(takes(255));
+  EXPECT_FALSE(takes(256));
+}
+
 TEST(CudaConvolutionInput, DivergenceStaysInItsImage) {
   const subject gpu;
   layer z{{3, 8, 8, 16, 16, 3, 1}, at::kBFloat16, false};

@@ -222,7 +222,7 @@ inline void divide(conv_plan& plan, std::int32_t pixels) {
 
 /// Whether there are kernels for a convolution.
 inline bool is_convolved(const hippo_cuda_conv& conv) {
-  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() / 4;
+  constexpr std::int64_t most = std::numeric_limits<std::int32_t>::max() / 2;
   constexpr int side_max = 4096, channels_max = 2048;
   const auto fits = [](std::int32_t channels) {
     return channels > 0 && channels % conv_gradient_channels == 0

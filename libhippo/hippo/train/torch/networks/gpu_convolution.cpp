@@ -123,6 +123,12 @@ bool has_kernels(const convolution_shape& shape) {
          && cuda::is_convolved(one);
 }
 
+bool take_batch(const at::Tensor& tensor, const convolution_weights& weights,
+                std::int64_t stride) {
+  return cuda::is_convolved(
+    description_of(tensor, weights.weight, stride, false));
+}
+
 void prepare_rows(
   const cuda_kernels& kernels,
   const std::vector<std::shared_ptr<convolution_weights>>& convolutions,

@@ -27,6 +27,12 @@ struct convolution_weights {
   at::Tensor rows;   ///< bytes; undefined until they are prepared
 };
 
+/// Whether kernels convolve so many images of that size: such as have less than
+/// 2^30 activations.
+/// @param tensor images x channels x height x width
+bool take_batch(const at::Tensor& tensor, const convolution_weights& weights,
+                std::int64_t stride);
+
 /// Writes the rows of weights, for activations of a type.
 void prepare_rows(
   const cuda_kernels& kernels,
@@ -38,8 +44,8 @@ void prepare_rows(
 /// float16; sums are of float32 in any case. Factors of float32 are rounded to
 /// TF32 if LibTorch may do so in convolutions; else results are as exact as
 /// those of float32.
-/// REQUIRES: the rows are prepared for that type, and `kernels` outlive the way
-/// back
+/// REQUIRES: the rows are prepared for that type, they take the batch, and
+/// `kernels` outlive the way back
 at::Tensor convolve_by(const cuda_kernels& kernels, const at::Tensor& tensor,
                        const convolution_weights& weights, std::int64_t stride);
 

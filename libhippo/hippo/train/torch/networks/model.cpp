@@ -47,7 +47,8 @@ at::MemoryFormat model::layout() const {
 at::Tensor model::convolution::operator()(const at::Tensor& tensor) const {
   // The kernels know one order: others are not worth a copy.
   if (prepared
-      && tensor.suggest_memory_format() == at::MemoryFormat::ChannelsLast)
+      && tensor.suggest_memory_format() == at::MemoryFormat::ChannelsLast
+      && take_batch(tensor, *prepared, stride))
     return convolve_by(*kernels, tensor.to(activation_type(tensor)), *prepared,
                        stride);
   return convolved(tensor, weight, stride, groups);
