@@ -92,6 +92,7 @@ TEST(Fashion, EveryHyperParameterMatters) {
       {"subnetwork_period", form::constant(0.5)},
       {"dropout_block", form::constant(2)},
       {"subnetwork_draw", form::text("replace")},
+      {"updates", form::text("synchronous")},
     };
     sgd["batch_size"] = adamw["batch_size"] = form::constant(8);
     for (const auto& x : workload.hyper_parameters) {
