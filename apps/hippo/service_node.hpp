@@ -147,7 +147,7 @@ public:
   }
 
 private:
-  /// What has come of hearing once.
+  /// The outcome of hearing once.
   struct heard {
     bool nothing = false; ///< in the time for it
     bool an_end = false;  ///< of a study

@@ -1,5 +1,5 @@
-// What a GPU's kernels would compute to convolve batches, by an emulation. With
-// HIPPO_TEST_DEVICE=cuda:0, what that GPU computes.
+// Convolutions by kernels for GPUs: by an emulation, or on the GPU in
+// HIPPO_TEST_DEVICE.
 
 #include <ATen/Context.h>
 #include <gtest/gtest.h>
@@ -9,11 +9,10 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hippo/train/torch/cuda/convolution_launch.hpp"
-#include "hippo/train/torch/device_stream.hpp"
-#include "hippo/train/torch/kernels/step_recorder.hpp"
 #include "hippo/train/torch/networks/gpu_convolution.hpp"
 #include "hippo/train/torch/networks/networks.hpp"
 #include "hippo/train/torch/precision.hpp"
@@ -604,37 +603,27 @@ TEST(CudaConvolutionNetwork, ALayoutForAllOfItsConvolutions) {
   EXPECT_EQ(layout("mlp"), at::MemoryFormat::Contiguous);
 }
 
-/// Recorded on a GPU, at the third run it is replayed.
 TEST(CudaConvolutionInput, ReplaysGiveTheSameBits) {
   const subject gpu;
-  device_stream stream{gpu.device};
-  const auto trained = [&](int times, bool records) {
-    std::vector<at::Tensor> result;
-    stream.finish([&] {
-      layer z{{3, 8, 8, 32, 16, 3, 1}, at::kBFloat16, false};
-      z.to(gpu.device);
-      auto& weight = z.weights->weight;
-      for (auto* x : {&z.x, &weight}) {
-        x->set_requires_grad(true);
-        x->mutable_grad() = at::zeros_like(*x);
-      }
-      const auto step = [&] {
-        prepare_rows(*gpu.kernels, {z.weights}, at::kBFloat16);
-        convolve_by(*gpu.kernels, z.x, *z.weights, 1).backward(z.dy);
-        const at::NoGradGuard no_grad;
-        weight.sub_(weight.grad(), 1e-3);
-      };
-      step_recorder recorder{records ? gpu.device : at::Device{at::kCPU}};
-      for (int i = 0; i < times; ++i)
-        recorder.run({}, step);
-      for (const auto& x : {weight.detach(), z.x.grad()})
-        result.push_back(x.to(at::kCPU));
-    });
-    return result;
-  };
-  const auto replayed = trained(5, true), plain = trained(5, false);
-  for (std::size_t i = 0; i < plain.size(); ++i)
-    EXPECT_TRUE(have_same_bits(replayed[i], plain[i])) << "result " << i;
+  expect_replays_give_the_same_bits(gpu.device, [&] {
+    const auto z = std::make_shared<layer>(batch_shape{3, 8, 8, 32, 16, 3, 1},
+                                           at::kBFloat16, false);
+    z->to(gpu.device);
+    for (auto* x : {&z->x, &z->weights->weight}) {
+      x->set_requires_grad(true);
+      x->mutable_grad() = at::zeros_like(*x);
+    }
+    const auto step = [&gpu, z] {
+      prepare_rows(*gpu.kernels, {z->weights}, at::kBFloat16);
+      convolve_by(*gpu.kernels, z->x, *z->weights, 1).backward(z->dy);
+      const at::NoGradGuard no_grad;
+      z->weights->weight.sub_(z->weights->weight.grad(), 1e-3);
+    };
+    return std::pair{
+      step, [z] {
+        return std::vector{z->weights->weight.detach(), z->x.grad()};
+      }};
+  });
 }
 
 } // namespace

@@ -11,10 +11,9 @@
 #include <memory>
 #include <sstream>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "hippo/train/torch/device_stream.hpp"
-#include "hippo/train/torch/kernels/step_recorder.hpp"
 #include "hippo/train/torch/networks/gpu_normalisation.hpp"
 #include "train/gpu_kernels.hpp"
 
@@ -439,39 +438,31 @@ TEST(CudaNormalisationInput, KernelsRefuseWhatTheyCannotDo) {
   EXPECT_NE(gpu.kernels->normalise(&batch, &odd, nullptr), 0);
 }
 
-/// Recorded on a GPU, at the third run it is replayed.
 TEST(CudaNormalisationInput, ReplaysGiveTheSameBits) {
   const subject gpu;
-  device_stream stream{gpu.device};
-  const auto trained = [&](int times, bool records) {
-    std::vector<at::Tensor> result;
-    stream.finish([&] {
-      layer z{{16, 32, 8, 8}, at::kBFloat16, last_order, true};
-      z.to(gpu.device);
-      for (auto* y : {&z.x, &z.residual, &z.norm.weight, &z.norm.bias}) {
-        y->set_requires_grad(true);
-        y->mutable_grad() = at::zeros_like(*y);
-      }
-      auto y = at::zeros_like(z.x);
-      const auto step = [&] {
-        const auto made =
-          normalise_by(*gpu.kernels, z.x, z.norm, {false, z.residual}, true);
-        made.backward(z.dy);
-        const at::NoGradGuard no_grad;
-        y.copy_(made);
-      };
-      step_recorder recorder{records ? gpu.device : at::Device{at::kCPU}};
-      for (int i = 0; i < times; ++i)
-        recorder.run({}, step);
-      for (const auto& x : {y, z.norm.mean, z.norm.variance, z.x.grad(),
-                            z.norm.weight.grad(), z.residual.grad()})
-        result.push_back(x.to(at::kCPU));
-    });
-    return result;
-  };
-  const auto replayed = trained(5, true), plain = trained(5, false);
-  for (std::size_t i = 0; i < plain.size(); ++i)
-    EXPECT_TRUE(have_same_bits(replayed[i], plain[i])) << "result " << i;
+  expect_replays_give_the_same_bits(gpu.device, [&] {
+    const auto z = std::make_shared<layer>(batch_shape{16, 32, 8, 8},
+                                           at::kBFloat16, last_order, true);
+    z->to(gpu.device);
+    for (auto* y : {&z->x, &z->residual, &z->norm.weight, &z->norm.bias}) {
+      y->set_requires_grad(true);
+      y->mutable_grad() = at::zeros_like(*y);
+    }
+    auto y = at::zeros_like(z->x);
+    const auto step = [&gpu, z, y] {
+      const auto made =
+        normalise_by(*gpu.kernels, z->x, z->norm, {false, z->residual}, true);
+      made.backward(z->dy);
+      const at::NoGradGuard no_grad;
+      y.copy_(made);
+    };
+    return std::pair{
+      step, [z, y] {
+        return std::vector{
+          y,           z->norm.mean,          z->norm.variance,
+          z->x.grad(), z->norm.weight.grad(), z->residual.grad()};
+      }};
+  });
 }
 
 } // namespace

@@ -1,14 +1,18 @@
 #pragma once
 
-// What tests of kernels for GPUs have in common.
+// The common part of tests of kernels for GPUs.
 
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
+#include <vector>
 
+#include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/torch/kernels/launch.hpp"
+#include "hippo/train/torch/kernels/step_recorder.hpp"
 #include "hippo/train/torch/random.hpp"
 #include "hippo/train/torch/training.hpp"
 
@@ -51,6 +55,29 @@ inline bool have_same_bits(const at::Tensor& left, const at::Tensor& right) {
   return left.sizes() == right.sizes()
          && left.scalar_type() == right.scalar_type()
          && bits(left).equal(bits(right));
+}
+
+/// Expects a step that is recorded on a GPU, and replayed at the third run, to
+/// give the same bits as one that is not.
+/// @param make returns a step and the function of its results
+template <class Make>
+void expect_replays_give_the_same_bits(at::Device device, const Make& make) {
+  device_stream stream{device};
+  const auto trained = [&](bool records) {
+    std::vector<at::Tensor> result;
+    stream.finish([&] {
+      const auto [step, results] = make();
+      step_recorder recorder{records ? device : at::Device{at::kCPU}};
+      for (int i = 0; i < 5; ++i)
+        recorder.run({}, step);
+      for (const auto& x : results())
+        result.push_back(x.to(at::kCPU));
+    });
+    return result;
+  };
+  const auto replayed = trained(true), plain = trained(false);
+  for (std::size_t i = 0; i < plain.size(); ++i)
+    EXPECT_TRUE(have_same_bits(replayed[i], plain[i])) << "result " << i;
 }
 
 } // namespace hippo

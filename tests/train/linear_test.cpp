@@ -111,7 +111,7 @@ private:
   double least_ = 0;
 };
 
-/// What 40 passes leave of the distance.
+/// The distance after 40 passes.
 double left(const problem& of, std::int64_t machines, bool saga,
             arrival_order order = arrival_order::round_robin) {
   const ridge goal{of};

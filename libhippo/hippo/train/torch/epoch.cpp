@@ -52,14 +52,18 @@ void check_batch_size(const configuration& config, step_t at,
                                 + std::to_string(size));
 }
 
-std::vector<std::uint32_t> epoch_order(std::uint64_t seed, step_t step,
-                                       std::size_t size) {
+std::vector<std::uint32_t> random_order(std::size_t size,
+                                        random_numbers numbers) {
   std::vector<std::uint32_t> result(size);
   std::iota(result.begin(), result.end(), 0U);
-  random_numbers numbers{seed, purpose::order, {step}};
   for (auto n = result.size(); n > 1; --n)
     std::swap(result[n - 1], result[numbers.below(n)]);
   return result;
+}
+
+std::vector<std::uint32_t> epoch_order(std::uint64_t seed, step_t step,
+                                       std::size_t size) {
+  return random_order(size, {seed, purpose::order, {step}});
 }
 
 } // namespace hippo

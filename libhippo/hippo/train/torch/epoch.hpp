@@ -8,6 +8,7 @@
 #include "hippo/model/workload_spec.hpp"
 #include "hippo/sequence/configuration.hpp"
 #include "hippo/train/torch/optimizer.hpp"
+#include "hippo/train/torch/random.hpp"
 
 // The common part of the epochs of all built-in workloads.
 
@@ -38,6 +39,10 @@ void check_batch_size(const configuration& config, step_t at,
 /// Returns the options that decide a workload's data, as one text: equal texts,
 /// equal data for workloads of one kind.
 std::string data_key(const workload_spec& spec);
+
+/// Returns the numbers below `size`, all orders being equally likely.
+std::vector<std::uint32_t> random_order(std::size_t size,
+                                        random_numbers numbers);
 
 /// Returns the order in which epoch `step` goes through `size` examples.
 std::vector<std::uint32_t> epoch_order(std::uint64_t seed, step_t step,

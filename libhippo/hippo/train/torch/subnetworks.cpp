@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "hippo/base/number.hpp"
-#include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/epoch.hpp"
 
 namespace hippo {
 
@@ -20,12 +18,7 @@ constexpr double periods_max = 0x1p53;
 /// Returns all subnetworks in the order of a cycle.
 std::vector<std::uint32_t> order_of(std::uint32_t count, std::uint64_t seed,
                                     std::uint64_t cycle) {
-  std::vector<std::uint32_t> result(count);
-  std::iota(result.begin(), result.end(), 0U);
-  random_numbers numbers{seed, purpose::subnetwork_order, {cycle}};
-  for (auto n = result.size(); n > 1; --n)
-    std::swap(result[n - 1], result[numbers.below(n)]);
-  return result;
+  return random_order(count, {seed, purpose::subnetwork_order, {cycle}});
 }
 
 } // namespace

@@ -88,7 +88,6 @@ struct conv_plan {
   std::int32_t side, padding;
   std::int32_t stride;   ///< between windows, in pixels of the source
   std::int32_t dilation; ///< 2: a zero lies between any two of its pixels
-  bool is_backward;      ///< from the gradient of the result to that of x
 
   std::int32_t tile_images, tile_height, tile_width;
   std::int32_t halo_height, halo_width; ///< the source of a tile
@@ -185,6 +184,12 @@ HIPPO_HOST_DEVICE inline std::int32_t window_of(const conv_plan& plan,
          + across.remainder * plan.stride;
 }
 
+/// How many pieces of `size` channels there are, the last one perhaps not full.
+HIPPO_HOST_DEVICE constexpr std::int32_t conv_chunks(std::int32_t channels,
+                                                     std::int32_t size) {
+  return (channels + size - 1) / size;
+}
+
 /// The side of an image after a convolution.
 constexpr std::int32_t conv_side(std::int32_t side, std::int32_t kernel,
                                  std::int32_t stride) {
@@ -251,7 +256,6 @@ inline conv_plan plan_of(const hippo_cuda_conv& conv, bool is_backward,
   plan.padding = conv.side / 2;
   plan.stride = is_backward ? 1 : conv.stride;
   plan.dilation = is_backward ? conv.stride : 1;
-  plan.is_backward = is_backward;
   const conv_images x{conv.height, conv.width, conv.in},
     y{conv_side(conv.height, conv.side, conv.stride),
       conv_side(conv.width, conv.side, conv.stride), conv.out};
@@ -289,12 +293,12 @@ struct conv_rows {
   HIPPO_HOST_DEVICE conv_rows(std::int32_t source, std::int32_t target,
                               std::int32_t side, std::int32_t number_bytes)
     : depth(conv_block_channels(source)), width(conv_block_channels(target)),
-      chunks((source + depth - 1) / depth), taps(side * side),
+      chunks(conv_chunks(source, depth)), taps(side * side),
       pitch(taps * depth + 16 / number_bytes) {}
 
   /// Numbers, of all blocks.
   [[nodiscard]] HIPPO_HOST_DEVICE std::int64_t size(std::int32_t target) const {
-    return std::int64_t{(target + width - 1) / width} * width * chunks * pitch;
+    return std::int64_t{conv_chunks(target, width)} * width * chunks * pitch;
   }
   [[nodiscard]] HIPPO_HOST_DEVICE std::int64_t
   place(std::int32_t target, std::int32_t source, std::int32_t tap) const {
@@ -306,10 +310,8 @@ struct conv_rows {
 
 /// The pairs of 16 channels of the source and 16 of the target.
 inline std::int32_t gradient_chunks_of(const conv_plan& plan) {
-  const auto chunks = [](std::int32_t channels) {
-    return (channels + conv_gradient_channels - 1) / conv_gradient_channels;
-  };
-  return chunks(plan.source.channels) * chunks(plan.target.channels);
+  return conv_chunks(plan.source.channels, conv_gradient_channels)
+         * conv_chunks(plan.target.channels, conv_gradient_channels);
 }
 
 /// How many blocks share the sum over all pixels of the gradient of the

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "hippo/train/torch/cuda/block.hpp"
 #include "hippo/train/torch/cuda/convolution.hpp"
 #include "hippo/train/torch/cuda/kernels.h"
 
-// The work of blocks of threads that convolve, and how it is launched.
+// The work of blocks of threads that convolve.
 //
 // Factors lie in a block's memory by rows, one for each pixel or channel, whose
 // beginnings are an odd multiple of 16 bytes apart: so eight of them are in
@@ -230,7 +229,7 @@ struct correlation_block {
     const auto where = this_thread();
     auto* memory = block_memory();
     const auto place = place_of(plan, where.block);
-    const auto chunks = (plan.source.channels + Depth - 1) / Depth;
+    const auto chunks = conv_chunks(plan.source.channels, Depth);
     const auto* weights = static_cast<const char*>(rows)
                           + std::int64_t{where.row} * chunks * weight_bytes;
     const auto stage_of = [&](std::int32_t chunk) {
@@ -302,7 +301,7 @@ struct preparing_block {
                          bool is_backward) {
       const conv_rows rows{source, target, side, sizeof(Number)};
       const auto sources = rows.chunks * rows.depth,
-                 targets = (target + rows.width - 1) / rows.width * rows.width;
+                 targets = conv_chunks(target, rows.width) * rows.width;
       for (auto i = where.block * threads + where.thread;
            i < targets * sources * taps; i += where.blocks * threads) {
         const auto tap = i % taps, s = i / taps % sources,
@@ -343,7 +342,7 @@ struct gradient_sums {
     const auto lane = sum % 32, number = sum / 32;
     const auto i = number % 4, n = number / 4 % 2,
                tap = number / 8 % (Side * Side), pair = sum / of_pair;
-    const auto chunks = (plan.source.channels + channels - 1) / channels;
+    const auto chunks = conv_chunks(plan.source.channels, channels);
     return {pair / chunks * channels + lane / 4 + i / 2 * 8,
             pair % chunks * channels + 8 * n + lane % 4 * 2 + i % 2, tap};
   }
@@ -458,7 +457,7 @@ struct gradient_block {
     const auto where = this_thread();
     auto* windows = reinterpret_cast<std::int32_t*>(block_memory());
     auto* memory = block_memory() + windows_bytes;
-    const auto chunks = (plan.source.channels + channels - 1) / channels,
+    const auto chunks = conv_chunks(plan.source.channels, channels),
                of_target = where.row / chunks * channels,
                of_source = where.row % chunks * channels;
     const auto stage_of = [&](int stage) {

@@ -101,26 +101,31 @@ int correlate(const Launcher& launcher, const hippo_cuda_conv& conv,
     std::int64_t{large.images} * large.target.height * large.target.width;
   return with_factors<Launcher>(conv, [&](auto of_type) {
     return with_either<1, 3>(conv.side == 1, [&](auto side) {
-      return with_either<16, 32>(from <= 16, [&](auto depth) {
-        return with_either<16, 32>(to <= 16, [&](auto width) {
-          constexpr int s = side(), d = depth(), w = width();
-          using type = decltype(of_type);
-          using large_block = correlation_block<type, s, d, w, 2, large_warps>;
-          using small_block = correlation_block<type, s, d, w, 1, small_warps>;
-          const auto launch = [&](auto block, const conv_plan& plan) {
-            using kind = decltype(block);
-            return launcher.template launch<kind>(
-              plan.tiles, (to + w - 1) / w, kind::bytes(plan), plan,
-              kind::stages(plan), source, rows, target);
-          };
-          // Sides of 1 are rare: they have no large blocks, to be built sooner.
-          if constexpr (s > 1)
-            if (pixels >= many_pixels
-                && large_block::bytes(large) <= conv_memory_max)
-              return launch(large_block{}, large);
-          return launch(small_block{}, small);
+      return with_either<16, 32>(
+        conv_block_channels(from) == 16, [&](auto depth) {
+          return with_either<16, 32>(
+            conv_block_channels(to) == 16, [&](auto width) {
+              constexpr int s = side(), d = depth(), w = width();
+              using type = decltype(of_type);
+              using large_block =
+                correlation_block<type, s, d, w, 2, large_warps>;
+              using small_block =
+                correlation_block<type, s, d, w, 1, small_warps>;
+              const auto launch = [&](auto block, const conv_plan& plan) {
+                using kind = decltype(block);
+                return launcher.template launch<kind>(
+                  plan.tiles, conv_chunks(to, w), kind::bytes(plan), plan,
+                  kind::stages(plan), source, rows, target);
+              };
+              // Sides of 1 are rare: they have no large blocks, to be built
+              // sooner.
+              if constexpr (s > 1)
+                if (pixels >= many_pixels
+                    && large_block::bytes(large) <= conv_memory_max)
+                  return launch(large_block{}, large);
+              return launch(small_block{}, small);
+            });
         });
-      });
     });
   });
 }

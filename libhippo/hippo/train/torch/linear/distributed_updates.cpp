@@ -14,9 +14,11 @@ class distributed_training::arrivals {
 public:
   arrivals(const distributed_training& training, step_t step)
     : training_(training), step_(step) {
-    if (training.order_ == arrival_order::exponential)
-      for (std::int64_t i = 0; i < training.machines_; ++i)
-        due_.push_back(time_of(i));
+    if (training.order_ != arrival_order::exponential)
+      return;
+    answers_.resize(static_cast<std::size_t>(training.machines_));
+    for (std::int64_t i = 0; i < training.machines_; ++i)
+      due_.push_back(time_of(i));
   }
 
   std::int64_t next() {
@@ -31,8 +33,7 @@ public:
 
 private:
   /// How long a machine takes for its next answer: 1 in the mean.
-  [[nodiscard]] double time_of(std::int64_t machine) {
-    answers_.resize(static_cast<std::size_t>(training_.machines_));
+  [[nodiscard]] double time_of(std::int64_t machine) const {
     random_numbers numbers{training_.seed_,
                            purpose::arrivals,
                            {step_, static_cast<std::uint64_t>(machine),
@@ -54,6 +55,7 @@ distributed_training::distributed_training(const linear_examples& examples,
                                            std::uint64_t seed)
   : examples_(examples), loss_(loss), machines_(machines), order_(order),
     seed_(seed), features_(static_cast<std::size_t>(examples.features)),
+    derivatives_(static_cast<std::size_t>(examples.outputs)),
     change_(static_cast<std::size_t>(examples.weights())) {
   assert(machines >= 1 && machines <= examples.count);
 }
@@ -117,16 +119,15 @@ void distributed_training::answer(distributed_state& state,
                          static_cast<std::uint64_t>(end - begin)));
   const auto outputs = examples_.outputs;
   examples_.features_of(example, features_.data());
-  std::vector<double> derivatives(static_cast<std::size_t>(outputs));
-  put_outputs(weights, features_.data(), examples_.features, derivatives.data(),
-              outputs);
+  put_outputs(weights, features_.data(), examples_.features,
+              derivatives_.data(), outputs);
   const auto* targets = examples_.targets.data() + example * outputs;
-  take_derivatives(loss_, targets, derivatives.data(), outputs);
+  take_derivatives(loss_, targets, derivatives_.data(), outputs);
   if (rule.saga)
     for (std::int64_t k = 0; k < outputs; ++k) {
       auto& known =
         state.table[static_cast<std::size_t>(example * outputs + k)];
-      auto& derivative = derivatives[static_cast<std::size_t>(k)];
+      auto& derivative = derivatives_[static_cast<std::size_t>(k)];
       const auto now = derivative;
       derivative -= known;
       known = now;
@@ -135,7 +136,7 @@ void distributed_training::answer(distributed_state& state,
   for (std::int64_t f = 0; f <= examples_.features; ++f) {
     const double feature =
       f < examples_.features ? features_[static_cast<std::size_t>(f)] : 1;
-    for (const auto derivative : derivatives)
+    for (const auto derivative : derivatives_)
       *to++ += derivative * feature;
   }
 }

@@ -103,8 +103,9 @@ private:
   std::int64_t machines_;
   arrival_order order_;
   std::uint64_t seed_;
-  std::vector<float> features_; ///< of the example of an answer
-  std::vector<double> change_;  ///< of all answers since the last update
+  std::vector<float> features_;     ///< of the example of an answer
+  std::vector<double> derivatives_; ///< of its loss by the outputs
+  std::vector<double> change_;      ///< of all answers since the last update
 };
 
 /// Writes the outputs of a linear model for an example.

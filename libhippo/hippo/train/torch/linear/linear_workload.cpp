@@ -179,7 +179,7 @@ bool is_linear_workload(const workload_spec& spec) {
 }
 
 std::unique_ptr<workload> make_linear_workload(const workload_spec& spec) {
-  // Never destroyed, as its values belong to whoever is there last.
+  // Never destroyed: the last workload may outlive other static objects.
   static auto& all = *new shared_values<image_data>;
   return std::make_unique<linear_workload>(spec, all.get(data_key(spec), [&] {
     return std::make_shared<const image_data>(read_fashion(

@@ -59,12 +59,12 @@ public:
     const auto conv = description_of(x, weight, stride, tf32);
     TORCH_CHECK(kernels->conv_rows(&conv) == rows.numel(),
                 "convolution: the weights are not prepared for such a batch");
-    const auto after = [&](std::int64_t side) {
-      return (side + stride - 1) / stride;
+    const auto after = [&](std::int32_t size) {
+      return cuda::conv_side(size, conv.side, conv.stride);
     };
-    const auto y =
-      at::empty({x.size(0), weight.size(0), after(x.size(2)), after(x.size(3))},
-                x.options(), channels_last);
+    const auto y = at::empty(
+      {x.size(0), weight.size(0), after(conv.height), after(conv.width)},
+      x.options(), channels_last);
     check_launch(*kernels, kernels->convolve(
                              &conv, x.const_data_ptr(), rows.const_data_ptr(),
                              y.mutable_data_ptr(), stream_of(x)));
