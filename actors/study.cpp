@@ -247,12 +247,12 @@ await(study_self self) {
 study_state::~study_state() {
   if (starting)
     starting->deliver(caf::make_error(caf::sec::request_receiver_down));
+  // They were taken in, so that nobody may ask for the same once more.
+  const auto interrupted = caf::make_error(
+    errc::io_failed, "the study was interrupted before it had answered; what "
+                     "was asked for may be done");
   for (auto& kvp : waiting)
-    std::visit(
-      [](auto& to) {
-        to.deliver(caf::make_error(caf::sec::request_receiver_down));
-      },
-      kvp.second);
+    std::visit([&](auto& to) { to.deliver(interrupted); }, kvp.second);
 }
 
 // -- a job of a study ---------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -116,6 +117,25 @@ public:
         self->request(to, caf::infinite, xs...)
           .then([done](const T& x) { done.keep(x); },
                 [done](const caf::error& why) { done.fail(to_error(why)); });
+      });
+  }
+
+  /// Asks an actor that may be gone. @returns nothing if it was gone before it
+  /// could take the request: nothing has been done
+  template <class T, class Handle, class... Ts>
+  kj::Promise<std::optional<T>>
+  request_if_there(const Handle& to, caf::duration timeout, Ts... xs) {
+    using answer = std::optional<T>;
+    return start<answer>(
+      [=](caf::event_based_actor* self, const loop_answer<answer>& done) {
+        self->request(to, timeout, xs...)
+          .then([done](const T& x) { done.keep(x); },
+                [done](const caf::error& why) {
+                  if (why == caf::sec::request_receiver_down)
+                    done.keep(std::nullopt);
+                  else
+                    done.fail(to_error(why));
+                });
       });
   }
 

@@ -497,6 +497,30 @@ kj::Promise<study_actor> query_service::find_live(study_id study) {
     });
 }
 
+template <class T, class... Ts>
+kj::Promise<T> query_service::ask_study(study_id study, caf::duration timeout,
+                                        Ts... xs) {
+  const auto ask = [=, this] {
+    return find_live(study).then([=, this](study_actor x) {
+      return asker_.request_if_there<T>(x, timeout, xs...);
+    });
+  };
+  return ask()
+    .then([=, this](std::optional<T> answer) -> kj::Promise<std::optional<T>> {
+      if (answer)
+        return kj::mv(answer);
+      live_.erase(study);
+      return ask();
+    })
+    .then([=, this](std::optional<T> answer) -> kj::Promise<T> {
+      if (answer)
+        return kj::mv(*answer);
+      live_.erase(study);
+      return to_exception({errc::io_failed, "study " + to_string(study)
+                                              + " is going: try again"});
+    });
+}
+
 kj::Promise<command_answer>
 query_service::command(client_work& client, study_id study,
                        study_command what) {
@@ -528,15 +552,12 @@ query_service::command_running(client_work& client, study_id study,
     .then([this, study, what](bool is_done) -> kj::Promise<command_answer> {
       if (is_done)
         return command_answer{};
-      return find_live(study).then([this, what](study_actor x) {
-        return asker_.request<command_answer>(x, command_timeout,
-                                              command_atom::value, what);
-      });
+      return ask_study<command_answer>(study, command_timeout,
+                                       command_atom::value, what);
     })
-    .catch_([=, this, &client](
-              kj::Exception&& why) -> kj::Promise<command_answer> {
-      // It may have ended since, and is gone then.
-      live_.erase(study);
+    .catch_([=, this,
+             &client](kj::Exception&& why) -> kj::Promise<command_answer> {
+      // It may have ended since.
       return find(to_string(study))
         .then([=, this, &client, why = kj::mv(why)](
                 stored_study x) mutable -> kj::Promise<command_answer> {
@@ -578,13 +599,9 @@ query_service::train(study_id study, trial_no trial, step_t to) {
 
 kj::Promise<trained_trial>
 query_service::start_training(study_id study, trial_no trial, step_t to) {
-  return find_live(study)
-    .then([=, this](study_actor x) {
-      return asker_.request_for_ever<trained_trial>(x, train_atom::value,
-                                                     trial, to);
-    })
+  return ask_study<trained_trial>(study, caf::infinite, train_atom::value,
+                                  trial, to)
     .catch_([=, this](kj::Exception&& why) -> kj::Promise<trained_trial> {
-      live_.erase(study);
       return find(to_string(study))
         .then([=, this, why = kj::mv(why)](
                 stored_study x) mutable -> kj::Promise<trained_trial> {

@@ -276,6 +276,11 @@ private:
                  std::optional<std::vector<overview_stage>> running);
   /// The actor of a study, which may have ended since it was last asked for.
   kj::Promise<study_actor> find_live(study_id study);
+  /// Asks the actor of a study. One that has gone may have been followed by
+  /// another, which is asked then.
+  /// @param timeout after which the answer is no longer waited for
+  template <class T, class... Ts>
+  kj::Promise<T> ask_study(study_id study, caf::duration timeout, Ts... xs);
   /// Gives a command to a study that runs, or has ended meanwhile.
   kj::Promise<command_answer>
   command_running(client_work& client, study_id study, study_command what);

@@ -469,6 +469,29 @@ TEST_F(GatewayTest, AStudyThatHasEndedIsGivenMore) {
             std::string::npos);
 }
 
+TEST_F(GatewayTest, AStudyThatGoesOnAgainIsSteeredThroughItsNewActor) {
+  open();
+  auto me = enter();
+  gate.open(false);
+  auto study = submit(me, random_text);
+  const auto weigh = [&](double weight) {
+    auto request = study.setWeightRequest();
+    request.setWeight(weight);
+    request.send().wait(scope);
+  };
+  weigh(2); // its actor is known from here on
+  gate.open(true);
+  EXPECT_EQ(wait(study), "COMPLETE");
+  gate.open(false);
+  auto more = study.steerRequest();
+  more.initChange().initExtend().setTrials(1);
+  more.send().wait(scope);
+  weigh(3);
+  EXPECT_EQ(describe(study).getInfo().getWeight(), 3);
+  gate.open(true);
+  EXPECT_EQ(wait(study), "COMPLETE");
+}
+
 TEST_F(GatewayTest, WhatIsHiddenIsShownNowhere) {
   open();
   auto me = enter();
