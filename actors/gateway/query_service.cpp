@@ -552,7 +552,7 @@ query_service::command_running(client_work& client, study_id study,
     .then([this, study, what](bool is_done) -> kj::Promise<command_answer> {
       if (is_done)
         return command_answer{};
-      return ask_study<command_answer>(study, command_timeout,
+      return ask_study<command_answer>(study, caf::duration{command_timeout},
                                        command_atom::value, what);
     })
     .catch_([=, this,
@@ -599,8 +599,8 @@ query_service::train(study_id study, trial_no trial, step_t to) {
 
 kj::Promise<trained_trial>
 query_service::start_training(study_id study, trial_no trial, step_t to) {
-  return ask_study<trained_trial>(study, caf::infinite, train_atom::value,
-                                  trial, to)
+  return ask_study<trained_trial>(study, caf::duration{caf::infinite},
+                                  train_atom::value, trial, to)
     .catch_([=, this](kj::Exception&& why) -> kj::Promise<trained_trial> {
       return find(to_string(study))
         .then([=, this, why = kj::mv(why)](
