@@ -47,6 +47,7 @@ class Study(Case):
     NAME = ""
     CHANGES: dict = {}
     DATA = "{train: 20000, validation: 5000}"
+    SMALL_DATA = fashion(512)
 
     @classmethod
     def setUpClass(cls):
@@ -55,7 +56,7 @@ class Study(Case):
         super().setUpClass()
         case = cls.first_case()
         text = changed((FOLDER / f"{cls.NAME}.yaml").read_text(), **{
-            cls.DATA: json.dumps(fashion(512)), **cls.CHANGES})
+            cls.DATA: json.dumps(cls.SMALL_DATA), **cls.CHANGES})
         cls.file = case.write("small.yaml", text)
         cls.reference = case.run_studies([cls.file], "state", "--trainers", 1)
 
@@ -107,6 +108,25 @@ class Adsaga(Study):
 
     def test_exact(self):
         self.check_exact(["lr", "optimizer", "updates"])
+
+
+class ShadowSync(Study):
+    """A click model whose parts exchange their weights."""
+
+    NAME = "shadowsync"
+    DATA = "{train: 200000, validation: 20000}"
+    SMALL_DATA = {"train": 1024, "validation": 512, "step": 512, "rows": 100}
+    CHANGES = {"max_steps: 20": "max_steps: 4", "eval_every: 5":
+               "eval_every: 2", "[10, 0.05]": "[2, 0.05]",
+               "batch_size: 32": "batch_size: 8",
+               "sync_every: 30": "sync_every: 5", "[0, 25]": "[0, 3]"}
+
+    def test_reference(self):
+        self.check_steps(48, 36)
+        self.check_differences(12)
+
+    def test_exact(self):
+        self.check_exact(["lr", "sync", "sync_lag"])
 
 
 class Gyro(Study):

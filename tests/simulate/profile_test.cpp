@@ -170,7 +170,7 @@ curve:
               "cifar-resnet56, cifar-resnet110, cifar-wrn16-4, "
               "cifar-mobilenetv2, folder-resnet20, folder-resnet56, "
               "folder-wrn16-4, folder-mobilenetv2, squad-bert-tiny, "
-              "squad-bert-base"}));
+              "squad-bert-base, clicks-dlrm"}));
 }
 
 // -- step times ---------------------------------------------------------------

@@ -75,6 +75,12 @@ workload_spec small_spec(const std::string& name, double images) {
   } else if (name.starts_with("squad-")) {
     spec.options["data.validation"] = 64.0;
     spec.options["data.length"] = 32.0;
+  } else if (name.starts_with("clicks-")) {
+    spec.options["data.step"] = images / 2;
+    spec.options["data.rows"] = 50.0;
+    spec.options["dimension"] = 4.0;
+    spec.options["hidden"] = 16.0;
+    spec.options["parts"] = 4.0;
   }
   return spec;
 }
@@ -129,6 +135,12 @@ configuration changing_configuration(const std::string& name, step_t step) {
     {"dropout_block", {1., 2., 1., 4., 8., 32.}},
     {"subnetwork_draw",
      {"permute", "permute", "replace", "permute", "replace", "permute"}},
+    {"embedding_lr", {1., 0.5, 2., 0.1, 1., 0.}},
+    {"sync", {"average", "elastic", "step", "bmuf", "average", "elastic"}},
+    {"sync_every", {2., 3., 1., 2., 1., 4.}},
+    {"sync_lag", {1., 3., 0., 2., 0., 1.}},
+    {"sync_alpha", {1., 0.5, 0.5, 0.75, 0.3, 0.1}},
+    {"sync_momentum", {0., 0., 0., 0.5, 0.9, 0.}},
     {"updates",
      {"asynchronous", "synchronous", "asynchronous", "asynchronous",
       "synchronous", "asynchronous"}},
@@ -141,7 +153,7 @@ configuration changing_configuration(const std::string& name, step_t step) {
     result["optimizer"] = constant_form(step == 2 ? "sgd" : "saga");
   }
   // What `small_spec` leaves is to be several batches.
-  if (name.starts_with("cifar-"))
+  if (name.starts_with("cifar-") || name.starts_with("clicks-"))
     result["batch_size"] = form::constant(static_cast<double>(4 + step));
   // Blocks that layers are multiplied by, in batches that are large enough.
   if (name == "fashion-mlp-wide") {

@@ -432,6 +432,83 @@ workload_descriptor span(std::string name, std::string meaning,
   return x;
 }
 
+/// The most impressions that are read; 4 GB of memory hold 22 million.
+constexpr double most_impressions = 1e8;
+
+/// A click model whose dense networks several parts train.
+workload_descriptor clicks() {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  workload_descriptor x;
+  x.name = "clicks-dlrm";
+  x.version = built_in_version;
+  x.unit = "step";
+  x.meaning = "clicks on advertisements with DLRM; by default without data "
+              "files, a step takes a second";
+  x.metrics = {
+    {"val_auc", direction::maximize,
+     "chance that a clicked validation impression is scored above another"},
+    {"val_loss", direction::minimize,
+     "mean cross-entropy over the validation impressions (log loss)"},
+    {"train_loss", direction::minimize,
+     "mean training loss over the last step; ln 2 before the first"},
+  };
+  auto batch = batch_size(128, most_impressions,
+                          "impressions of a part in an iteration; those of all "
+                          "parts are at most data.step");
+  batch.max_option = "data.step";
+  auto sync = words("sync", {"step", "average", "elastic", "bmuf"}, "step",
+                    "how parts come to one model: by each gradient, by the "
+                    "mean of weights, by a centre, by a centre with momentum");
+  sync.affects_speed = true;
+  auto lag = integer("sync_lag", 0, 0, 1e6,
+                     "iterations until weights that were exchanged arrive; at "
+                     "most sync_every");
+  lag.max_parameter = "sync_every";
+  x.hyper_parameters = {
+    learning_rate(0.2),
+    number("embedding_lr", 10, 0, infinity,
+           "learning rate of the embedding tables, which have plain sgd"),
+    std::move(batch),
+    optimizer("sgd"),
+    fraction("momentum", 0, "momentum of sgd, beta1 of adamw"),
+    fraction("beta2", 0.999, "decay of adamw's second moment"),
+    number("weight_decay", 0, 0, infinity,
+           "L2 penalty of sgd, decoupled decay of adamw; not of embeddings"),
+    std::move(sync),
+    integer("sync_every", 30, 1, 1e6,
+            "iterations from one exchange of weights to the next"),
+    std::move(lag),
+    number("sync_alpha", 0.5, 0, 1,
+           "share of the way to each other that weights go"),
+    fraction("sync_momentum", 0, "momentum of the centre with bmuf"),
+  };
+  auto parts = integer("parts", 1, 1, 64,
+                       "parts with networks of their own, which share the "
+                       "embedding tables; a power of two");
+  parts.divides = 64;
+  x.options = {
+    words("data.set", {"synthetic", "criteo"}, "synthetic",
+          "impressions of a made log, or of Criteo's"),
+    text("data.file", "/usr/share/datasets/criteo/train.txt",
+         "Criteo's train.txt; not used by synthetic"),
+    integer("data.train", 200000, 1, most_impressions,
+            "impressions to train on: the first"),
+    integer("data.validation", 20000, 1, most_impressions,
+            "impressions to measure on: the next"),
+    integer("data.step", 10000, 1, most_impressions,
+            "impressions of a step, in their order; at most data.train"),
+    integer("data.rows", 1000, 2, 1e7,
+            "rows of each of the 26 embedding tables, to which categories are "
+            "hashed"),
+    integer("dimension", 16, 1, 1024, "length of an embedding"),
+    integer("hidden", 64, 1, 4096, "width of hidden layers"),
+    std::move(parts),
+    numerics_option(),
+    integer("seed", 1, 0, 999999999999, "decides initial weights"),
+  };
+  return x;
+}
+
 /// The version of the interface to the processes that train for the next ones.
 constexpr const char* process_version = "process 1";
 
@@ -497,6 +574,7 @@ const std::vector<workload_descriptor>& built_in_workloads() {
           .length = 384,
           .stride = 128,
           .lr = 0.00005}),
+    clicks(),
     open_workload(python_workload, "a Python class that the study brings"),
     open_workload(command_workload,
                   "a program that the study names, which answers messages"),

@@ -26,21 +26,25 @@ std::string data_key(const workload_spec& spec) {
   return result;
 }
 
-epoch_values epoch_values_at(const configuration& config, step_t at) {
+update_rule update_rule_at(const configuration& config, step_t at) {
   const auto number = [&](const char* name) {
     return number_at(config, name, at);
   };
-  epoch_values x;
-  x.rule.kind = std::get<std::string>(config.at("optimizer").at(at)) == "sgd"
+  update_rule result;
+  result.kind = std::get<std::string>(config.at("optimizer").at(at)) == "sgd"
                   ? optimizer_kind::sgd
                   : optimizer_kind::adamw;
-  x.rule.lr = number("lr");
-  x.rule.momentum = number("momentum");
-  x.rule.beta2 = number("beta2");
-  x.rule.weight_decay = number("weight_decay");
-  x.batch_size = whole(number("batch_size"));
-  x.dropout = number("dropout");
-  return x;
+  result.lr = number("lr");
+  result.momentum = number("momentum");
+  result.beta2 = number("beta2");
+  result.weight_decay = number("weight_decay");
+  return result;
+}
+
+epoch_values epoch_values_at(const configuration& config, step_t at) {
+  return {update_rule_at(config, at),
+          whole(number_at(config, "batch_size", at)),
+          number_at(config, "dropout", at)};
 }
 
 void check_batch_size(const configuration& config, step_t at,

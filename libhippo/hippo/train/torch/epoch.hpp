@@ -21,6 +21,9 @@ std::uint64_t whole(const scalar& value);
 double number_at(const configuration& config, const std::string& name,
                  step_t at);
 
+/// Returns the update rule of a step.
+update_rule update_rule_at(const configuration& config, step_t at);
+
 /// The hyper-parameters of one epoch that all have.
 struct epoch_values {
   update_rule rule;

@@ -17,7 +17,9 @@ enum class purpose : std::uint64_t {
   subnetwork,       ///< what one drops
   subnetwork_order, ///< which are trained when
   answer,           ///< which example a machine answers with
-  arrivals          ///< when the answers of machines arrive
+  arrivals,         ///< when the answers of machines arrive
+  click,            ///< an impression that is made
+  click_teacher     ///< the model behind those
 };
 
 /// Scrambles 64 bits, one to one (the finaliser of SplitMix64).

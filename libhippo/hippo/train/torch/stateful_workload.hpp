@@ -48,7 +48,7 @@ public:
     stream_.run([&] { state().restore(saved); });
   }
 
-  void export_weights(const std::string& path) final {
+  void export_weights(const std::string& path) override {
     stream_.run([&] { state().export_weights(path); });
   }
 

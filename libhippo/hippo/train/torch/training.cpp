@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hippo/train/torch/clicks/click_workload.hpp"
 #include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/kernels/cuda_kernels.hpp"
@@ -169,10 +170,11 @@ expected<device_info> prepare_cuda(const at::Device& device) {
 class streaming_workload final : public workload {
 public:
   streaming_workload(const workload_spec& spec, at::Device device)
-    : stream_(device),
-      work_(spec.name.starts_with("squad-")
-              ? make_span_workload(spec, device, stream_)
-              : make_image_workload(spec, device, stream_)) {}
+    : stream_(device), work_(spec.name.starts_with("squad-")
+                               ? make_span_workload(spec, device, stream_)
+                             : is_click_workload(spec)
+                               ? make_click_workload(spec, device, stream_)
+                               : make_image_workload(spec, device, stream_)) {}
 
   ~streaming_workload() override {
     try {
