@@ -124,7 +124,8 @@ TEST_P(ResumeLarge, InAnotherProcessGivesTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Workloads, ResumeLarge,
                          testing::Values("cifar-resnet20", "cifar-wrn16-4",
                                          "cifar-mobilenetv2",
-                                         "fashion-mlp-wide", "fashion-linear"),
+                                         "fashion-mlp-wide", "fashion-linear",
+                                         "fashion-cyclic"),
                          [](const auto& x) {
                            auto name = x.param.substr(x.param.find('-') + 1);
                            std::erase(name, '-');
