@@ -115,8 +115,8 @@ class Cyclic(Study):
     """Clients whose data come in cycles of blocks."""
 
     NAME = "block-cyclic"
-    CHANGES = {"max_steps: 20": "max_steps: 6", "eval_every: 5":
-               "eval_every: 2", "[10, 0.0001]": "[2, 0.0001]",
+    CHANGES = {"max_steps: 20": "max_steps: 6", "eval_every: 20":
+               "eval_every: 6", "[10, 0.0001]": "[2, 0.0001]",
                "[15, mm]": "[4, mm]", "[15, last]": "[4, last]"}
     DATA = "{train: 20000, validation: 5000, blocks: 5, skew: 0.5}"
     DATA_OPTIONS = {"blocks": 5, "skew": 0.5}

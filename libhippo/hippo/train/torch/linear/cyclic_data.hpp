@@ -10,8 +10,7 @@ namespace hippo {
 struct cyclic_deal {
   std::size_t classes = 0;
   std::size_t blocks = 0;  ///< class k of n belongs to block `k * blocks / n`
-  std::size_t clients = 0; ///< each has as many images of a block, give or
-                           ///< take one
+  std::size_t clients = 0; ///< to each an equal share of a block, to an image
   double skew = 0;     ///< share of a block's images that clients have by class
   double held_out = 0; ///< share of a block's images that no client has
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,35 +24,47 @@ block_predictor predictor_of(const std::string& name) {
   return static_cast<block_predictor>(i - predictor_words.begin());
 }
 
+/// The examples that a spec deals out.
+struct dealt_examples {
+  std::vector<cyclic_block> blocks;
+  std::vector<linear_examples> validation; ///< of each block
+};
+
+/// @param images outlive the examples
+dealt_examples dealt(const image_data& images, const workload_spec& spec) {
+  const auto number = [&](const char* name) {
+    return std::get<double>(spec.options.at(name));
+  };
+  const auto all = examples_of(images, images.training),
+             others = examples_of(images, images.validation);
+  dealt_examples result;
+  for (auto& block :
+       deal_blocks({images.form.classes, whole(spec.options.at("data.blocks")),
+                    whole(spec.options.at("parts")), number("data.skew"),
+                    number("data.held_out")},
+                   images.training.labels, images.validation.labels)) {
+    result.blocks.push_back({part_of(all, std::move(block.training)),
+                             part_of(all, std::move(block.held_out))});
+    result.validation.push_back(part_of(others, std::move(block.validation)));
+  }
+  return result;
+}
+
 class cyclic_workload final : public workload {
 public:
   explicit cyclic_workload(const workload_spec& spec)
-    : images_(fashion_images(spec)), loss_(loss_of(spec)) {
-    const auto number = [&](const char* name) {
-      return std::get<double>(spec.options.at(name));
-    };
-    const auto all = examples_of(*images_, images_->training),
-               others = examples_of(*images_, images_->validation);
-    for (auto& block : deal_blocks(
-           {images_->form.classes, whole(spec.options.at("data.blocks")),
-            whole(spec.options.at("parts")), number("data.skew"),
-            number("data.held_out")},
-           images_->training.labels, images_->validation.labels)) {
-      blocks_.push_back({part_of(all, std::move(block.training)),
-                         part_of(all, std::move(block.held_out))});
-      validation_.push_back(part_of(others, std::move(block.validation)));
-    }
-    training_.emplace(blocks_, loss_,
-                      static_cast<std::int64_t>(number("parts")),
-                      whole(spec.options.at("seed")));
-    init();
-  }
+    : images_(fashion_images(spec)), loss_(loss_of(spec)),
+      examples_(dealt(*images_, spec)),
+      training_(examples_.blocks, loss_,
+                static_cast<std::int64_t>(whole(spec.options.at("parts"))),
+                whole(spec.options.at("seed"))),
+      state_(training_.initial()) {}
 
-  void init() override { state_ = training_->initial(); }
+  void init() override { state_ = training_.initial(); }
 
   void train(const configuration& config, step_t from, step_t to) override {
     for (auto step = from; step < to; ++step)
-      training_->train(
+      training_.train(
         state_,
         {number_at(config, "lr", step), number_at(config, "weight_decay", step),
          static_cast<std::int64_t>(number_at(config, "sync_every", step)),
@@ -65,17 +76,17 @@ public:
     linear_quality mean;
     double train_loss = 0;
     metrics result;
-    const auto count = static_cast<double>(blocks_.size());
-    for (std::size_t block = 0; block < blocks_.size(); ++block) {
+    const auto count = static_cast<double>(examples_.blocks.size());
+    for (std::size_t block = 0; block < examples_.blocks.size(); ++block) {
       const auto& model = state_.model_of(block);
-      const auto quality = measured(validation_[block], loss_, model);
+      const auto quality = measured(examples_.validation[block], loss_, model);
       const auto end = "_block_" + std::to_string(block);
       result["val_accuracy" + end] = quality.right;
       result["val_loss" + end] = quality.loss;
       mean.right += quality.right / count;
       mean.loss += quality.loss / count;
       train_loss +=
-        measured(blocks_[block].training, loss_, model).loss / count;
+        measured(examples_.blocks[block].training, loss_, model).loss / count;
     }
     result["val_accuracy"] = mean.right;
     result["val_loss"] = mean.loss;
@@ -100,7 +111,7 @@ public:
 
   void load(const std::string& bytes) override {
     const auto all = tensors_from_bytes(bytes);
-    auto loaded = training_->initial();
+    auto loaded = training_.initial();
     const auto number = [&](const std::string& name) {
       std::vector<double> values(1);
       take(all, name, values);
@@ -123,15 +134,15 @@ public:
     // Outputs, their gradient, and the update.
     const auto weights = static_cast<double>(state_.weights.size());
     double samples = 0;
-    for (const auto& block : blocks_)
+    for (const auto& block : examples_.blocks)
       samples += static_cast<double>(block.training.count);
     return {6 * weights, weights, samples};
   }
 
   void export_weights(const std::string& path) override {
     named_tensors all;
-    for (std::size_t block = 0; block < blocks_.size(); ++block)
-      for (auto& tensor : module_of(blocks_[block].training,
+    for (std::size_t block = 0; block < examples_.blocks.size(); ++block)
+      for (auto& tensor : module_of(examples_.blocks[block].training,
                                     state_.model_of(block), named(block)))
         all.push_back(std::move(tensor));
     write_weights(path, all);
@@ -145,9 +156,8 @@ private:
 
   const std::shared_ptr<const image_data> images_;
   const linear_loss loss_;
-  std::vector<cyclic_block> blocks_;
-  std::vector<linear_examples> validation_; ///< of each block
-  std::optional<cyclic_training> training_;
+  const dealt_examples examples_;
+  cyclic_training training_;
   cyclic_state state_;
 };
 
