@@ -255,7 +255,7 @@ TEST(LinearWorkload, WrongInputSaysWhatIsWrong) {
   spec.options["data.train"] = 5.;
   EXPECT_NE(message_of<std::exception>([&] {
               make_built_in(spec);
-            }).find("parts: 10 of data.train 5 images: each part needs one"),
+            }).find("parts: 10 of 5 examples to train on: each part needs one"),
             std::string::npos);
   const auto work = make_built_in(small_spec(name)),
              other = make_built_in(small_spec(name, 100));

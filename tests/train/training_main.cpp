@@ -138,9 +138,9 @@ configuration changing_configuration(const std::string& name, step_t step) {
   configuration result;
   for (const auto& x : descriptor_of(name).hyper_parameters)
     result[x.name] = constant_form(values.at(x.name).at(step));
-  if (name == "fashion-linear" || name == "fashion-cyclic")
+  if (name.ends_with("-linear") || name == "fashion-cyclic")
     result["lr"] = form::constant(step % 2 == 0 ? 0.0005 : 0.001);
-  if (name == "fashion-linear")
+  if (name.ends_with("-linear"))
     result["optimizer"] = constant_form(step == 2 ? "sgd" : "saga");
   // What `small_spec` leaves is to be several batches.
   if (name.starts_with("cifar-"))

@@ -30,19 +30,19 @@ struct dealt_examples {
   std::vector<linear_examples> validation; ///< of each block
 };
 
-/// @param images outlive the examples
-dealt_examples dealt(const image_data& images, const workload_spec& spec) {
+dealt_examples dealt(const workload_spec& spec) {
+  const auto images = fashion_images(spec);
   const auto number = [&](const char* name) {
     return std::get<double>(spec.options.at(name));
   };
-  const auto all = examples_of(images, images.training),
-             others = examples_of(images, images.validation);
+  const auto all = examples_of(images, images->training),
+             others = examples_of(images, images->validation);
   dealt_examples result;
   for (auto& block :
-       deal_blocks({images.form.classes, whole(spec.options.at("data.blocks")),
+       deal_blocks({images->form.classes, whole(spec.options.at("data.blocks")),
                     whole(spec.options.at("parts")), number("data.skew"),
                     number("data.held_out")},
-                   images.training.labels, images.validation.labels)) {
+                   images->training.labels, images->validation.labels)) {
     result.blocks.push_back({part_of(all, std::move(block.training)),
                              part_of(all, std::move(block.held_out))});
     result.validation.push_back(part_of(others, std::move(block.validation)));
@@ -53,8 +53,7 @@ dealt_examples dealt(const image_data& images, const workload_spec& spec) {
 class cyclic_workload final : public workload {
 public:
   explicit cyclic_workload(const workload_spec& spec)
-    : images_(fashion_images(spec)), loss_(loss_of(spec)),
-      examples_(dealt(*images_, spec)),
+    : loss_(loss_of(spec)), examples_(dealt(spec)),
       training_(examples_.blocks, loss_,
                 static_cast<std::int64_t>(whole(spec.options.at("parts"))),
                 whole(spec.options.at("seed"))),
@@ -154,7 +153,6 @@ private:
     return "blocks." + std::to_string(block) + '.';
   }
 
-  const std::shared_ptr<const image_data> images_;
   const linear_loss loss_;
   const dealt_examples examples_;
   cyclic_training training_;

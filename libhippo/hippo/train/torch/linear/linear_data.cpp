@@ -29,39 +29,20 @@ std::shared_ptr<const image_data> fashion_images(const workload_spec& spec) {
   });
 }
 
-linear_examples examples_of(const image_data& images, const image_set& set) {
+linear_examples examples_of(std::shared_ptr<const image_data> images,
+                            const image_set& set) {
   linear_examples result;
-  const auto size = images.form.size(), channels = images.form.channels;
+  const auto size = images->form.size(), channels = images->form.channels;
   result.count = static_cast<std::int64_t>(set.labels.size());
   result.features = static_cast<std::int64_t>(size);
-  result.outputs = static_cast<std::int64_t>(images.form.classes);
-  result.features_of = [&images, &set, size, channels](std::int64_t example,
-                                                       float* to) {
+  result.outputs = static_cast<std::int64_t>(images->form.classes);
+  result.targets = class_targets(set.labels, images->form.classes);
+  result.features_of = [images = std::move(images), &set, size,
+                        channels](std::int64_t example, float* to) {
     const auto* pixels =
       set.pixels.data() + static_cast<std::size_t>(example) * size;
     for (std::size_t i = 0; i < size; ++i)
-      to[i] = images.values[i % channels][pixels[i]];
-  };
-  result.targets.resize(set.labels.size() * images.form.classes);
-  for (std::size_t i = 0; i < set.labels.size(); ++i)
-    result.targets[i * images.form.classes
-                   + static_cast<std::size_t>(set.labels[i])] = 1;
-  return result;
-}
-
-linear_examples part_of(const linear_examples& all,
-                        std::vector<std::uint32_t> numbers) {
-  linear_examples result;
-  result.count = static_cast<std::int64_t>(numbers.size());
-  result.features = all.features;
-  result.outputs = all.outputs;
-  for (const auto number : numbers) {
-    const auto first = all.targets.begin() + number * all.outputs;
-    result.targets.insert(result.targets.end(), first, first + all.outputs);
-  }
-  result.features_of = [from = all.features_of, numbers = std::move(numbers)](
-                         std::int64_t example, float* to) {
-    from(numbers[static_cast<std::size_t>(example)], to);
+      to[i] = images->values[i % channels][pixels[i]];
   };
   return result;
 }
@@ -90,8 +71,8 @@ named_tensors module_of(const linear_examples& examples,
                      .view({examples.features + 1, examples.outputs})
                      .t()
                      .to(at::kFloat);
-  return {{prefix + "weight", all.narrow(1, 0, examples.features).contiguous()},
-          {prefix + "bias", all.select(1, examples.features).contiguous()}};
+  return {{prefix + "weight", all.narrow(1, 0, examples.features)},
+          {prefix + "bias", all.select(1, examples.features)}};
 }
 
 } // namespace hippo

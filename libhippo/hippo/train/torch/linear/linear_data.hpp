@@ -25,12 +25,9 @@ linear_loss loss_of(const workload_spec& spec);
 std::shared_ptr<const image_data> fashion_images(const workload_spec& spec);
 
 /// Returns images as examples, with a target of 1 for their class and 0 for
-/// the others. @param images outlive it
-linear_examples examples_of(const image_data& images, const image_set& set);
-
-/// Returns some of the examples.
-linear_examples part_of(const linear_examples& all,
-                        std::vector<std::uint32_t> numbers);
+/// the others. @param set a part of `images`
+linear_examples examples_of(std::shared_ptr<const image_data> images,
+                            const image_set& set);
 
 /// Takes numbers out of tensors. Throws `std::runtime_error` if there are not
 /// as many.

@@ -2,10 +2,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "hippo/base/portable_math.hpp"
 
 namespace hippo {
+
+std::vector<float> class_targets(const std::vector<std::int64_t>& classes,
+                                 std::size_t count) {
+  std::vector<float> result(classes.size() * count);
+  for (std::size_t i = 0; i < classes.size(); ++i)
+    result[i * count + static_cast<std::size_t>(classes[i])] = 1;
+  return result;
+}
+
+linear_examples part_of(const linear_examples& all,
+                        std::vector<std::uint32_t> numbers) {
+  linear_examples result;
+  result.count = static_cast<std::int64_t>(numbers.size());
+  result.features = all.features;
+  result.outputs = all.outputs;
+  for (const auto number : numbers) {
+    const auto first = all.targets.begin() + number * all.outputs;
+    result.targets.insert(result.targets.end(), first, first + all.outputs);
+  }
+  result.features_of = [from = all.features_of, numbers = std::move(numbers)](
+                         std::int64_t example, float* to) {
+    from(numbers[static_cast<std::size_t>(example)], to);
+  };
+  return result;
+}
 
 std::int64_t drawn_example(const linear_examples& examples,
                            std::int64_t machine, std::int64_t machines,

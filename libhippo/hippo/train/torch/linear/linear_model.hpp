@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -32,6 +33,15 @@ struct linear_examples {
   /// constant feature.
   [[nodiscard]] std::int64_t decayed() const { return features * outputs; }
 };
+
+/// Returns targets of 1 for the class of an example and 0 for the others.
+/// @param classes of the examples, from 0 to below `count`
+std::vector<float> class_targets(const std::vector<std::int64_t>& classes,
+                                 std::size_t count);
+
+/// Returns some of the examples.
+linear_examples part_of(const linear_examples& all,
+                        std::vector<std::uint32_t> numbers);
 
 /// Returns one of the examples of a machine, drawn at random.
 /// REQUIRES: 0 <= machine < machines <= examples.count

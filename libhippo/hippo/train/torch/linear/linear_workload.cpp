@@ -1,28 +1,64 @@
 #include "hippo/train/torch/linear/linear_workload.hpp"
 
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "hippo/train/torch/data/csv_file.hpp"
+#include "hippo/train/torch/data/shared_values.hpp"
 #include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/linear/cyclic_workload.hpp"
 #include "hippo/train/torch/linear/distributed_updates.hpp"
 #include "hippo/train/torch/linear/linear_data.hpp"
+#include "hippo/train/torch/linear/table_data.hpp"
 #include "hippo/train/torch/weights_file.hpp"
 
 namespace hippo {
 
 namespace {
 
-constexpr auto linear_name = "fashion-linear", cyclic_name = "fashion-cyclic";
+constexpr auto csv_name = "csv-linear", cyclic_name = "fashion-cyclic",
+               linear_name = "fashion-linear";
+
+/// The data of a linear model.
+struct linear_source {
+  linear_examples training, validation;
+  /// Returns the weights for features as they were before they were scaled.
+  std::function<std::vector<double>(std::vector<double> weights)> unscaled;
+};
+
+linear_source image_source(const workload_spec& spec) {
+  const auto images = fashion_images(spec);
+  return {examples_of(images, images->training),
+          examples_of(images, images->validation),
+          [](std::vector<double> weights) { return weights; }};
+}
+
+linear_source table_source(const workload_spec& spec) {
+  // Never destroyed: the last workload may outlive other static objects.
+  static auto& all = *new shared_values<table_examples>;
+  const auto share = [&](const char* name) {
+    return std::get<double>(spec.options.at(name));
+  };
+  const auto table = all.get(data_key(spec) + word(spec, "loss"), [&] {
+    return std::make_shared<const table_examples>(examples_of(
+      read_csv(word(spec, "data.file"), word(spec, "data.target"),
+               word(spec, "data.sha256")),
+      loss_of(spec), share("data.train"), share("data.validation")));
+  });
+  return {table->training, table->validation,
+          [table](std::vector<double> weights) {
+            return table->unscaled(std::move(weights));
+          }};
+}
 
 class linear_workload final : public workload {
 public:
-  explicit linear_workload(const workload_spec& spec)
-    : images_(fashion_images(spec)),
-      examples_(examples_of(*images_, images_->training)),
-      others_(examples_of(*images_, images_->validation)), loss_(loss_of(spec)),
-      training_(examples_, loss_, machines_of(spec),
+  linear_workload(const workload_spec& spec, linear_source source)
+    : source_(std::move(source)), loss_(loss_of(spec)),
+      training_(source_.training, loss_, machines_of(spec, source_.training),
                 word(spec, "arrivals") == "exponential"
                   ? arrival_order::exponential
                   : arrival_order::round_robin,
@@ -45,10 +81,13 @@ public:
   }
 
   metrics evaluate() override {
-    const auto quality = measured(others_, loss_, state_.weights);
-    return {{"val_accuracy", quality.right},
-            {"val_loss", quality.loss},
-            {"train_loss", measured(examples_, loss_, state_.weights).loss}};
+    const auto quality = measured(source_.validation, loss_, state_.weights);
+    metrics result{
+      {"val_loss", quality.loss},
+      {"train_loss", measured(source_.training, loss_, state_.weights).loss}};
+    if (source_.training.outputs > 1) // else there are no classes
+      result["val_accuracy"] = quality.right;
+    return result;
   }
 
   std::string save() override {
@@ -68,27 +107,29 @@ public:
 
   [[nodiscard]] workload_size size() const override {
     // Outputs, their gradient, and the update.
-    const auto weights = static_cast<double>(examples_.weights());
-    return {6 * weights, weights, static_cast<double>(examples_.count)};
+    const auto weights = static_cast<double>(source_.training.weights());
+    return {6 * weights, weights, static_cast<double>(source_.training.count)};
   }
 
   void export_weights(const std::string& path) override {
-    write_weights(path, module_of(examples_, state_.weights, ""));
+    write_weights(
+      path, module_of(source_.training, source_.unscaled(state_.weights), ""));
   }
 
 private:
-  static std::int64_t machines_of(const workload_spec& spec) {
-    const auto machines = whole(spec.options.at("parts")),
-               examples = whole(spec.options.at("data.train"));
-    if (machines > examples)
-      throw std::invalid_argument("parts: " + std::to_string(machines)
-                                  + " of data.train " + std::to_string(examples)
-                                  + " images: each part needs one");
-    return static_cast<std::int64_t>(machines);
+  static std::int64_t machines_of(const workload_spec& spec,
+                                  const linear_examples& examples) {
+    const auto machines =
+      static_cast<std::int64_t>(whole(spec.options.at("parts")));
+    if (machines > examples.count)
+      throw std::invalid_argument("parts: " + std::to_string(machines) + " of "
+                                  + std::to_string(examples.count)
+                                  + " examples to train on: each part needs "
+                                    "one");
+    return machines;
   }
 
-  const std::shared_ptr<const image_data> images_;
-  const linear_examples examples_, others_;
+  const linear_source source_;
   const linear_loss loss_;
   distributed_training training_;
   distributed_state state_;
@@ -97,13 +138,15 @@ private:
 } // namespace
 
 bool is_linear_workload(const workload_spec& spec) {
-  return spec.name == linear_name || spec.name == cyclic_name;
+  return spec.name == linear_name || spec.name == cyclic_name
+         || spec.name == csv_name;
 }
 
 std::unique_ptr<workload> make_linear_workload(const workload_spec& spec) {
   if (spec.name == cyclic_name)
     return make_cyclic_workload(spec);
-  return std::make_unique<linear_workload>(spec);
+  return std::make_unique<linear_workload>(
+    spec, spec.name == csv_name ? table_source(spec) : image_source(spec));
 }
 
 } // namespace hippo
