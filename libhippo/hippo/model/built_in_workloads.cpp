@@ -334,7 +334,7 @@ workload_descriptor linear_model(std::string name, std::string meaning,
            "L2 penalty; not of the constant"),
   };
   x.options = std::move(data);
-  for (auto& option :
+  for (const auto& option :
        {words("loss", {"logistic", "least_squares"}, "logistic",
               "cross-entropy of the softmax, or half the squared distance"),
         integer("parts", 10, 1, 1000, std::move(parts)),

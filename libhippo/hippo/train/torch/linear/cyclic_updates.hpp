@@ -59,11 +59,12 @@ struct cyclic_state {
 /// updates as training examples, divided by the clients and rounded up; its
 /// last round may be short. A *cycle* goes through all blocks and is a step.
 ///
-/// Under `block_predictor::mc` each block trains a second chain y in the same
-/// way, from its last cycle on, and the chain with the smaller loss on the
-/// held-out examples enters the better mean: y, if its loss is below that of
-/// x. In rounds under another predictor the second chain stays as it is, and x
-/// enters. So `weights` and `mean` do not depend on the predictor.
+/// Under `block_predictor::mc` each block has a second chain y of such rounds,
+/// which continues from where the block left it in the cycle before. After
+/// each round the chain with the smaller loss on the held-out examples enters
+/// the better mean; x, if they are equal. In rounds under another predictor
+/// the second chain stays as it is, and x enters. So `weights` and `mean` do
+/// not depend on the predictor.
 /// REQUIRES: 1 <= clients <= the training examples of each block, and each
 /// block has examples held out
 class cyclic_training {
