@@ -110,6 +110,38 @@ class Adsaga(Study):
         self.check_exact(["lr", "optimizer", "updates"])
 
 
+class Cyclic(Study):
+    """Clients whose data come in cycles of blocks."""
+
+    NAME = "block-cyclic"
+    CHANGES = {"max_steps: 20": "max_steps: 6", "eval_every: 20":
+               "eval_every: 6", "[10, 0.0001]": "[2, 0.0001]",
+               "[15, mm]": "[4, mm]", "[15, last]": "[4, last]"}
+    DATA = "{train: 20000, validation: 5000, blocks: 5, skew: 0.5}"
+    SMALL_DATA = fashion(512) | {"blocks": 5, "skew": 0.5}
+
+    def test_reference(self):
+        self.check_steps(72, 36)
+        self.check_differences(12)
+
+    def test_exact(self):
+        self.check_exact(["lr", "sync_every", "predictor"])
+
+    def refusal(self, **changes):
+        self.write("refused.yaml", changed(
+            (FOLDER / f"{self.NAME}.yaml").read_text(), **changes))
+        return self.hippo("run", self.path("refused.yaml"), code=2).err
+
+    def test_blocks_and_parts_that_images_do_not_suffice_for(self):
+        self.assertIn("workload.data.blocks: must be at most 10, found '11'",
+                      self.refusal(**{"blocks: 5": "blocks: 11"}))
+        self.assertIn("workload: parts: 1000 of ",
+                      said := self.refusal(**{"parts: 10": "parts: 1000",
+                                              "20000": "600"}))
+        self.assertIn("images of block 0 of data.blocks 5 that are not held "
+                      "out: each part needs one; data.train is 600", said)
+
+
 class ShadowSync(Study):
     """A click model whose parts exchange their weights."""
 

@@ -93,6 +93,8 @@ TEST(Fashion, EveryHyperParameterMatters) {
       {"dropout_block", form::constant(2)},
       {"subnetwork_draw", form::text("replace")},
       {"updates", form::text("synchronous")},
+      {"predictor", form::text("mc")},
+      {"sync_every", form::constant(3)},
     };
     sgd["batch_size"] = adamw["batch_size"] = form::constant(8);
     for (const auto& x : workload.hyper_parameters) {

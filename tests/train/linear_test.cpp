@@ -10,9 +10,8 @@
 #include <string>
 #include <tuple>
 
-#include "hippo/train/torch/linear/linear_workload.hpp"
-#include "hippo/train/torch/random.hpp"
 #include "hippo/train/torch/weights_file.hpp"
+#include "train/linear_problem.hpp"
 #include "train/message_of.hpp"
 #include "train/temporary_folder.hpp"
 #include "train/training_process.hpp"
@@ -20,66 +19,12 @@
 namespace hippo {
 namespace {
 
-double normal(random_numbers& numbers) {
-  return std::sqrt(-2 * std::log(1 - numbers.uniform()))
-         * std::cos(6.283185307179586 * numbers.uniform());
-}
-
-/// Examples with normally distributed features, and the model that made their
-/// targets, with noise.
-struct problem {
-  at::Tensor features; ///< examples x features, in doubles
-  linear_examples examples;
-
-  problem(std::int64_t count, std::int64_t width, std::int64_t outputs,
-          linear_loss loss) {
-    random_numbers numbers{3, purpose::example, {}};
-    auto values = at::empty({count, width}, at::kFloat);
-    for (std::int64_t i = 0; i < values.numel(); ++i)
-      values.mutable_data_ptr<float>()[i] = static_cast<float>(normal(numbers));
-    features = values.to(at::kDouble);
-    examples.count = count;
-    examples.features = width;
-    examples.outputs = outputs;
-    examples.features_of = [values, width](std::int64_t example, float* to) {
-      const auto* from = values.const_data_ptr<float>() + example * width;
-      std::copy(from, from + width, to);
-    };
-    examples.targets.resize(static_cast<std::size_t>(count * outputs));
-    for (std::int64_t i = 0; i < count; ++i)
-      if (loss == linear_loss::logistic)
-        examples.targets[static_cast<std::size_t>(
-          i * outputs
-          + static_cast<std::int64_t>(
-            numbers.below(static_cast<std::uint64_t>(outputs))))] = 1;
-      else
-        for (std::int64_t k = 0; k < outputs; ++k)
-          examples.targets[static_cast<std::size_t>(i * outputs + k)] =
-            static_cast<float>(features[i].sum().item<double>() + 1
-                               + 0.5 * normal(numbers));
-  }
-
-  /// The features with the constant one.
-  [[nodiscard]] at::Tensor all_features() const {
-    return at::cat({features, at::ones({features.size(0), 1}, at::kDouble)}, 1);
-  }
-  [[nodiscard]] at::Tensor targets() const {
-    return at::tensor(examples.targets)
-      .to(at::kDouble)
-      .view({examples.count, examples.outputs});
-  }
-};
-
-at::Tensor as_matrix(const std::vector<double>& values, std::int64_t columns) {
-  return at::tensor(values, at::kDouble).view({-1, columns});
-}
-
 constexpr double penalty = 0.01;
 
 /// The objective of ridge regression less that of the best weights.
 class ridge {
 public:
-  explicit ridge(const problem& of)
+  explicit ridge(const linear_problem& of)
     : inputs_(of.all_features()), targets_(of.targets()) {
     auto decay = at::eye(inputs_.size(1), at::kDouble) * penalty;
     decay[-1][-1] = 0;
@@ -112,7 +57,7 @@ private:
 };
 
 /// The distance after 40 passes.
-double left(const problem& of, std::int64_t machines, bool saga,
+double left(const linear_problem& of, std::int64_t machines, bool saga,
             arrival_order order = arrival_order::round_robin) {
   const ridge goal{of};
   distributed_training training{of.examples, linear_loss::least_squares,
@@ -130,7 +75,7 @@ double left(const problem& of, std::int64_t machines, bool saga,
 }
 
 TEST(Linear, SagaSolvesRidgeRegressionWithManyMachinesToo) {
-  const problem ridge_problem{400, 10, 1, linear_loss::least_squares};
+  const linear_problem ridge_problem{400, 10, 1, linear_loss::least_squares};
   EXPECT_LT(left(ridge_problem, 1, true), 1e-10);
   const auto ten = left(ridge_problem, 10, true);
   EXPECT_LT(ten, 1e-9);
@@ -140,7 +85,7 @@ TEST(Linear, SagaSolvesRidgeRegressionWithManyMachinesToo) {
 }
 
 /// The updates in plain words, with whole gradients in the table.
-distributed_state brute_force(const problem& of, linear_loss loss,
+distributed_state brute_force(const linear_problem& of, linear_loss loss,
                               std::int64_t machines,
                               const distributed_rule& rule, step_t steps) {
   const auto outputs = of.examples.outputs, count = of.examples.count;
@@ -200,7 +145,7 @@ TEST(Linear, UpdatesAreThoseOfThePaper) {
     for (const std::int64_t machines : {1, 3, 7})
       for (const bool saga : {false, true})
         for (const bool synchronous : {false, true}) {
-          const problem of{22, 4, 3, loss};
+          const linear_problem of{22, 4, 3, loss};
           const distributed_rule rule{0.02, 0.1, saga, synchronous};
           distributed_training training{of.examples, loss, machines,
                                         arrival_order::round_robin, 1};
@@ -218,7 +163,7 @@ TEST(Linear, UpdatesAreThoseOfThePaper) {
 }
 
 TEST(Linear, OneMachineNeedsNobody) {
-  const problem of{30, 4, 2, linear_loss::logistic};
+  const linear_problem of{30, 4, 2, linear_loss::logistic};
   const auto trained = [&](bool synchronous, arrival_order order) {
     distributed_training training{of.examples, linear_loss::logistic, 1, order,
                                   1};
@@ -233,7 +178,7 @@ TEST(Linear, OneMachineNeedsNobody) {
 }
 
 TEST(Linear, DivergenceIsNoNumber) {
-  const problem of{30, 4, 2, linear_loss::least_squares};
+  const linear_problem of{30, 4, 2, linear_loss::least_squares};
   distributed_training training{of.examples, linear_loss::least_squares, 3,
                                 arrival_order::round_robin, 1};
   auto state = training.initial();
@@ -310,7 +255,7 @@ TEST(LinearWorkload, WrongInputSaysWhatIsWrong) {
   spec.options["data.train"] = 5.;
   EXPECT_NE(message_of<std::exception>([&] {
               make_built_in(spec);
-            }).find("parts: 10 of data.train 5 images: each part needs one"),
+            }).find("parts: 10 of 5 examples to train on: each part needs one"),
             std::string::npos);
   const auto work = make_built_in(small_spec(name)),
              other = make_built_in(small_spec(name, 100));

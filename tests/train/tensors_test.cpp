@@ -12,8 +12,10 @@
 #include "hippo/train/torch/tensor_file.hpp"
 #include "hippo/train/torch/tensor_piece.hpp"
 #include "hippo/train/torch/training_state.hpp"
-#include "train/training_steps.hpp"
+#include "hippo/train/torch/weights_file.hpp"
+#include "train/temporary_folder.hpp"
 #include "train/training_process.hpp"
+#include "train/training_steps.hpp"
 
 namespace hippo {
 
@@ -315,6 +317,17 @@ TEST(Model, ResnetHasTwentyLayers) {
   for (const auto& [name, tensor] : x->parameters())
     layers += tensor.dim() > 1 && name.find("downsample") == std::string::npos;
   EXPECT_EQ(layers, 20);
+}
+
+TEST(WeightsFile, ViewsAreWrittenWithoutTheRest) {
+  const temporary_folder folder;
+  const auto path = folder.path + "/w.pt";
+  const auto all = at::arange(6, at::kFloat).view({1, 6});
+  write_weights(path,
+                {{"head", all.narrow(1, 0, 4)}, {"tail", all.select(1, 5)}});
+  const auto read = read_weights(path);
+  EXPECT_TRUE(read.at("head").equal(all.narrow(1, 0, 4)));
+  EXPECT_TRUE(read.at("tail").equal(at::tensor({5.F})));
 }
 
 } // namespace hippo

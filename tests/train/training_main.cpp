@@ -144,14 +144,16 @@ configuration changing_configuration(const std::string& name, step_t step) {
     {"updates",
      {"asynchronous", "synchronous", "asynchronous", "asynchronous",
       "synchronous", "asynchronous"}},
+    {"predictor", {"last", "mm", "mc", "mm", "mc", "mc"}},
+    {"sync_every", {10., 3., 1., 5., 4., 100.}},
   };
   configuration result;
   for (const auto& x : descriptor_of(name).hyper_parameters)
     result[x.name] = constant_form(values.at(x.name).at(step));
-  if (name == "fashion-linear") {
+  if (name.ends_with("-linear") || name == "fashion-cyclic")
     result["lr"] = form::constant(step % 2 == 0 ? 0.0005 : 0.001);
+  if (name.ends_with("-linear"))
     result["optimizer"] = constant_form(step == 2 ? "sgd" : "saga");
-  }
   // What `small_spec` leaves is to be several batches.
   if (name.starts_with("cifar-") || name.starts_with("clicks-"))
     result["batch_size"] = form::constant(static_cast<double>(4 + step));

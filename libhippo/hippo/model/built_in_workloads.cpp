@@ -292,75 +292,175 @@ workload_descriptor image_workload(std::string name, std::string meaning,
   return x;
 }
 
+images_descriptor fashion_images() {
+  return of_one_set({"/usr/share/datasets/fashion-mnist",
+                     "folder of the Fashion-MNIST files, plain or gzipped",
+                     60000,
+                     20000,
+                     5000,
+                     "10",
+                     {},
+                     {}});
+}
+
 /// @param features of each layer that is dropped
 workload_descriptor fashion(std::string name, std::string meaning,
                             double features, bool augments) {
-  auto x =
-    image_workload(std::move(name), std::move(meaning),
-                   of_one_set({"/usr/share/datasets/fashion-mnist",
-                               "folder of the Fashion-MNIST files, plain or "
-                               "gzipped",
-                               60000, 20000, 5000, "10", {}, {}}),
-                   {0.02, 64, 0.0005, 0.1});
+  auto x = image_workload(std::move(name), std::move(meaning), fashion_images(),
+                          {0.02, 64, 0.0005, 0.1});
   add_subnetworks(x, features);
   if (augments)
     add_augmentation(x, 2, 14);
   return x;
 }
 
-/// A linear model whose images lie on several machines.
-workload_descriptor linear() {
+/// A linear model whose examples are dealt out, with all that does not depend
+/// on the way in which it is trained.
+/// @param data options that name the examples
+/// @param parts meaning of that option
+/// @param seed meaning of that option
+workload_descriptor linear_model(std::string name, std::string meaning,
+                                 double lr,
+                                 std::vector<parameter_descriptor> data,
+                                 std::string parts, std::string seed) {
   const auto infinity = std::numeric_limits<double>::infinity();
-  const auto images =
-    of_one_set({"/usr/share/datasets/fashion-mnist",
-                "folder of the Fashion-MNIST files, plain or gzipped",
-                60000,
-                20000,
-                5000,
-                "10",
-                {},
-                {}});
   workload_descriptor x;
-  x.name = "fashion-linear";
+  x.name = std::move(name);
   x.version = built_in_version;
-  x.meaning = "Fashion-MNIST with a linear model, trained by a server whose "
-              "machines have the images; an epoch takes seconds";
-  x.metrics = {
-    {"val_accuracy", direction::maximize,
-     "share of validation images that are classified right"},
-    {"val_loss", direction::minimize, "mean loss over the validation images"},
-    {"train_loss", direction::minimize, "mean loss over the training images"},
-  };
-  auto rule = words("optimizer", {"saga", "sgd"}, "saga",
-                    "update rule; saga remembers the gradient of each image");
-  auto updates =
-    words("updates", {"asynchronous", "synchronous"}, "asynchronous",
-          "whether a part answers by the weights of its last turn, or all by "
-          "the same weights");
-  for (auto* each : {&rule, &updates})
-    each->affects_speed = true;
+  x.meaning = std::move(meaning);
   x.hyper_parameters = {
-    learning_rate(0.0005),
-    std::move(rule),
-    std::move(updates),
+    learning_rate(lr),
     number("weight_decay", 0.0001, 0, infinity,
            "L2 penalty; not of the constant"),
   };
-  x.options = {
-    words("arrivals", {"round_robin", "exponential"}, "round_robin",
-          "order of asynchronous answers: in turn, or as if each took an "
-          "exponentially distributed time"),
+  x.options = std::move(data);
+  for (const auto& option :
+       {words("loss", {"logistic", "least_squares"}, "logistic",
+              "cross-entropy of the softmax, or half the squared distance"),
+        integer("parts", 10, 1, 1000, std::move(parts)),
+        integer("seed", 1, 0, 999999999999, std::move(seed))})
+    x.options.push_back(option);
+  return x;
+}
+
+std::vector<parameter_descriptor> linear_image_options() {
+  const auto images = fashion_images();
+  return {
     text("data.folder", images.folder, images.meaning),
     integer("data.train", images.training, 1, images.count,
             "images to train on: " + images.training_part),
     integer("data.validation", images.validation, 1, images.count,
             "images to measure on: " + images.validation_part),
-    words("loss", {"logistic", "least_squares"}, "logistic",
-          "cross-entropy of the softmax, or half the squared distance"),
-    integer("parts", 10, 1, 1000, "machines that the images are dealt out to"),
-    integer("seed", 1, 0, 999999999999,
-            "decides which image is drawn when, and arrivals"),
   };
+}
+
+/// A linear model whose examples lie on several machines.
+/// @param examples plural of one
+workload_descriptor linear(std::string name, std::string meaning, double lr,
+                           std::vector<parameter_descriptor> data,
+                           const std::string& examples) {
+  auto x = linear_model(
+    std::move(name), std::move(meaning), lr, std::move(data),
+    "machines that the " + examples + " are dealt out to",
+    "decides which of the " + examples + " is drawn when, and arrivals");
+  x.metrics = {
+    {"val_accuracy", direction::maximize,
+     "share of validation " + examples + " that are classified right"},
+    {"val_loss", direction::minimize,
+     "mean loss over the validation " + examples},
+    {"train_loss", direction::minimize,
+     "mean loss over the training " + examples},
+  };
+  auto rule = words("optimizer", {"saga", "sgd"}, "saga",
+                    "update rule; saga remembers the gradient of each of the "
+                      + examples);
+  auto updates =
+    words("updates", {"asynchronous", "synchronous"}, "asynchronous",
+          "whether a part answers by the weights of its last turn, or all by "
+          "the same weights");
+  for (auto* each : {&rule, &updates}) {
+    each->affects_speed = true;
+    x.hyper_parameters.push_back(std::move(*each));
+  }
+  x.options.push_back(
+    words("arrivals", {"round_robin", "exponential"}, "round_robin",
+          "order of asynchronous answers: in turn, or as if each took an "
+          "exponentially distributed time"));
+  return x;
+}
+
+/// A number of `(0, 1)`.
+parameter_descriptor proper_share(std::string name, double fallback,
+                                  std::string meaning) {
+  auto x = fraction(std::move(name), fallback, std::move(meaning));
+  x.min_excluded = true;
+  return x;
+}
+
+std::vector<parameter_descriptor> csv_options() {
+  return {
+    text("data.file", "",
+         "path of the CSV file, whose first line names the columns"),
+    text("data.sha256", "",
+         "SHA-256 of the file, 64 hexadecimal digits; must be given"),
+    text("data.target", "", "name of the column that is predicted"),
+    proper_share("data.train", 0.8, "share of the rows that are trained on"),
+    proper_share("data.validation", 0.2,
+                 "share of the rows that are measured on"),
+  };
+}
+
+/// The most blocks of a cycle: each has a class of Fashion-MNIST at least.
+constexpr int most_blocks = 10;
+
+/// A linear model whose clients have data that come in cycles of blocks.
+workload_descriptor cyclic() {
+  auto x = linear_model(
+    "fashion-cyclic",
+    "Fashion-MNIST with a linear model, trained by clients whose images come "
+    "in cycles of blocks of classes; an epoch is a cycle and takes seconds",
+    0.0005, linear_image_options(),
+    "clients that the images of each block are dealt out to",
+    "decides which image is drawn when");
+  x.metrics = {
+    {"val_accuracy", direction::maximize,
+     "share of a block's validation images that are classified right, mean "
+     "over the blocks"},
+    {"val_loss", direction::minimize,
+     "mean loss over a block's validation images, mean over the blocks"},
+    {"train_loss", direction::minimize,
+     "mean loss over a block's training images, mean over the blocks"},
+  };
+  for (int block = 0; block < most_blocks; ++block) {
+    const auto number = std::to_string(block);
+    x.metrics.push_back(
+      {"val_accuracy_block_" + number, direction::maximize,
+       "val_accuracy of block " + number + ", if there are as many"});
+    x.metrics.push_back(
+      {"val_loss_block_" + number, direction::minimize,
+       "val_loss of block " + number + ", if there are as many"});
+  }
+  auto predictor =
+    words("predictor", {"last", "mm", "mc"}, "mm",
+          "model of a block: the shared one (federated averaging), its mean "
+          "over the block's rounds (MM-PSGD), or the mean of the better of "
+          "this and of one trained on the block alone (MC-PSGD)");
+  auto sync_every =
+    integer("sync_every", 10, 1, 60000,
+            "updates of a client from one mean over the clients to the next");
+  for (auto* each : {&predictor, &sync_every}) {
+    each->affects_speed = true;
+    x.hyper_parameters.push_back(std::move(*each));
+  }
+  x.options.push_back(integer("data.blocks", 2, 1, most_blocks,
+                              "blocks of a cycle, which split the classes"));
+  x.options.push_back(
+    proper_share("data.held_out", 0.01,
+                 "share of a block's training images that no client has: they "
+                 "decide which of two models is better"));
+  x.options.push_back(
+    number("data.skew", 0, 0, 1,
+           "share of a block's training images that clients have by class"));
   return x;
 }
 
@@ -543,7 +643,15 @@ const std::vector<workload_descriptor>& built_in_workloads() {
             "Fashion-MNIST with ResNet-20 and augmentation; an epoch takes "
             "minutes",
             64, true),
-    linear(),
+    linear("fashion-linear",
+           "Fashion-MNIST with a linear model, trained by a server whose "
+           "machines have the images; an epoch takes seconds",
+           0.0005, linear_image_options(), "images"),
+    cyclic(),
+    linear("csv-linear",
+           "a CSV file with a linear model, trained by a server whose machines "
+           "have the rows",
+           0.01, csv_options(), "rows"),
     cifar("resnet20", "CIFAR with ResNet-20"),
     cifar("resnet32", "CIFAR with ResNet-32"),
     cifar("resnet44", "CIFAR with ResNet-44"),

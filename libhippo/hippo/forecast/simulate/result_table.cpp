@@ -1,7 +1,6 @@
 #include "hippo/forecast/simulate/result_table.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -21,17 +20,6 @@
 namespace hippo {
 
 namespace {
-
-/// Reads all of a text as a number.
-template <class Number>
-std::optional<Number> number_from(const std::string& text) {
-  Number result{};
-  const auto* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, result);
-  if (error != std::errc{} || stop != end)
-    return std::nullopt;
-  return result;
-}
 
 bool same(double x, double y) {
   return x == y || (std::isnan(x) && std::isnan(y));

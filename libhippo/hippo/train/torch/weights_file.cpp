@@ -15,8 +15,11 @@ namespace hippo {
 
 void write_weights(const std::string& path, const named_tensors& tensors) {
   c10::Dict<std::string, at::Tensor> dict;
+  // A record has a tensor's own elements, so none may be a view of a larger
+  // one.
   for (const auto& [name, x] : tensors)
-    dict.insert(name, x.detach().to(at::kCPU).contiguous());
+    dict.insert(name,
+                x.detach().to(at::kCPU).clone(at::MemoryFormat::Contiguous));
   // torch::pickle_save would tag the dict with its type, by a function that
   // Python does not allow in files of weights only.
   std::string pickle;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
 #include "hippo/base/portable_math.hpp"
 #include "hippo/train/torch/random.hpp"
@@ -54,9 +53,7 @@ distributed_training::distributed_training(const linear_examples& examples,
                                            arrival_order order,
                                            std::uint64_t seed)
   : examples_(examples), loss_(loss), machines_(machines), order_(order),
-    seed_(seed), features_(static_cast<std::size_t>(examples.features)),
-    derivatives_(static_cast<std::size_t>(examples.outputs)),
-    change_(static_cast<std::size_t>(examples.weights())) {
+    seed_(seed), change_(static_cast<std::size_t>(examples.weights())) {
   assert(machines >= 1 && machines <= examples.count);
 }
 
@@ -111,34 +108,19 @@ void distributed_training::answer(distributed_state& state,
                                   const std::vector<double>& weights,
                                   std::int64_t machine, step_t step,
                                   std::uint64_t number) {
-  const auto begin = examples_.count * machine / machines_,
-             end = examples_.count * (machine + 1) / machines_;
-  random_numbers numbers{seed_, purpose::answer, {step, number}};
-  const auto example = begin
-                       + static_cast<std::int64_t>(numbers.below(
-                         static_cast<std::uint64_t>(end - begin)));
-  const auto outputs = examples_.outputs;
-  examples_.features_of(example, features_.data());
-  put_outputs(weights, features_.data(), examples_.features,
-              derivatives_.data(), outputs);
-  const auto* targets = examples_.targets.data() + example * outputs;
-  take_derivatives(loss_, targets, derivatives_.data(), outputs);
+  const auto example =
+    drawn_example(examples_, machine, machines_,
+                  random_numbers{seed_, purpose::answer, {step, number}});
+  auto& derivatives = gradient_.at(examples_, loss_, weights, example);
   if (rule.saga)
-    for (std::int64_t k = 0; k < outputs; ++k) {
+    for (std::size_t k = 0; k < derivatives.size(); ++k) {
       auto& known =
-        state.table[static_cast<std::size_t>(example * outputs + k)];
-      auto& derivative = derivatives_[static_cast<std::size_t>(k)];
-      const auto now = derivative;
-      derivative -= known;
+        state.table[static_cast<std::size_t>(example) * derivatives.size() + k];
+      const auto now = derivatives[k];
+      derivatives[k] -= known;
       known = now;
     }
-  auto* to = change_.data();
-  for (std::int64_t f = 0; f <= examples_.features; ++f) {
-    const double feature =
-      f < examples_.features ? features_[static_cast<std::size_t>(f)] : 1;
-    for (const auto derivative : derivatives_)
-      *to++ += derivative * feature;
-  }
+  gradient_.add_to(change_);
 }
 
 void distributed_training::update(distributed_state& state,
@@ -146,8 +128,7 @@ void distributed_training::update(distributed_state& state,
                                   std::int64_t count) {
   const auto share = 1 / static_cast<double>(count),
              of_all = 1 / static_cast<double>(examples_.count);
-  const auto decayed =
-    static_cast<std::size_t>(examples_.features * examples_.outputs);
+  const auto decayed = static_cast<std::size_t>(examples_.decayed());
   for (std::size_t i = 0; i < change_.size(); ++i) {
     const auto penalty = i < decayed ? rule.weight_decay * state.weights[i] : 0;
     const auto mean = rule.saga ? state.mean[i] : 0;
@@ -156,44 +137,6 @@ void distributed_training::update(distributed_state& state,
       state.mean[i] += change_[i] * of_all;
     change_[i] = 0;
   }
-}
-
-void put_outputs(const std::vector<double>& weights, const float* features,
-                 std::int64_t feature_count, double* to, std::int64_t outputs) {
-  const auto* weight = weights.data();
-  std::fill(to, to + outputs, 0);
-  for (std::int64_t f = 0; f <= feature_count; ++f) {
-    const double feature = f < feature_count ? features[f] : 1;
-    for (std::int64_t k = 0; k < outputs; ++k)
-      to[k] += *weight++ * feature;
-  }
-}
-
-double take_derivatives(linear_loss loss, const float* targets, double* outputs,
-                        std::int64_t count) {
-  double result = 0;
-  if (loss == linear_loss::least_squares) {
-    for (std::int64_t k = 0; k < count; ++k) {
-      outputs[k] -= targets[k];
-      result += outputs[k] * outputs[k] / 2;
-    }
-    return result;
-  }
-  const auto most = *std::max_element(outputs, outputs + count);
-  if (!std::all_of(outputs, outputs + count,
-                   [](double x) { return std::isfinite(x); })) { // diverged
-    std::fill(outputs, outputs + count, NAN);
-    return NAN;
-  }
-  double sum = 0;
-  for (std::int64_t k = 0; k < count; ++k) {
-    result -= targets[k] * (outputs[k] - most);
-    outputs[k] = portable_exp(outputs[k] - most);
-    sum += outputs[k];
-  }
-  for (std::int64_t k = 0; k < count; ++k)
-    outputs[k] = outputs[k] / sum - targets[k];
-  return result + portable_log(sum);
 }
 
 } // namespace hippo

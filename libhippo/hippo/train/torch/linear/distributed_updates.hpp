@@ -1,37 +1,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "hippo/base/types.hpp"
+#include "hippo/train/torch/linear/linear_model.hpp"
 
 namespace hippo {
-
-/// The loss of a linear model's outputs for one example: half the squared
-/// distance from the targets, or the cross-entropy of their softmax.
-enum class linear_loss : std::uint8_t { least_squares, logistic };
 
 /// The order in which the answers of machines arrive at the server: in turn, or
 /// as if each took an exponentially distributed time for every answer.
 enum class arrival_order : std::uint8_t { round_robin, exponential };
-
-/// Examples of a linear model, dealt out to machines: machine i of m has those
-/// from `count * i / m` to below `count * (i + 1) / m`.
-struct linear_examples {
-  std::int64_t count = 0;
-  std::int64_t features = 0; ///< of an example, without the constant one
-  std::int64_t outputs = 0;
-  /// Writes the features of an example.
-  std::function<void(std::int64_t example, float* to)> features_of;
-  std::vector<float> targets; ///< count x outputs
-
-  /// Weights of the model: of each feature, then of the constant one, those of
-  /// the outputs.
-  [[nodiscard]] std::int64_t weights() const {
-    return (features + 1) * outputs;
-  }
-};
 
 /// The rule of one step's updates.
 struct distributed_rule {
@@ -103,17 +82,8 @@ private:
   std::int64_t machines_;
   arrival_order order_;
   std::uint64_t seed_;
-  std::vector<float> features_;     ///< of the example of an answer
-  std::vector<double> derivatives_; ///< of its loss by the outputs
-  std::vector<double> change_;      ///< of all answers since the last update
+  linear_gradient gradient_;   ///< of the example of an answer
+  std::vector<double> change_; ///< of all answers since the last update
 };
-
-/// Writes the outputs of a linear model for an example.
-void put_outputs(const std::vector<double>& weights, const float* features,
-                 std::int64_t feature_count, double* to, std::int64_t outputs);
-
-/// Returns the loss of outputs, and replaces them by its derivatives.
-double take_derivatives(linear_loss loss, const float* targets, double* outputs,
-                        std::int64_t count);
 
 } // namespace hippo
