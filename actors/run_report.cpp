@@ -51,6 +51,7 @@ run_record make_run_record(std::vector<reported_study> studies,
     result.device_seconds += x.busy_seconds;
     result.load_seconds += x.load_seconds;
     result.train_seconds += x.train_seconds;
+    result.wait_seconds += x.wait_seconds;
     result.evaluate_seconds += x.evaluate_seconds;
     result.save_seconds += x.save_seconds;
     result.dispatch_seconds += x.dispatch_seconds;

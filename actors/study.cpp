@@ -217,13 +217,29 @@ void take_thought(study_self self) {
 }
 
 /// Says whether the study has ended for good, once all that has come is done.
-void answer_retire(study_self self, caf::typed_response_promise<bool> promise) {
+/// @param is_journal_empty whether that holds all the results that the journal
+///        had to store when the study was asked
+void answer_retire(study_self self, caf::typed_response_promise<bool> promise,
+                   bool is_journal_empty) {
   auto& st = self->state;
   const bool goes = has_ended(st.mind->core->stored().state)
               && st.unstored_ends == 0;
+  const auto again = [promise](bool is_empty) {
+    return study_step{{}, {}, [promise, is_empty](study_self me) {
+                        answer_retire(me, promise, is_empty);
+                      }};
+  };
   if (goes && !st.inbox.empty()) {
-    think(self,
-          {{}, {}, [promise](study_self me) { answer_retire(me, promise); }});
+    think(self, again(is_journal_empty));
+    return;
+  }
+  if (goes && !is_journal_empty) {
+    // Commits are stored in their order: results before this one are told
+    // before it is answered.
+    self
+      ->request(st.journal, caf::infinite, commit_atom::value, journal_entry{})
+      .then([self, again](std::uint64_t) { think(self, again(true)); },
+            [self](caf::error& err) { self->quit(std::move(err)); });
     return;
   }
   if (goes)
@@ -393,7 +409,7 @@ study_actor::behavior_type study(study_self self, study_setup setup,
       [self](retire_atom) -> caf::result<bool> {
         auto promise = self->make_response_promise<bool>();
         think(self, {{}, {}, [promise](study_self me) {
-                       answer_retire(me, promise);
+                       answer_retire(me, promise, false);
                      }});
         return promise;
       },

@@ -103,7 +103,8 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   add_states(out, stored.states.trials, trial_state::cancelled);
 
   merge_figures steps;
-  double trained = 0, reused = 0, device_seconds = 0, saved_seconds = 0;
+  double trained = 0, reused = 0, device_seconds = 0, saved_seconds = 0,
+         wait_seconds = 0;
   double leases = 0;
   for (const auto& x : live.mergers) {
     steps.asked_steps += x.figures.asked_steps;
@@ -113,6 +114,7 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
     trained += number(x.trained_steps);
     reused += number(x.reused_steps);
     device_seconds += x.device_seconds;
+    wait_seconds += x.wait_seconds;
     saved_seconds += x.saved_seconds;
     leases += number(x.running.size());
   }
@@ -138,6 +140,10 @@ std::string metrics_text(const archive::totals& stored, const live_view& live,
   out.metric("device_seconds", "gauge",
              "Time in which trainers were at work for these plans, added up.")
     .sample(device_seconds);
+  out
+    .metric("data_wait_seconds", "gauge",
+            "Of that, the time in which training waited for data.")
+    .sample(wait_seconds);
   out.metric("saved_seconds", "gauge",
              "Device time that merging has saved, an estimate.")
     .sample(saved_seconds);

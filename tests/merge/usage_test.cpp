@@ -82,10 +82,12 @@ TEST(Usage, WhatTrainersDoNotReportIsDispatch) {
   report.train_ns = 4 * second_ns;
   report.evaluate_ns = 2 * second_ns;
   report.save_ns = 1 * second_ns;
+  report.wait_ns = 3 * second_ns;
   book(x, lease_at(first_trainer, 0, 0, 0), report, 10);
   const auto& totals = x.totals();
   EXPECT_NEAR(totals.load_seconds, 1, rounding);
   EXPECT_NEAR(totals.train_seconds, 4, rounding);
+  EXPECT_NEAR(totals.wait_seconds, 3, rounding) << "a part of training";
   EXPECT_NEAR(totals.evaluate_seconds, 2, rounding);
   EXPECT_NEAR(totals.save_seconds, 1, rounding);
   EXPECT_NEAR(totals.dispatch_seconds, 2, rounding);

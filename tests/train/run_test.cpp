@@ -11,6 +11,7 @@
 
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/checkpoint/parts/parted_store.hpp"
+#include "hippo/train/data_wait.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
@@ -173,6 +174,31 @@ TEST_F(Run, MeasuresTimesSinceTheStopBefore) {
   EXPECT_EQ(reports[1].load_ns, 0);
   EXPECT_EQ(reports[1].train_ns, 10);
   EXPECT_EQ(reports[1].save_ns, 10) << "waits for what is being written";
+}
+
+TEST_F(Run, WaitingForDataIsAPartOfTraining) {
+  struct waiting final : summing_workload, data_wait {
+    std::uint64_t waited_ns() const noexcept override { return told_ns; }
+    std::uint64_t told_ns = 0;
+  } slow;
+  slow.on_train = [&](step_t from, step_t) {
+    // The second call says more than it has taken.
+    slow.told_ns = from == 0 ? 70'000 : 90'000'000;
+    clock += 100'000;
+  };
+  x.stages = {stage_of(1, 0, 1, 1), stage_of(2, 1, 2, 1)};
+  x.stops = {{1, true, false}, {2, true, false}};
+  lease_control other{x.stops};
+  parted_store states{x, store, tables};
+  ASSERT_FALSE(run(
+                 slow, present, kept, x, states, "toy", other, progress,
+                 [this] { return clock += 10; },
+                 [this](const stop_report& y) { reports.push_back(y); })
+                 .failure);
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_EQ(reports[0].wait_ns, 70'000);
+  EXPECT_EQ(reports[0].train_ns, 100'010);
+  EXPECT_EQ(reports[1].wait_ns, reports[1].train_ns);
 }
 
 TEST_F(Run, TimeBesideTheStepsOfACallIsLoading) {

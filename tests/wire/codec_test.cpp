@@ -108,6 +108,7 @@ TEST(Codec, StopReportRoundTripsBitForBit) {
   EXPECT_EQ(y.train_ns, 2u);
   EXPECT_EQ(y.evaluate_ns, 3u);
   EXPECT_EQ(y.save_ns, 4u);
+  EXPECT_EQ(y.wait_ns, 1u);
   EXPECT_EQ(y.node, x.node);
   EXPECT_EQ(y.identity, x.identity);
   EXPECT_EQ(y.trained_steps, 2u);
@@ -475,6 +476,8 @@ TEST(Codec, RefusesBrokenReports) {
   refused([](stop_report& x) { x.evaluate_ns = max_duration_ns + 1; },
           "too long");
   refused([](stop_report& x) { x.save_ns = max_duration_ns + 1; }, "too long");
+  refused([](stop_report& x) { x.wait_ns = x.train_ns + 1; },
+          "longer than that of training");
   refused([](stop_report& x) { x.trained_steps = x.at + 1; }, "lies before");
 }
 

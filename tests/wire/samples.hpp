@@ -96,6 +96,7 @@ inline stop_report report() {
   x.train_ns = 2;
   x.evaluate_ns = 3;
   x.save_ns = 4;
+  x.wait_ns = 1;
   x.trained_steps = 2;
   x.node = node_id{5};
   x.identity = 0xfeedfacefeedface;

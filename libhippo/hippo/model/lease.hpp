@@ -104,6 +104,7 @@ struct stop_report {
   std::uint64_t train_ns = 0;
   std::uint64_t evaluate_ns = 0;
   std::uint64_t save_ns = 0;
+  std::uint64_t wait_ns = 0; ///< of `train_ns`, the time it waited for data
   step_t trained_steps = 0; ///< steps trained since the stop before
   // Of the stage that led here, by which a report is understood when its lease
   // is known no longer. The trainer fills them in.

@@ -124,6 +124,7 @@ struct busy_record {
   double train = 0;
   double evaluate = 0;
   double save = 0;
+  double wait = 0;        ///< of `train`, the time it waited for data
   std::uint32_t lane = 0; ///< of the trainer's
 };
 
@@ -210,6 +211,7 @@ struct run_record {
   double save_seconds = 0;
   double dispatch_seconds = 0; ///< between the end of a lease and the next one
   double idle_seconds = 0;     ///< nothing was runnable
+  double wait_seconds = 0;     ///< of `train_seconds`, training waited for data
 };
 
 } // namespace hippo

@@ -259,9 +259,14 @@ void add_time(page& out, const run_record& x) {
   heading.add("Trainer time", style::bold);
   heading.add("  " + counted(x.trainers.size(), "trainer"));
   out.add(heading);
-  for (const auto& [name, seconds] : parts)
+  const auto row = [&](const char* name, double seconds) {
     out.add("  " + pad_right(name, 22) + pad_left(duration_text(seconds), 12)
             + pad_left(percent(seconds, sum), 8));
+  };
+  for (const auto& [name, seconds] : parts)
+    row(name, seconds);
+  if (x.wait_seconds > 0)
+    row("of train, for data", x.wait_seconds);
 }
 
 void add_failures(page& out, const run_record& x) {

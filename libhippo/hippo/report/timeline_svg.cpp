@@ -122,6 +122,8 @@ std::string draw(const busy_record& x, double y, double scale,
                     + seconds_text(x.*part.seconds));
     sum += std::max(0.0, x.*part.seconds);
   }
+  if (x.wait > 0)
+    lines.push_back("of train, waiting for data " + seconds_text(x.wait));
   if (known)
     for (const auto& [name, form] : found->second.config)
       lines.push_back(name + " = " + form);

@@ -12,6 +12,7 @@
 #include "hippo/base/utf8.hpp"
 #include "hippo/checkpoint/state_store.hpp"
 #include "hippo/model/stop_points.hpp"
+#include "hippo/train/data_wait.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "hippo/train/stop_queue.hpp"
 
@@ -109,6 +110,7 @@ private:
     failed_stop_.reset();
     at_ = lease_.stages.front().begin;
     next_.load_ns = next_.train_ns = next_.evaluate_ns = next_.save_ns = 0;
+    next_.wait_ns = 0;
     next_.trained_steps = 0;
     drop_output();
     return pass_through();
@@ -320,6 +322,8 @@ private:
       next_.train_ns -= setup_ns;
       ns -= setup_ns;
     }
+    if (const auto* waits = dynamic_cast<const data_wait*>(&work_))
+      next_.wait_ns += std::min(waits->waited_ns(), ns);
     unsynced_ns_ += ns;
     if (ns > call_ns)
       steps_a_call_ = std::max<step_t>(steps_a_call_ / 2, 1);

@@ -96,6 +96,7 @@ void put(schema::StopReport::Builder out, const stop_report& x) {
   out.setDevice(x.device);
   out.setLoadNanos(x.load_ns);
   out.setTrainNanos(x.train_ns);
+  out.setWaitNanos(x.wait_ns);
   out.setEvaluateNanos(x.evaluate_ns);
   out.setSaveNanos(x.save_ns);
   out.setTrainedSteps(x.trained_steps);
@@ -447,6 +448,9 @@ bool get(schema::StopReport::Reader in, stop_report& out, complaint& why) {
          && get_name(in.getDevice(), out.device, "the kind of device", why)
          && get_duration(in.getLoadNanos(), out.load_ns, why)
          && get_duration(in.getTrainNanos(), out.train_ns, why)
+         && get_duration(in.getWaitNanos(), out.wait_ns, why)
+         && why.require(out.wait_ns <= out.train_ns, "the time of waiting",
+                        "is longer than that of training")
          && get_duration(in.getEvaluateNanos(), out.evaluate_ns, why)
          && get_duration(in.getSaveNanos(), out.save_ns, why)
          && get_step(in.getTrainedSteps(), out.trained_steps,

@@ -377,6 +377,7 @@ merger_status merge_core::status() const {
     is_leasing() ? chooser_.startable_count(startable_stages_max) : 0;
   result.memory_bytes = memory_bytes();
   result.device_seconds = usage_.totals().busy_seconds;
+  result.wait_seconds = usage_.totals().wait_seconds;
   result.step_seconds = usage_.step_seconds();
   const auto own
     = usage_.trained().own_step_seconds(estimates_.mean_step_seconds());

@@ -29,6 +29,7 @@ struct merger_status {
   /// The segments of each study's trials: its part of the books.
   std::map<study_id, std::uint64_t> segments;
   double device_seconds = 0; ///< in which trainers were at work, added up
+  double wait_seconds = 0;   ///< of these, training waited for data
   double step_seconds = 0; ///< the mean time of a trained step, all included
   /// The time that the steps of its trials would take if each trial were
   /// trained alone, by the time of a step itself: an estimate, as the next one.

@@ -55,11 +55,13 @@ double usage::book(const running_lease& lease, const stop_report& report,
   busy.to = report.at;
   busy.load = seconds(report.load_ns);
   busy.train = seconds(report.train_ns);
+  busy.wait = seconds(report.wait_ns);
   busy.evaluate = seconds(report.evaluate_ns);
   busy.save = seconds(report.save_ns);
   totals_.busy_seconds += unbooked;
   totals_.load_seconds += part * busy.load;
   totals_.train_seconds += part * busy.train;
+  totals_.wait_seconds += part * busy.wait;
   totals_.evaluate_seconds += part * busy.evaluate;
   totals_.save_seconds += part * busy.save;
   totals_.dispatch_seconds

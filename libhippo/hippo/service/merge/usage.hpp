@@ -23,6 +23,7 @@ struct usage_totals {
   double evaluate_seconds = 0;
   double save_seconds = 0;
   double dispatch_seconds = 0;
+  double wait_seconds = 0; ///< of `train_seconds`, waiting for data
   std::vector<busy_record> timeline;
   bool timeline_is_whole = true; ///< else it got too long
 };

@@ -160,6 +160,7 @@ void fields(F& inspector, stop_report& report) {
   inspector("device", report.device);
   inspector("load_ns", report.load_ns);
   inspector("train_ns", report.train_ns);
+  inspector("wait_ns", report.wait_ns);
   inspector("evaluate_ns", report.evaluate_ns);
   inspector("save_ns", report.save_ns);
   inspector("trained_steps", report.trained_steps);
