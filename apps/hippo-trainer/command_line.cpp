@@ -118,6 +118,13 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                  "results, as the kind of device does")
     ->check(CLI::Range(1u, threads_max))
     ->capture_default_str();
+  app
+    .add_option("--prepare-threads", opts.prepare_threads,
+                "Threads that prepare the next batches of each lease while it "
+                "trains, which decide no result; 0: batches are prepared "
+                "between training")
+    ->check(CLI::Range(0u, threads_max))
+    ->capture_default_str();
   app.add_option("--at-once", opts.at_once,
                  "Leases that each device trains at once, which decides no "
                  "result; its memory limits the number")

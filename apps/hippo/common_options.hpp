@@ -119,6 +119,19 @@ inline void add_at_once(CLI::App& verb, std::optional<std::uint32_t>& leases) {
     ->default_str("16 of built-in workloads on a GPU, else 1");
 }
 
+/// Adds `--prepare-threads` of trainers that are started here.
+/// REQUIRES: `threads` lives longer than `verb`.
+inline void add_prepare_threads(CLI::App& verb,
+                                std::optional<unsigned>& threads) {
+  verb
+    .add_option("--prepare-threads", threads,
+                "Threads of each trainer here that prepare the next batches of "
+                "a lease while it trains, which decide no result; 0: batches "
+                "are prepared between training")
+    ->check(CLI::Range(0u, trainers_max))
+    ->default_str("1");
+}
+
 /// Adds `--at-once` of simulated trainers.
 /// REQUIRES: `leases` lives longer than `verb`.
 inline void add_at_once(CLI::App& verb, std::uint32_t& leases) {

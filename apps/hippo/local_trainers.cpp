@@ -49,6 +49,9 @@ local_trainers::start(const workload_catalogue& catalogue,
     if (options.at_once)
       command.insert(command.end(),
                      {"--at-once", std::to_string(*options.at_once)});
+    if (options.prepare_threads)
+      command.insert(command.end(), {"--prepare-threads",
+                                     std::to_string(*options.prepare_threads)});
     if (const auto& numerics = options.numerics; !numerics.empty())
       command.insert(command.end(),
                      {"--numerics",

@@ -19,6 +19,8 @@ struct local_trainer_options {
   unsigned threads = 1; ///< that each of them trains with on a CPU
   /// Leases that each trains at once; nothing: `default_at_once`.
   std::optional<std::uint32_t> at_once{};
+  /// That prepare batches of each lease; nothing: as trainers have by default.
+  std::optional<unsigned> prepare_threads{};
   /// That a call of training has to return which was cancelled.
   double grace_seconds = 10;
   /// That are needed on CPUs; trainers take them in turns.

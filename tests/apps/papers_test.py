@@ -161,6 +161,38 @@ class ShadowSync(Study):
         self.check_exact(["lr", "sync", "sync_lag"])
 
 
+class Salient(Study):
+    """Batches of a graph, prepared by other threads."""
+
+    NAME = "salient"
+    DATA = "{set: sbm, nodes: 2000, train: 1000, validation: 1000}"
+    SMALL_DATA = {"set": "sbm", "nodes": 600, "train": 200,
+                    "validation": 200}
+    CHANGES = {"max_steps: 20": "max_steps: 6", "eval_every: 5":
+               "eval_every: 2", "[10, 0.001]": "[4, 0.001]"}
+
+    def test_reference(self):
+        self.check_steps(72, 48)
+        self.check_differences(12)
+
+    def test_exact(self):
+        self.check_exact(["lr", "fanouts", "dropout"])
+
+    def test_no_result_depends_on_threads_that_prepare(self):
+        for threads in 0, 3:
+            self.check(self.run_studies(
+                [self.file], f"threads-{threads}", "--trainers", 1,
+                "--prepare-threads", threads))
+
+    def test_fanouts_of_another_length(self):
+        self.write("long.yaml", changed(pathlib.Path(self.file).read_text(), **{
+            '"3,2"': '"3,2,1"'}))
+        said = self.hippo("run", self.path("long.yaml"), "--trainers", 1,
+                          code=1)
+        self.assertIn("fanouts '3,2,1' is for 3 layers, and the workload has "
+                      "2", said.out + said.err)
+
+
 class Gyro(Study):
     """Gyro dropout."""
 

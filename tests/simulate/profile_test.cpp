@@ -166,7 +166,7 @@ curve:
               "mean 'fashion-mlp'? Allowed: fashion-mlp, fashion-mlp-wide, "
               "fashion-cnn, "
               "fashion-resnet, fashion-linear, fashion-cyclic, csv-linear, "
-              "cifar-resnet20, "
+              "graph-sage, cifar-resnet20, "
               "cifar-resnet32, "
               "cifar-resnet44, "
               "cifar-resnet56, cifar-resnet110, cifar-wrn16-4, "

@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -194,6 +196,80 @@ TEST(Kernels, PoolingPrefersTheFirstOfEqualsAndNaN) {
     EXPECT_EQ(which[2], 2);
     EXPECT_EQ(y[0], 1);
     EXPECT_TRUE(std::isnan(y[2]));
+  }
+}
+
+/// Adds up the products of two matrices in plain loops.
+std::vector<float> plain_product(const kernels::matrix& a,
+                                 const kernels::matrix& b, std::int64_t rows,
+                                 std::int64_t inner, std::int64_t columns,
+                                 std::vector<float> c) {
+  for (std::int64_t i = 0; i < rows; ++i)
+    for (std::int64_t j = 0; j < columns; ++j)
+      for (std::int64_t k = 0; k < inner; ++k) {
+        const volatile float product =
+          a.at[i * a.row + k * a.column] * b.at[k * b.row + j * b.column];
+        c[static_cast<std::size_t>(i * columns + j)] += product;
+      }
+  return c;
+}
+
+TEST(Kernels, ProductsAreAddedUpInOneOrder) {
+  for (const auto& [rows, inner, columns] :
+       {std::array<std::int64_t, 3>{1, 1, 1},
+        {7, 300, 37},
+        {8, 256, 64},
+        {5, 257, 16},
+        {13, 5, 10},
+        {3, 0, 4}}) {
+    const auto x = numbers(static_cast<std::size_t>(rows * inner) + 1, 1),
+               y = numbers(static_cast<std::size_t>(inner * columns) + 1, 2),
+               c = numbers(static_cast<std::size_t>(rows * columns), 3);
+    // The same memory as a matrix, and as a transposed one.
+    for (const auto& a :
+         {kernels::matrix{x.data(), inner}, kernels::matrix{x.data(), 1, rows}})
+      for (const auto& b : {kernels::matrix{y.data(), columns},
+                            kernels::matrix{y.data(), inner}.transposed()}) {
+        const auto expected = plain_product(a, b, rows, inner, columns, c);
+        for (const auto* set : kernels::usable()) {
+          auto sums = c;
+          set->add_product(a, b, rows, inner, columns, sums.data());
+          EXPECT_EQ(sums, expected) << rows << ' ' << inner << ' ' << columns;
+        }
+      }
+  }
+}
+
+TEST(Kernels, MeansOfRowsAndTheirGradients) {
+  const std::vector<std::int64_t> offsets{0, 3, 3, 4, 9};
+  const std::vector<std::uint32_t> list{2, 0, 1, 4, 0, 1, 2, 3, 3};
+  for (const std::int64_t width : {1, 16, 70, 147}) {
+    const auto size = static_cast<std::size_t>(width);
+    const auto x = numbers(5 * size, 1), dy = numbers(4 * size, 2);
+    std::vector<float> means(4 * size), gradient = numbers(5 * size, 3);
+    const auto before = gradient;
+    for (std::size_t row = 0; row < 4; ++row)
+      for (std::size_t i = 0; i < size; ++i) {
+        const auto first = static_cast<std::size_t>(offsets[row]),
+                   end = static_cast<std::size_t>(offsets[row + 1]);
+        float sum = 0;
+        for (auto e = first; e < end; ++e)
+          sum += x[list[e] * size + i];
+        const auto count =
+          static_cast<float>(std::max<std::size_t>(end - first, 1));
+        means[row * size + i] = sum / count;
+        for (auto e = first; e < end; ++e)
+          gradient[list[e] * size + i] += dy[row * size + i] / count;
+      }
+    for (const auto* set : kernels::usable()) {
+      std::vector<float> y(4 * size, nan);
+      set->mean_rows(x.data(), width, offsets.data(), list.data(), 4, y.data());
+      EXPECT_EQ(y, means) << width;
+      auto from = dy, to = before;
+      set->add_mean_gradient(from.data(), width, offsets.data(), list.data(), 4,
+                             to.data());
+      EXPECT_EQ(to, gradient) << width;
+    }
   }
 }
 

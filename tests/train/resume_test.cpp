@@ -134,7 +134,8 @@ INSTANTIATE_TEST_SUITE_P(Workloads, ResumeLarge,
 
 INSTANTIATE_TEST_SUITE_P(Workloads, Resume,
                          testing::Values("fashion-mlp", "fashion-cnn",
-                                         "fashion-resnet", "squad-bert-tiny"),
+                                         "fashion-resnet", "squad-bert-tiny",
+                                         "graph-sage"),
                          [](const auto& x) {
                            auto name = x.param;
                            std::ranges::replace(name, '-', '_');

@@ -63,7 +63,7 @@ workload_spec small_spec(const std::string& name, double images) {
     spec.options["numerics"] = to_text(test_numerics());
   spec.options["data.train"] = images;
   spec.options["data.validation"] = 300.0;
-  if (spec.options.contains("data.set"))
+  if (spec.options.contains("data.set") && name != "graph-sage")
     spec.options["data.set"] = "synthetic";
   if (const auto* folder = std::getenv("PLAIN_DATA");
       folder != nullptr && name.starts_with("fashion-"))
@@ -145,7 +145,7 @@ configuration changing_configuration(const std::string& name, step_t step) {
      {"asynchronous", "synchronous", "asynchronous", "asynchronous",
       "synchronous", "asynchronous"}},
     {"predictor", {"last", "mm", "mc", "mm", "mc", "mc"}},
-    {"sync_every", {10., 3., 1., 5., 4., 100.}},
+    {"fanouts", {"10,5", "all", "3,2", "all,4", "5,5", "1,1"}},
   };
   configuration result;
   for (const auto& x : descriptor_of(name).hyper_parameters)

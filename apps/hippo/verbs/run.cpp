@@ -453,6 +453,7 @@ void add_run(verb_table& verbs) {
     ->default_str(std::to_string(machine_cores()));
   add_threads(*verb, x->run.node.local.threads);
   add_at_once(*verb, x->run.node.local.at_once);
+  add_prepare_threads(*verb, x->run.node.local.prepare_threads);
   verb
     ->add_option("--state", x->run.node.state,
                  "Folder for results and checkpoints")

@@ -260,6 +260,7 @@ void add_serve(verb_table& verbs) {
     ->allow_extra_args(false);
   add_threads(*verb, x->serve.node.local.threads);
   add_at_once(*verb, x->serve.node.local.at_once);
+  add_prepare_threads(*verb, x->serve.node.local.prepare_threads);
   verb
     ->add_option("--ranks", x->ranks,
                  "Processes of each trial that these trainers train")

@@ -464,6 +464,74 @@ workload_descriptor cyclic() {
   return x;
 }
 
+/// The most nodes of a graph.
+constexpr double most_nodes = 1000000;
+
+std::vector<parameter_descriptor> graph_options() {
+  return {
+    words("data.set", {"fashion-neighbours", "sbm"}, "sbm",
+          "the graph: images of Fashion-MNIST with edges to the 10 nearest, or "
+          "a stochastic block model, which is made of the seed"),
+    integer("data.classes", 4, 2, 100, "sbm: blocks, which are the classes"),
+    text("data.folder", "/usr/share/datasets/fashion-mnist",
+         "fashion-neighbours: folder of the Fashion-MNIST files, plain or "
+         "gzipped"),
+    fraction("data.between", 0.002,
+             "sbm: probability of an edge between two classes"),
+    integer("data.nodes", 2000, 2, most_nodes, "sbm: nodes of the graph"),
+    number("data.noise", 1, 0, 100,
+           "sbm: standard deviation of the noise of features, which are 1 for "
+           "the class and 0 for the others"),
+    integer("data.train", 1000, 1, most_nodes, "nodes whose labels are known"),
+    integer("data.validation", 500, 1, most_nodes, "nodes to measure on"),
+    fraction("data.within", 0.02, "sbm: probability of an edge within a class"),
+    integer("hidden", 64, 1, 4096, "features of a hidden layer"),
+    text("inference", "all",
+         "neighbours that are read to measure: all, or as fanouts"),
+    integer("layers", 2, 1, 8, "layers of the network"),
+    integer("seed", 1, 0, 999999999999,
+            "decides initial weights, data order, neighbours, dropout and sbm"),
+  };
+}
+
+/// GraphSAGE, whose batches are drawn from a graph.
+workload_descriptor graph_workload() {
+  const auto infinity = std::numeric_limits<double>::infinity();
+  workload_descriptor x;
+  x.name = "graph-sage";
+  x.version = built_in_version;
+  x.meaning =
+    "nodes of a graph with GraphSAGE, from neighbours that are drawn; "
+    "by default without data files";
+  x.metrics = {
+    {"val_accuracy", direction::maximize,
+     "share of validation nodes that are classified right"},
+    {"val_loss", direction::minimize,
+     "mean cross-entropy over the validation nodes"},
+    {"train_loss", direction::minimize,
+     "mean training loss over the last epoch; ln classes before the first"},
+  };
+  auto fanouts =
+    text("fanouts", "10,5",
+         "neighbours that are drawn for each layer, from the nodes of a batch "
+         "outwards: numbers or all, or all for every layer");
+  fanouts.affects_speed = true;
+  x.hyper_parameters = {
+    learning_rate(0.01),
+    batch_size(128, most_nodes, "nodes of an iteration; at most data.train"),
+    optimizer("adamw"),
+    fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
+    fraction("beta2", 0.999, "decay of adamw's second moment"),
+    number("weight_decay", 0.0005, 0, infinity,
+           "L2 penalty of sgd, decoupled decay of adamw"),
+    fraction("dropout", 0.3, "share of hidden activations dropped"),
+    std::move(fanouts),
+  };
+  x.options = graph_options();
+  x.averages = true;
+  return x;
+}
+
 /// The features before the last layer of a network, which are dropped.
 double features_of(const std::string& network) {
   return network == "wrn16-4" ? 256 : network == "mobilenetv2" ? 1280 : 64;
@@ -652,6 +720,7 @@ const std::vector<workload_descriptor>& built_in_workloads() {
            "a CSV file with a linear model, trained by a server whose machines "
            "have the rows",
            0.01, csv_options(), "rows"),
+    graph_workload(),
     cifar("resnet20", "CIFAR with ResNet-20"),
     cifar("resnet32", "CIFAR with ResNet-32"),
     cifar("resnet44", "CIFAR with ResNet-44"),

@@ -99,9 +99,16 @@ using device_lost_handler = void (*)(const std::string& device,
 /// Has `handler` called when a GPU is lost, on any thread; null: nothing.
 void on_device_lost(device_lost_handler handler);
 
+/// Threads that prepare batches for each lease, unless told otherwise.
+inline constexpr unsigned default_prepare_threads = 1;
+
 /// Adds those of `built_in_workloads()` that this program can train.
+/// @param prepare_threads threads that prepare batches for each lease, where a
+///        workload has such (`batch_pipeline`); 0: the one that trains does. No
+///        result depends on them
 /// REQUIRES: `prepare_device(device)` was successful before one is made.
 void add_built_in_workloads(workload_registry& registry,
-                            const std::string& device);
+                            const std::string& device,
+                            unsigned prepare_threads = default_prepare_threads);
 
 } // namespace hippo

@@ -69,7 +69,7 @@ void on_device_lost(device_lost_handler) {
   // What computes on a GPU is another process, whose end is no secret.
 }
 
-void add_built_in_workloads(workload_registry&, const std::string&) {
+void add_built_in_workloads(workload_registry&, const std::string&, unsigned) {
   // They need LibTorch.
 }
 

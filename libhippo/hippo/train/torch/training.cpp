@@ -17,6 +17,7 @@
 
 #include "hippo/train/torch/clicks/click_workload.hpp"
 #include "hippo/train/torch/device_stream.hpp"
+#include "hippo/train/torch/graph/graph_workload.hpp"
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/kernels/cuda_kernels.hpp"
 #include "hippo/train/torch/linear/linear_workload.hpp"
@@ -169,12 +170,10 @@ expected<device_info> prepare_cuda(const at::Device& device) {
 /// and let go of by that.
 class streaming_workload final : public workload {
 public:
-  streaming_workload(const workload_spec& spec, at::Device device)
-    : stream_(device), work_(spec.name.starts_with("squad-")
-                               ? make_span_workload(spec, device, stream_)
-                             : is_click_workload(spec)
-                               ? make_click_workload(spec, device, stream_)
-                               : make_image_workload(spec, device, stream_)) {}
+  /// @param make takes the stream, and returns the workload
+  template <class Make>
+  streaming_workload(at::Device device, const Make& make)
+    : stream_(device), work_(make(stream_)) {}
 
   ~streaming_workload() override {
     try {
@@ -250,9 +249,15 @@ void on_device_lost(device_lost_handler handler) {
 }
 
 std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
-                                                 const std::string& device) {
+                                                 const std::string& device,
+                                                 unsigned prepare_threads) {
   if (is_linear_workload(spec))
     return make_linear_workload(spec);
+  if (is_graph_workload(spec))
+    return std::make_unique<streaming_workload>(
+      at::kCPU, [&](device_stream& stream) {
+        return make_graph_workload(spec, stream, prepare_threads);
+      });
   const at::Device x{device};
   const auto wanted = numerics_of(spec), offered
     = std::string{to_text(process_numerics())};
@@ -260,15 +265,21 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
     throw std::invalid_argument("numerics: this trainer computes with "
                                 + offered + " ones, not with " + wanted
                                 + " ones");
-  return std::make_unique<streaming_workload>(spec, x);
+  return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
+    return spec.name.starts_with("squad-")
+             ? make_span_workload(spec, x, stream)
+           : is_click_workload(spec) ? make_click_workload(spec, x, stream)
+                                     : make_image_workload(spec, x, stream);
+  });
 }
 
 void add_built_in_workloads(workload_registry& registry,
-                            const std::string& device) {
+                            const std::string& device,
+                            unsigned prepare_threads) {
   for (const auto& x : built_in_workloads())
     if (!x.open)
-      registry.add(x, [device](const workload_spec& spec) {
-        return make_built_in_workload(spec, device);
+      registry.add(x, [device, prepare_threads](const workload_spec& spec) {
+        return make_built_in_workload(spec, device, prepare_threads);
       });
 }
 

@@ -249,6 +249,123 @@ void adamw(float* weight, const float* gradient, float* first, float* second,
   }
 }
 
+// A product is computed in tiles of `c` that are in registers, from a panel of
+// `b` that is in the nearest cache.
+constexpr std::int64_t tile_rows = 4;
+#ifdef __AVX512F__
+constexpr std::int64_t tile_vectors = 2;
+#else
+constexpr std::int64_t tile_vectors = 1;
+#endif
+constexpr std::int64_t tile_columns = tile_vectors * vector_width;
+constexpr std::int64_t panel_rows = 256;
+
+/// Adds the product of `Rows` rows and a panel.
+template <std::int64_t Rows>
+void add_tile(const matrix& a, const float* panel, std::int64_t inner,
+              std::int64_t columns, float* c, std::int64_t c_row) {
+  floats sums[Rows][tile_vectors];
+  float edge[Rows][tile_columns] = {};
+  const bool whole = columns == tile_columns;
+  if (!whole)
+    for (std::int64_t i = 0; i < Rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j)
+        edge[i][j] = c[i * c_row + j];
+  const auto place = [&](std::int64_t i, std::int64_t v) {
+    return (whole ? c + i * c_row : edge[i]) + v * vector_width;
+  };
+  for (std::int64_t i = 0; i < Rows; ++i)
+    for (std::int64_t v = 0; v < tile_vectors; ++v)
+      sums[i][v] = load(place(i, v));
+  for (std::int64_t k = 0; k < inner; ++k)
+    for (std::int64_t i = 0; i < Rows; ++i) {
+      const auto factor = a.at[i * a.row + k * a.column];
+      for (std::int64_t v = 0; v < tile_vectors; ++v)
+        sums[i][v] +=
+          factor * load(panel + k * tile_columns + v * vector_width);
+    }
+  for (std::int64_t i = 0; i < Rows; ++i)
+    for (std::int64_t v = 0; v < tile_vectors; ++v)
+      store(place(i, v), sums[i][v]);
+  if (!whole)
+    for (std::int64_t i = 0; i < Rows; ++i)
+      for (std::int64_t j = 0; j < columns; ++j)
+        c[i * c_row + j] = edge[i][j];
+}
+
+void add_product(const matrix& a, const matrix& b, std::int64_t rows,
+                 std::int64_t inner, std::int64_t columns, float* c) {
+  alignas(64) float panel[panel_rows * tile_columns];
+  for (std::int64_t k = 0; k < inner; k += panel_rows)
+    for (std::int64_t j = 0; j < columns; j += tile_columns) {
+      const auto depth = k + panel_rows < inner ? panel_rows : inner - k;
+      const auto width =
+        j + tile_columns < columns ? tile_columns : columns - j;
+      for (std::int64_t x = 0; x < depth; ++x)
+        for (std::int64_t y = 0; y < tile_columns; ++y)
+          panel[x * tile_columns + y] =
+            y < width ? b.at[(k + x) * b.row + (j + y) * b.column] : 0;
+      std::int64_t i = 0;
+      const auto rows_from = [&] {
+        return matrix{a.at + i * a.row + k * a.column, a.row, a.column};
+      };
+      for (; i + tile_rows <= rows; i += tile_rows)
+        add_tile<tile_rows>(rows_from(), panel, depth, width,
+                            c + i * columns + j, columns);
+      for (; i < rows; ++i)
+        add_tile<1>(rows_from(), panel, depth, width, c + i * columns + j,
+                    columns);
+    }
+}
+
+/// Writes `Vectors` vectors of the mean of listed rows, which begin at `x`.
+template <std::int64_t Vectors>
+void mean_of(const float* x, std::int64_t width, const std::uint32_t* list,
+             std::int64_t count, float* y) {
+  floats sums[Vectors] = {};
+  for (std::int64_t e = 0; e < count; ++e)
+    for (std::int64_t v = 0; v < Vectors; ++v)
+      sums[v] += load(x + list[e] * width + v * vector_width);
+  const auto divisor = static_cast<float>(count > 0 ? count : 1);
+  for (std::int64_t v = 0; v < Vectors; ++v)
+    store(y + v * vector_width, sums[v] / divisor);
+}
+
+void mean_rows(const float* x, std::int64_t width, const std::int64_t* offsets,
+               const std::uint32_t* list, std::int64_t rows, float* y) {
+  constexpr std::int64_t at_once = 4;
+  for (std::int64_t row = 0; row < rows; ++row, y += width) {
+    const auto* some = list + offsets[row];
+    const auto count = offsets[row + 1] - offsets[row];
+    std::int64_t i = 0;
+    for (; i + at_once * vector_width <= width; i += at_once * vector_width)
+      mean_of<at_once>(x + i, width, some, count, y + i);
+    for (; i + vector_width <= width; i += vector_width)
+      mean_of<1>(x + i, width, some, count, y + i);
+    for (; i < width; ++i) {
+      float sum = 0;
+      for (std::int64_t e = 0; e < count; ++e)
+        sum += x[some[e] * width + i];
+      y[i] = sum / static_cast<float>(count > 0 ? count : 1);
+    }
+  }
+}
+
+void add_mean_gradient(float* dy, std::int64_t width,
+                       const std::int64_t* offsets, const std::uint32_t* list,
+                       std::int64_t rows, float* dx) {
+  for (std::int64_t row = 0; row < rows; ++row, dy += width) {
+    const auto divisor = static_cast<float>(offsets[row + 1] - offsets[row]);
+    for (std::int64_t i = 0; i < width; ++i)
+      dy[i] /= divisor;
+    for (auto e = offsets[row]; e < offsets[row + 1]; ++e) {
+      auto* to = dx + list[e] * width;
+      for (std::int64_t i = 0; i < width; ++i)
+        to[i] += dy[i];
+    }
+  }
+}
+
 } // namespace
 
 extern const set HIPPO_KERNELS;
@@ -257,6 +374,7 @@ const set HIPPO_KERNELS{max_pool,      max_pool_backward,
                         gradient_sums, normalise_backward,
                         dropout_mask,  subnetwork_mask,
                         mask_rows,     sgd,
-                        adamw};
+                        adamw,         add_product,
+                        mean_rows,     add_mean_gradient};
 
 } // namespace hippo::kernels

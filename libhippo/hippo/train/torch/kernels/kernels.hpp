@@ -10,8 +10,9 @@
 // Every operation is rounded as IEEE 754 says and sums have a fixed order, so
 // that results are the same with every compiler and on every CPU.
 //
-// Activations are rows, one for each pixel of each image, of `channels` floats.
-// REQUIRES: `channels` is a multiple of `kernels::vector_width`.
+// Activations of images are rows, one for each pixel of each image, of
+// `channels` floats. REQUIRES: `channels` is a multiple of
+// `kernels::vector_width`.
 
 namespace hippo::kernels {
 
@@ -30,6 +31,16 @@ struct adamw_factors {
   float step_size; ///< lr / (1 - beta1^count)
   float root;      ///< sqrt(1 - beta2^count)
   float epsilon;
+};
+
+/// A matrix in memory: element (i, k) is `at[i * row + k * column]`.
+struct matrix {
+  const float* at;
+  std::int64_t row;
+  std::int64_t column = 1;
+
+  /// Returns it with rows and columns exchanged.
+  [[nodiscard]] matrix transposed() const { return {at, column, row}; }
 };
 
 /// The loops, built for one generation of CPUs.
@@ -104,6 +115,25 @@ struct set {
   /// One update of `AdamW` (Loshchilov and Hutter, 2019), as PyTorch does it.
   void (*adamw)(float* weight, const float* gradient, float* first,
                 float* second, std::int64_t size, const adamw_factors& factors);
+
+  /// Adds a product of matrices: to each element of `c` (rows x columns) the
+  /// products of its row of `a` and its column of `b`, one after another.
+  void (*add_product)(const matrix& a, const matrix& b, std::int64_t rows,
+                      std::int64_t inner, std::int64_t columns, float* c);
+
+  /// Writes the means of rows: row i of `y` gets that of the rows of `x` from
+  /// `list[offsets[i]]` to below `list[offsets[i + 1]]`, added up in this
+  /// order; 0 of none.
+  void (*mean_rows)(const float* x, std::int64_t width,
+                    const std::int64_t* offsets, const std::uint32_t* list,
+                    std::int64_t rows, float* y);
+
+  /// Adds the gradient of `mean_rows` to `dx`, row after row.
+  /// @param dy its rows are divided by their counts
+  void (*add_mean_gradient)(float* dy, std::int64_t width,
+                            const std::int64_t* offsets,
+                            const std::uint32_t* list, std::int64_t rows,
+                            float* dx);
 };
 
 /// Returns all that the CPU which this runs on can run, the fastest one last.

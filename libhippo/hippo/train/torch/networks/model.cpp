@@ -2,11 +2,9 @@
 
 #include <ATen/autocast_mode.h>
 
-#include <cmath>
-
 #include "hippo/train/torch/networks/block_linear.hpp"
 #include "hippo/train/torch/networks/convolution.hpp"
-#include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/networks/initial_weights.hpp"
 
 namespace hippo {
 
@@ -109,24 +107,7 @@ double model::parameter_count() const {
 
 void model::init(std::uint64_t seed) {
   const at::NoGradGuard no_grad;
-  std::uint64_t index = 0;
-  for (const auto& [name, x] : parameters_) {
-    ++index;
-    if (x.dim() == 1) {
-      // A one-dimensional weight is the scale of a normalisation.
-      x.fill_(name.ends_with(".weight") ? 1 : 0);
-      continue;
-    }
-    // As PyTorch begins with its Linear and Conv2d.
-    const auto inputs = x[0].numel();
-    const auto bound = 1 / std::sqrt(static_cast<double>(inputs));
-    random_numbers numbers{seed, purpose::weights, {index}};
-    auto values = at::empty(x.sizes(), at::kFloat);
-    auto* out = values.mutable_data_ptr<float>();
-    for (std::int64_t i = 0; i < values.numel(); ++i)
-      out[i] = static_cast<float>((2 * numbers.uniform() - 1) * bound);
-    x.copy_(values);
-  }
+  put_initial_weights(parameters_, seed);
   for (const auto& [name, x] : buffers_)
     x.fill_(name.ends_with(".running_var") ? 1 : 0);
 }
