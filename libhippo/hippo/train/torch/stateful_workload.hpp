@@ -1,8 +1,11 @@
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <string>
 
+#include "hippo/train/data_wait.hpp"
 #include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/torch/training_state.hpp"
 #include "hippo/train/workload.hpp"
@@ -13,14 +16,19 @@ namespace hippo {
 /// and launches all that it does on a stream of its own.
 /// REQUIRES: a class that derives from it is made, and let go of, by `run` of
 /// that stream.
-class stateful_workload : public workload {
+class stateful_workload : public workload, public data_wait {
 public:
   void train(const configuration& config, step_t from, step_t to) final {
+    waited_ = {};
     for (auto step = from; step < to; ++step) {
       train_step(config, step);
       if (state().average().takes(step + 1))
         stream_.run([this] { state().keep_weights(); });
     }
+  }
+
+  [[nodiscard]] std::uint64_t waited_ns() const noexcept final {
+    return static_cast<std::uint64_t>(waited_.count());
   }
 
   metrics evaluate() final {
@@ -61,7 +69,13 @@ protected:
   /// Measures the present weights.
   virtual metrics measure() = 0;
 
+  /// Notes that training has waited for data.
+  void note_wait(std::chrono::nanoseconds time) { waited_ += time; }
+
   device_stream& stream_;
+
+private:
+  std::chrono::nanoseconds waited_{}; ///< since the last `train` began
 };
 
 } // namespace hippo

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hippo/train/data_wait.hpp"
 #include "hippo/train/torch/clicks/click_workload.hpp"
 #include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/torch/graph/graph_workload.hpp"
@@ -168,7 +169,7 @@ expected<device_info> prepare_cuda(const at::Device& device) {
 
 /// A built-in workload with the stream that it launches on: on a GPU it is made
 /// and let go of by that.
-class streaming_workload final : public workload {
+class streaming_workload final : public workload, public data_wait {
 public:
   /// @param make takes the stream, and returns the workload
   template <class Make>
@@ -208,6 +209,11 @@ public:
   }
 
   [[nodiscard]] workload_size size() const override { return work_->size(); }
+
+  [[nodiscard]] std::uint64_t waited_ns() const noexcept override {
+    const auto* waits = dynamic_cast<const data_wait*>(work_.get());
+    return waits == nullptr ? 0 : waits->waited_ns();
+  }
 
   void export_weights(const std::string& path) override {
     work_->export_weights(path);

@@ -9,7 +9,7 @@
 #include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/graph/graph_batches.hpp"
 #include "hippo/train/torch/graph/sage_network.hpp"
-#include "hippo/train/torch/linear/distributed_updates.hpp"
+#include "hippo/train/torch/linear/linear_model.hpp"
 #include "hippo/train/torch/networks/initial_weights.hpp"
 #include "hippo/train/torch/stateful_workload.hpp"
 
@@ -140,6 +140,7 @@ private:
       [&] { return make_batch_preparer(*data_, plan); }};
     while (auto batch = batches.next())
       use(*batch);
+    note_wait(batches.waited());
   }
 
   /// Trains by a batch. @returns the sum of its losses
