@@ -119,12 +119,18 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
     ->check(CLI::Range(1u, threads_max))
     ->capture_default_str();
   app
-    .add_option("--prepare-threads", opts.prepare_threads,
+    .add_option("--prepare-threads", opts.data.prepare_threads,
                 "Threads that prepare the next batches of each lease while it "
                 "trains, which decide no result; 0: batches are prepared "
                 "between training")
     ->check(CLI::Range(0u, threads_max))
     ->capture_default_str();
+  app
+    .add_option("--data-memory", opts.data.memory_bytes,
+                "Memory for the training images of a folder, e.g. 20GB: larger "
+                "sets are decoded in each epoch, which decides no result")
+    ->transform(CLI::AsSizeValue(false))
+    ->default_str("half of the machine's");
   app.add_option("--at-once", opts.at_once,
                  "Leases that each device trains at once, which decides no "
                  "result; its memory limits the number")

@@ -95,7 +95,7 @@ std::optional<error>
 add_workloads(const trainer_options& opts, const std::string& device,
               unsigned threads, workload_registry& registry,
               const std::vector<std::string>& rank_devices) {
-  add_built_in_workloads(registry, device, opts.prepare_threads);
+  add_built_in_workloads(registry, device, opts.data);
   const bool serves = !opts.describe && opts.prepare.empty()
                       && opts.check.empty() && opts.measure.empty()
                       && opts.weights.empty();

@@ -32,7 +32,7 @@ struct trainer_options {
   unsigned threads = 1; ///< of a CPU
   /// Leases that each device trains at once; nothing: `default_at_once`.
   std::optional<std::uint32_t> at_once;
-  unsigned prepare_threads = default_prepare_threads; ///< of each lease
+  data_options data;
   std::string numerics; ///< of a CPU; empty: as the study or recipe has it
   /// Of each trial that it trains; nothing: 1, or as the study or recipe has
   /// it.

@@ -132,6 +132,19 @@ inline void add_prepare_threads(CLI::App& verb,
     ->default_str("1");
 }
 
+/// Adds `--data-memory` of trainers that are started here.
+/// REQUIRES: `bytes` lives longer than `verb`.
+inline void add_data_memory(CLI::App& verb,
+                            std::optional<std::uint64_t>& bytes) {
+  verb
+    .add_option("--data-memory", bytes,
+                "Memory of each trainer here for the training images of a "
+                "folder, e.g. 20GB: larger sets are decoded in each epoch, "
+                "which decides no result")
+    ->transform(CLI::AsSizeValue(false))
+    ->default_str("half of the machine's");
+}
+
 /// Adds `--at-once` of simulated trainers.
 /// REQUIRES: `leases` lives longer than `verb`.
 inline void add_at_once(CLI::App& verb, std::uint32_t& leases) {

@@ -22,7 +22,7 @@ constexpr auto name = "graph-sage";
 std::unique_ptr<workload> made(const workload_spec& spec,
                                unsigned prepare_threads = 1) {
   workload_registry registry;
-  add_built_in_workloads(registry, test_device(), prepare_threads);
+  add_built_in_workloads(registry, test_device(), {prepare_threads});
   auto result = registry.make(spec);
   if (!result)
     throw std::runtime_error(result.failure().message);

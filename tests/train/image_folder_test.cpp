@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <limits>
 
 #include "hippo/train/torch/training.hpp"
 #include "hippo/train/workload.hpp"
@@ -15,6 +16,9 @@
 namespace hippo {
 
 namespace {
+
+/// In memory however many there are.
+constexpr auto all_bytes = std::numeric_limits<std::uint64_t>::max();
 
 /// An image by the colour of each pixel, red, green and blue.
 struct canvas {
@@ -95,7 +99,7 @@ TEST(ImageFolder, ClassesAreTheFoldersOfTrain) {
   std::filesystem::remove_all(folder.path + "/val/sky");
   write_file(folder.path + "/train/notes.txt", "no class");
   write_file(folder.path + "/train/sky/notes.txt", "no image");
-  const auto data = read_image_folder(folder.path, 32, {10, 5});
+  const auto data = read_image_folder(folder.path, 32, {10, 5}, all_bytes);
   EXPECT_EQ(data.form.classes, 2);
   EXPECT_EQ(data.form.size(), 3 * 32 * 32);
   EXPECT_EQ(data.values.size(), 3);
@@ -113,8 +117,8 @@ TEST(ImageFolder, ClassesAreTheFoldersOfTrain) {
 TEST(ImageFolder, FewerImagesAreTheFirstOnes) {
   const temporary_folder folder;
   write_two_classes(folder.path, 20);
-  const auto all = read_image_folder(folder.path, 32, {40, 40}),
-             some = read_image_folder(folder.path, 32, {11, 3});
+  const auto all = read_image_folder(folder.path, 32, {40, 40}, all_bytes),
+             some = read_image_folder(folder.path, 32, {11, 3}, all_bytes);
   EXPECT_TRUE(std::equal(some.training.labels.begin(),
                          some.training.labels.end(),
                          all.training.labels.begin()));
@@ -140,7 +144,7 @@ TEST(ImageFolder, TakesTheSquareInTheMiddle) {
                 return y < 100 || y >= 200 ? std::array{0, 0, 0}
                                            : std::array{240, 240, 240};
               }});
-  const auto data = read_image_folder(folder.path, 40, {1, 1});
+  const auto data = read_image_folder(folder.path, 40, {1, 1}, all_bytes);
   for (const std::size_t column : {1, 20, 38}) {
     expect_near(pixel(data, data.training, 0, 1, column), {240, 240, 240}, 8);
     expect_near(pixel(data, data.training, 0, 38, column), {0, 240, 0}, 8);
@@ -158,10 +162,10 @@ TEST(ImageFolder, ScalesByTheMean) {
                        }};
   for (const auto* part : {"/train/a/x.jpg", "/val/a/x.jpg"})
     write_jpeg(folder.path + part, stripes);
-  const auto shrunk = read_image_folder(folder.path, 48, {1, 1}),
-             same = read_image_folder(folder.path, 96, {1, 1}),
-             grown = read_image_folder(folder.path, 192, {1, 1}),
-             uneven = read_image_folder(folder.path, 72, {1, 1});
+  const auto shrunk = read_image_folder(folder.path, 48, {1, 1}, all_bytes),
+             same = read_image_folder(folder.path, 96, {1, 1}, all_bytes),
+             grown = read_image_folder(folder.path, 192, {1, 1}, all_bytes),
+             uneven = read_image_folder(folder.path, 72, {1, 1}, all_bytes);
   for (std::size_t i = 10; i < 20; ++i) {
     const auto value = static_cast<int>(i % 2 * 200);
     expect_near(pixel(shrunk, shrunk.training, 0, i, i), {100, 100, 100}, 6);
@@ -180,14 +184,14 @@ TEST(ImageFolder, OtherKindsOfColours) {
   write_jpeg(folder.path + "/train/a/grey.jpg", plain({90, 90, 90}), TJPF_RGB,
              TJSAMP_GRAY);
   write_jpeg(folder.path + "/val/a/ink.jpg", plain({250, 120, 10}), TJPF_CMYK);
-  const auto data = read_image_folder(folder.path, 32, {1, 1});
+  const auto data = read_image_folder(folder.path, 32, {1, 1}, all_bytes);
   expect_near(pixel(data, data.training, 0, 5, 5), {90, 90, 90});
   expect_near(pixel(data, data.validation, 0, 5, 5), {250, 120, 10});
 }
 
 TEST(ImageFolder, SaysWhatIsWrong) {
   const temporary_folder folder;
-  const auto read = [&] { read_image_folder(folder.path, 32, {4, 2}); };
+  const auto read = [&] { read_image_folder(folder.path, 32, {4, 2}, all_bytes); };
   auto said = message_of<missing_data_error>(read);
   EXPECT_TRUE(has(said, "no folder " + folder.path + "/train")) << said;
   EXPECT_TRUE(has(said, "data.folder")) << said;
@@ -210,19 +214,103 @@ TEST(ImageFolder, SaysWhatIsWrong) {
             folder.path + "/val/pear is a class that is not in train");
 }
 
-TEST(ImageFolder, IsTrainedOn) {
-  ASSERT_TRUE(prepare_device(test_device()));
+TEST(ImageFolder, ReadersGiveThePixelsThatWouldBeInMemory) {
   const temporary_folder folder;
-  write_two_classes(folder.path, 8);
+  write_two_classes(folder.path, 6);
+  const auto here = read_image_folder(folder.path, 32, {12, 3}, 12 * 3072),
+             there = read_image_folder(folder.path, 32, {12, 3}, 12 * 3072 - 1);
+  EXPECT_FALSE(here.make_reader);
+  ASSERT_TRUE(there.make_reader);
+  EXPECT_TRUE(there.training.pixels.empty());
+  EXPECT_EQ(there.training.labels, here.training.labels);
+  EXPECT_EQ(there.validation.pixels, here.validation.pixels);
+  const auto read = there.make_reader();
+  std::vector<std::uint8_t> bytes(3072);
+  for (const std::size_t image : {7, 0, 11, 7}) {
+    read(image, bytes.data());
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(),
+                           here.training.pixels.data() + image * 3072));
+  }
+}
+
+/// A workload of a folder's images, 16 of each part.
+workload_spec folder_spec(const std::string& folder) {
   workload_spec spec{"folder-resnet20", {}};
   for (const auto& x : built_in_workloads())
     if (x.name == spec.name)
       for (const auto& option : x.options)
         spec.options[option.name] = option.fallback;
-  spec.options["data.folder"] = folder.path;
+  spec.options["data.folder"] = folder;
   spec.options["numerics"] = to_text(test_numerics());
   spec.options["data.side"] = 32.0;
   spec.options["data.train"] = spec.options["data.validation"] = 16.0;
+  return spec;
+}
+
+/// Returns a folder's workload with so much memory for data.
+std::unique_ptr<workload> make_with(const workload_spec& spec,
+                                    const data_options& data) {
+  workload_registry registry;
+  add_built_in_workloads(registry, test_device(), data);
+  auto made = registry.make(spec);
+  if (!made)
+    throw std::runtime_error(made.failure().message);
+  return std::move(*made);
+}
+
+TEST(ImageFolder, TrainingIsTheSameWhereImagesAreReadMeanwhile) {
+  ASSERT_TRUE(prepare_device(test_device()));
+  const auto train = [](workload& work) {
+    auto config = default_configuration("folder-resnet20");
+    config["lr"] = form::constant(0.02);
+    work.init();
+    for (const step_t step : {0, 1}) { // the batches of one have another size
+      config["batch_size"] = form::constant(step == 0 ? 5 : 3);
+      work.train(config, step, step + 1);
+    }
+    return std::pair{work.save(), work.evaluate()};
+  };
+  // Folders of their own: workloads of one folder share its images.
+  std::optional<std::pair<std::string, metrics>> in_memory;
+  for (const unsigned threads : {0, 1, 3})
+    for (const auto memory : {all_bytes, std::uint64_t{0}}) {
+      const temporary_folder folder;
+      write_two_classes(folder.path, 8);
+      const auto work = make_with(folder_spec(folder.path), {threads, memory});
+      const auto result = train(*work);
+      if (!in_memory)
+        in_memory = result;
+      EXPECT_TRUE(result.first == in_memory->first) << threads;
+      EXPECT_EQ(result.second, in_memory->second) << threads;
+    }
+}
+
+TEST(ImageFolder, AFileThatIsDamagedLaterEndsTrainingWithItsName) {
+  ASSERT_TRUE(prepare_device(test_device()));
+  for (const unsigned threads : {0, 2}) {
+    const temporary_folder folder;
+    write_two_classes(folder.path, 8);
+    const auto work = make_with(folder_spec(folder.path), {threads, 0});
+    const auto broken = folder.path + "/train/sky/1.JPEG";
+    auto config = default_configuration("folder-resnet20");
+    config["batch_size"] = form::constant(4);
+    work->train(config, 0, 1);
+    const auto saved = read_file(broken);
+    write_file(broken, "JFIF");
+    const auto said = message_of<std::runtime_error>(
+      [&] { work->train(config, 1, 2); });
+    EXPECT_TRUE(has(said, broken + " is damaged, or no JPEG file: ")) << said;
+    write_file(broken, saved);
+    work->init();
+    work->train(config, 0, 1); // as if nothing had happened
+  }
+}
+
+TEST(ImageFolder, IsTrainedOn) {
+  ASSERT_TRUE(prepare_device(test_device()));
+  const temporary_folder folder;
+  write_two_classes(folder.path, 8);
+  const auto spec = folder_spec(folder.path);
   const auto work = make_built_in(spec);
   auto config = default_configuration(spec.name);
   config["batch_size"] = form::constant(4);

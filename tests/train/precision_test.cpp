@@ -18,7 +18,7 @@ std::unique_ptr<workload> make(const std::string& name,
   auto spec = small_spec(name);
   spec.options["precision"] = precision;
   EXPECT_TRUE(prepare_device(test_device(), 1, test_numerics()));
-  return make_built_in_workload(spec, test_device(), default_prepare_threads);
+  return make_built_in_workload(spec, test_device(), {});
 }
 
 /// Trains for the given epochs.

@@ -454,6 +454,7 @@ void add_run(verb_table& verbs) {
   add_threads(*verb, x->run.node.local.threads);
   add_at_once(*verb, x->run.node.local.at_once);
   add_prepare_threads(*verb, x->run.node.local.prepare_threads);
+  add_data_memory(*verb, x->run.node.local.data_memory_bytes);
   verb
     ->add_option("--state", x->run.node.state,
                  "Folder for results and checkpoints")

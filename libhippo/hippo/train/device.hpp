@@ -99,16 +99,20 @@ using device_lost_handler = void (*)(const std::string& device,
 /// Has `handler` called when a GPU is lost, on any thread; null: nothing.
 void on_device_lost(device_lost_handler handler);
 
-/// Threads that prepare batches for each lease, unless told otherwise.
-inline constexpr unsigned default_prepare_threads = 1;
+/// How data come to training. No result depends on it.
+struct data_options {
+  /// Threads that prepare batches for each lease, where a workload has such
+  /// (`batch_pipeline`); 0: the one that trains does.
+  unsigned prepare_threads = 1;
+  /// Bytes that the training images of a folder may take in memory; larger sets
+  /// are decoded in each epoch. Nothing: half of the machine's memory.
+  std::optional<std::uint64_t> memory_bytes{};
+};
 
 /// Adds those of `built_in_workloads()` that this program can train.
-/// @param prepare_threads threads that prepare batches for each lease, where a
-///        workload has such (`batch_pipeline`); 0: the one that trains does. No
-///        result depends on them
 /// REQUIRES: `prepare_device(device)` was successful before one is made.
 void add_built_in_workloads(workload_registry& registry,
                             const std::string& device,
-                            unsigned prepare_threads = default_prepare_threads);
+                            const data_options& data = {});
 
 } // namespace hippo

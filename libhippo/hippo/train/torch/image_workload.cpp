@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "hippo/train/torch/data/image_files.hpp"
 #include "hippo/train/torch/data/image_folder.hpp"
+#include "hippo/train/torch/data/image_stream.hpp"
 #include "hippo/train/torch/data/shared_values.hpp"
 #include "hippo/train/torch/epoch.hpp"
 #include "hippo/train/torch/kernels/step_kernels.hpp"
@@ -29,14 +31,23 @@ constexpr std::int64_t evaluation_batch = 250;
 /// files are.
 constexpr std::uint64_t made_images_seed = 1;
 
+/// Returns how much memory training images may take.
+std::uint64_t memory_for_images(const data_options& data) {
+  if (data.memory_bytes)
+    return *data.memory_bytes;
+  const auto all = machine_memory_bytes();
+  return all == 0 ? std::numeric_limits<std::uint64_t>::max() : all / 2;
+}
+
 /// Returns the images that a workload's options name.
-image_data read_data(const workload_spec& spec) {
+image_data read_data(const workload_spec& spec, const data_options& data) {
   const auto& options = spec.options;
   const image_split split{whole(options.at("data.train")),
                           whole(options.at("data.validation"))};
   const auto& folder = std::get<std::string>(options.at("data.folder"));
   if (spec.name.starts_with("folder-"))
-    return read_image_folder(folder, whole(options.at("data.side")), split);
+    return read_image_folder(folder, whole(options.at("data.side")), split,
+                             memory_for_images(data));
   const auto set = options.find("data.set");
   if (set == options.end())
     return read_fashion(folder, split);
@@ -59,14 +70,15 @@ std::string network_of(const std::string& workload) {
 /// ones share. To be called anywhere but on the device's thread, which reading
 /// files would keep from others.
 std::shared_ptr<const loaded_images>
-loaded(const workload_spec& spec, at::Device device, device_stream& stream) {
+loaded(const workload_spec& spec, at::Device device, device_stream& stream,
+       const data_options& how) {
   // Never destroyed, as what they hold belongs to whoever is there last.
   static auto& all = *new shared_values<loaded_images>;
   const auto key = device.str()
                    + (spec.name.starts_with("folder-") ? "folder" : "")
                    + data_key(spec);
   return all.get(key, [&] {
-    auto data = read_data(spec);
+    auto data = read_data(spec, how);
     return stream.run([&] {
       return std::make_shared<const loaded_images>(std::move(data), device);
     });
@@ -97,7 +109,7 @@ class image_workload final : public stateful_workload {
 public:
   image_workload(const workload_spec& spec,
                  std::shared_ptr<const loaded_images> images, at::Device device,
-                 device_stream& stream)
+                 device_stream& stream, const data_options& data)
     : stateful_workload(stream), seed_(whole(spec.options.at("seed"))),
       device_(device), precision_(precision_of(spec, device)),
       images_(std::move(images)), training_(images_->training, device),
@@ -112,6 +124,8 @@ public:
                                   .dtype(at::kDouble)
                                   .pinned_memory(!device.is_cpu()))),
       steps_(device) {
+    if (images_->data.make_reader)
+      read_.emplace(images_->data, data.prepare_threads, device);
     reset();
     std::vector<std::uint32_t> order(images_->data.validation.labels.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -170,8 +184,9 @@ private:
       put_values(config, step, values_);
       training_.set(order);
     });
-    each_batch(
-      training_.size(), batch_size, [&](std::int64_t first, std::int64_t n) {
+    if (read_)
+      read_->begin(order, static_cast<std::size_t>(batch_size));
+    const auto train_next = [&](std::int64_t first, std::int64_t n) {
         const auto now = subnetwork_period_of(
           subnetworks, step,
           static_cast<double>(iteration) / static_cast<double>(iterations));
@@ -183,7 +198,11 @@ private:
         values_.publish();
         steps_.run({n, values_.drops(), state_.moments()},
                    [this, n] { train_batch(n); });
-      });
+      };
+    if (read_)
+      each_batch_read(batch_size, train_next);
+    else
+      each_batch(training_.size(), batch_size, train_next);
     state_.train_loss
       = read_sums().first / static_cast<double>(training_.size());
   }
@@ -203,6 +222,25 @@ private:
     });
   }
 
+  /// As `each_batch` of the training images, which are read meanwhile. It waits
+  /// for them here: others use the device's thread.
+  template <class F>
+  void each_batch_read(std::int64_t batch_size, const F& f) {
+    for (std::int64_t first = 0; first < training_.size();
+         first += batch_size) {
+      const auto pixels = read_->next();
+      stream_.run_each([&] {
+        const tf32_scope products{precision_};
+        if (first == 0)
+          sums_.zero_();
+        read_->put(pixels);
+        f(first, pixels.size(0));
+        return false;
+      });
+    }
+    note_wait(read_->waited());
+  }
+
   /// The sums, once the device has them.
   std::pair<double, double> read_sums() {
     stream_.finish(
@@ -213,7 +251,9 @@ private:
 
   /// Trains by the next `n` images.
   void train_batch(std::int64_t n) {
-    const auto [images, targets] = batch(training_, values_, n);
+    const auto& all = training_.arrays();
+    const auto [images, targets]
+      = batch(read_ ? read_->arrays(all) : all, values_, n);
     const auto mean = losses(scores_of(images, &values_), targets).mean();
     state_.go_back(mean, loss_scale(precision_));
     state_.apply(values_);
@@ -222,7 +262,7 @@ private:
 
   /// Adds up the loss of the next `n` images, and how many are scored right.
   void measure_batch(std::int64_t n) {
-    const auto [images, targets] = batch(validation_, plain_, n);
+    const auto [images, targets] = batch(validation_.arrays(), plain_, n);
     const auto scores = scores_of(images, nullptr);
     const auto labels = targets.argmax(1);
     sums_[0].add_(losses(scores, labels).sum(at::kDouble));
@@ -241,10 +281,9 @@ private:
 
   /// Returns the next `n` images (images x height x width x channels) and what
   /// is to be said of them: shares of the classes (images x classes).
-  std::pair<at::Tensor, at::Tensor> batch(const image_order& from,
+  std::pair<at::Tensor, at::Tensor> batch(const hippo_cuda_images& set,
                                           const step_values& values,
                                           std::int64_t n) const {
-    const auto& set = from.arrays();
     const auto options = at::TensorOptions(device_).dtype(at::kFloat);
     auto images =
       at::empty({n, set.height, set.width, set.channels}, options);
@@ -266,6 +305,8 @@ private:
   std::shared_ptr<const loaded_images> images_;
   image_order training_;
   image_order validation_;
+  /// The training images' pixels, if they are not in memory.
+  std::optional<image_stream> read_;
   std::unique_ptr<model> model_;
   training_state state_;
   step_values values_;
@@ -279,11 +320,12 @@ private:
 
 std::unique_ptr<workload> make_image_workload(const workload_spec& spec,
                                               at::Device device,
-                                              device_stream& stream) {
-  auto images = loaded(spec, device, stream);
+                                              device_stream& stream,
+                                              const data_options& data) {
+  auto images = loaded(spec, device, stream, data);
   return stream.run([&] {
     return std::make_unique<image_workload>(spec, std::move(images), device,
-                                            stream);
+                                            stream, data);
   });
 }
 

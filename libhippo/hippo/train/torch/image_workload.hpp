@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "hippo/train/device.hpp"
 #include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/workload.hpp"
 
@@ -13,6 +14,7 @@ namespace hippo {
 /// not fit together.
 std::unique_ptr<workload> make_image_workload(const workload_spec& spec,
                                               at::Device device,
-                                              device_stream& stream);
+                                              device_stream& stream,
+                                              const data_options& data);
 
 } // namespace hippo

@@ -256,13 +256,13 @@ void on_device_lost(device_lost_handler handler) {
 
 std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
                                                  const std::string& device,
-                                                 unsigned prepare_threads) {
+                                                 const data_options& data) {
   if (is_linear_workload(spec))
     return make_linear_workload(spec);
   if (is_graph_workload(spec))
     return std::make_unique<streaming_workload>(
       at::kCPU, [&](device_stream& stream) {
-        return make_graph_workload(spec, stream, prepare_threads);
+        return make_graph_workload(spec, stream, data.prepare_threads);
       });
   const at::Device x{device};
   const auto wanted = numerics_of(spec), offered
@@ -275,17 +275,17 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
     return spec.name.starts_with("squad-")
              ? make_span_workload(spec, x, stream)
            : is_click_workload(spec) ? make_click_workload(spec, x, stream)
-                                     : make_image_workload(spec, x, stream);
+                                     : make_image_workload(spec, x, stream, data);
   });
 }
 
 void add_built_in_workloads(workload_registry& registry,
                             const std::string& device,
-                            unsigned prepare_threads) {
+                            const data_options& data) {
   for (const auto& x : built_in_workloads())
     if (!x.open)
-      registry.add(x, [device, prepare_threads](const workload_spec& spec) {
-        return make_built_in_workload(spec, device, prepare_threads);
+      registry.add(x, [device, data](const workload_spec& spec) {
+        return make_built_in_workload(spec, device, data);
       });
 }
 

@@ -16,6 +16,6 @@ namespace hippo {
 /// successful.
 std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
                                                  const std::string& device,
-                                                 unsigned prepare_threads);
+                                                 const data_options& data);
 
 } // namespace hippo

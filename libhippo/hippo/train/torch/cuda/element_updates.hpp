@@ -26,6 +26,7 @@ struct share {
 };
 
 /// Writes one pixel of an image that is changed so, all its channels.
+/// @param image its place in `set.pixels`
 HIPPO_HOST_DEVICE inline void put_pixel(const hippo_cuda_images& set,
                                         std::int64_t image,
                                         const augmentation& how, int row,
@@ -60,7 +61,7 @@ put_images(const hippo_cuda_images& set, const hippo_cuda_step& values,
     const auto how = draw_augmentation(values.seed, values.step, image,
                                        strength, set.height, set.width);
     const auto at = static_cast<int>(i % pixels);
-    put_pixel(set, image, how, at / set.width, at % set.width,
+    put_pixel(set, set.of_batch != 0 ? i / pixels : image, how, at / set.width, at % set.width,
               images + i * set.channels);
   }
 }

@@ -19,7 +19,7 @@ extern "C" {
 #endif
 
 /* Counts changes of this file that need a new build of whoever uses it. */
-#define HIPPO_CUDA_INTERFACE 6
+#define HIPPO_CUDA_INTERFACE 7
 
 /* Returns HIPPO_CUDA_INTERFACE of the library. */
 int hippo_cuda_interface(void);
@@ -71,6 +71,8 @@ struct hippo_cuda_images {
   const float* values;   /* channels x 256: image_data::values */
   int64_t size;          /* images */
   int32_t channels, height, width, classes;
+  int32_t of_batch; /* 1: pixels are those of the batch, in its order; 0: those
+                       of all images */
 };
 
 /* Writes the next `count` images, augmented and normalised, and what is to be

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "hippo/train/torch/augmentation.hpp"
@@ -37,15 +38,21 @@ using normalised_bytes = std::array<float, 256>;
 /// Returns a table of `(byte / 255 - mean) / deviation`.
 normalised_bytes normalised(float mean, float deviation);
 
+/// Writes the pixels of an image. One thread at a time uses it.
+using image_reader = std::function<void(std::size_t image, std::uint8_t* to)>;
+
 /// The training and the validation images of a run.
 struct image_data {
   image_form form;
-  image_set training;
+  image_set training; ///< without pixels if there is a `make_reader`
   image_set validation;
   std::vector<normalised_bytes> values; ///< one table for each channel
+  /// Makes readers of training images that are too many for memory; any thread
+  /// may call it. Null: their pixels are in memory.
+  std::function<image_reader()> make_reader{};
 };
 
-/// Writes image `index` of `set`, changed so, as a network reads it: rows of
+/// Writes the image at place `index` of the pixels of `set`, changed so, as a network reads it: rows of
 /// pixels of channels.
 /// @param stride floats from one pixel to the next
 /// REQUIRES: it moves by less than its height and width.

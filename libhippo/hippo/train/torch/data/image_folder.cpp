@@ -207,33 +207,48 @@ std::vector<labelled_file> files_in(const fs::path& folder,
   return result;
 }
 
-/// Decodes files, several at a time.
-image_set decoded(const std::vector<labelled_file>& files, std::size_t side) {
-  image_set result;
-  const auto bytes = side * side * channels;
-  result.pixels.resize(files.size() * bytes);
+std::vector<std::int64_t> labels_of(const std::vector<labelled_file>& files) {
+  std::vector<std::int64_t> result;
   for (const auto& x : files)
-    result.labels.push_back(x.label);
+    result.push_back(x.label);
+  return result;
+}
+
+/// Returns a reader of the images in files.
+image_reader reader_of(std::shared_ptr<const std::vector<labelled_file>> files,
+                       std::size_t side) {
+  return [files = std::move(files), size = static_cast<int>(side),
+          decoder = std::make_shared<jpeg_decoder>()](std::size_t image,
+                                                      std::uint8_t* to) {
+    put_square(decoder->decode((*files)[image].path, size), size, to);
+  };
+}
+
+/// Decodes files, several at a time.
+image_set
+decoded(const std::shared_ptr<const std::vector<labelled_file>>& files,
+        std::size_t side) {
+  const auto bytes = side * side * channels, count = files->size();
+  image_set result{{}, labels_of(*files)};
+  result.pixels.resize(count * bytes);
   std::atomic<std::size_t> next{0};
   std::mutex mutex;
   std::exception_ptr failure; // guarded by `mutex`
   const auto work = [&] {
     try {
-      jpeg_decoder decoder;
-      const auto size = static_cast<int>(side);
-      for (auto i = next++; i < files.size(); i = next++)
-        put_square(decoder.decode(files[i].path, size), size,
-                   result.pixels.data() + i * bytes);
+      const auto read = reader_of(files, side);
+      for (auto i = next++; i < count; i = next++)
+        read(i, result.pixels.data() + i * bytes);
     } catch (...) {
-      next = files.size();
+      next = count;
       const std::lock_guard guard{mutex};
       failure = std::current_exception();
     }
   };
   {
     std::vector<std::jthread> threads;
-    const auto count = std::max(std::thread::hardware_concurrency(), 1U);
-    for (unsigned i = 0; i < count; ++i)
+    const auto workers = std::max(std::thread::hardware_concurrency(), 1U);
+    for (unsigned i = 0; i < workers; ++i)
       threads.emplace_back(work);
   }
   if (failure)
@@ -244,19 +259,30 @@ image_set decoded(const std::vector<labelled_file>& files, std::size_t side) {
 } // namespace
 
 image_data read_image_folder(const std::string& folder, std::size_t side,
-                             const image_split& split) {
+                             const image_split& split,
+                             std::uint64_t bytes_max) {
   const fs::path root{folder};
   const auto classes = folders_in(root / "train");
-  const auto training =
-    files_in(root / "train", classes, split.training, "data.train");
-  const auto validation =
-    files_in(root / "val", classes, split.validation, "data.validation");
+  const auto files = [&](const char* part, std::size_t count,
+                         const char* option) {
+    return std::make_shared<const std::vector<labelled_file>>(
+      files_in(root / part, classes, count, option));
+  };
+  const auto training = files("train", split.training, "data.train"),
+             validation = files("val", split.validation, "data.validation");
   // The means and deviations of ImageNet, as torchvision has them.
-  return {{channels, side, side, classes.size()},
-          decoded(training, side),
-          decoded(validation, side),
-          {normalised(0.485F, 0.229F), normalised(0.456F, 0.224F),
-           normalised(0.406F, 0.225F)}};
+  image_data result{{channels, side, side, classes.size()},
+                    {},
+                    decoded(validation, side),
+                    {normalised(0.485F, 0.229F), normalised(0.456F, 0.224F),
+                     normalised(0.406F, 0.225F)}};
+  if (training->size() * result.form.size() <= bytes_max) {
+    result.training = decoded(training, side);
+  } else {
+    result.training.labels = labels_of(*training);
+    result.make_reader = [training, side] { return reader_of(training, side); };
+  }
+  return result;
 }
 
 } // namespace hippo

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "hippo/train/torch/data/image_files.hpp"
@@ -11,6 +12,9 @@ namespace hippo {
 /// them: those to train on in `folder/train/CLASS/`, those to measure on in
 /// `folder/val/CLASS/`. The classes are the folders of `train`, by name.
 ///
+/// The training images are in memory if that takes at most `bytes_max`, else
+/// their files are decoded when they are needed; the pixels are the same.
+///
 /// Of each image the square in its middle is taken, scaled to `side` pixels by
 /// averaging over areas. A run uses the first ones of each part of `split` in an
 /// order that looks like chance and depends on their names alone.
@@ -19,6 +23,7 @@ namespace hippo {
 /// `std::invalid_argument` if there are fewer images than the split wants, and
 /// `std::runtime_error` if a file is damaged or a class of `val` is unknown.
 image_data read_image_folder(const std::string& folder, std::size_t side,
-                             const image_split& split);
+                             const image_split& split,
+                             std::uint64_t bytes_max);
 
 } // namespace hippo

@@ -58,7 +58,7 @@ public:
     const auto* order = set.order + values->first;
     for (std::int64_t i = 0; i < targets.size(0); ++i) {
       const auto image = order[i];
-      put_image(set, image,
+      put_image(set, set.of_batch != 0 ? static_cast<std::size_t>(i) : image,
                 draw_augmentation(values->seed, values->step, image, strength,
                                   set.height, set.width),
                 floats_of(images) + i * images.stride(0), set.channels);

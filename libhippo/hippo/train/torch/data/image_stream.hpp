@@ -1,0 +1,54 @@
+#pragma once
+
+#include <torch/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "hippo/train/batch_pipeline.hpp"
+#include "hippo/train/torch/data/image_data.hpp"
+
+namespace hippo {
+
+/// Training images that are too many for memory: threads read those of the next
+/// batches while the ones before train.
+class image_stream {
+public:
+  /// @param data whose training images are read; outlives this
+  /// @param threads as for `batch_pipeline`
+  /// REQUIRES: `data.make_reader`
+  image_stream(const image_data& data, unsigned threads, at::Device device);
+
+  /// Begins to read the batches of an epoch.
+  void begin(const std::vector<std::uint32_t>& order, std::size_t batch_size);
+
+  /// Waits for the next batch: the bytes of its images, in their order. Throws
+  /// what reading one of them throws.
+  at::Tensor next() { return *batches_->next(); }
+
+  /// How long `next` has waited since `begin`.
+  [[nodiscard]] std::chrono::nanoseconds waited() const {
+    return batches_->waited();
+  }
+
+  /// Puts a batch where kernels read it, for what is launched from now on: those
+  /// of one size always in the same place.
+  void put(const at::Tensor& batch);
+
+  /// Returns the arrays of all images with the pixels of the batch that was put
+  /// last.
+  [[nodiscard]] hippo_cuda_images arrays(hippo_cuda_images all) const;
+
+private:
+  const image_data& data_;
+  unsigned threads_;
+  at::Device device_;
+  std::optional<batch_pipeline<at::Tensor>> batches_;
+  std::map<std::int64_t, at::Tensor> places_; ///< on a GPU, by images of a batch
+  at::Tensor present_; ///< the batch that was put last
+};
+
+} // namespace hippo
