@@ -53,9 +53,9 @@ local_trainers::start(const workload_catalogue& catalogue,
       command.insert(command.end(), {"--prepare-threads",
                                      std::to_string(*options.prepare_threads)});
     if (options.data_memory_bytes)
-      command.insert(command.end(),
-                     {"--data-memory",
-                      std::to_string(*options.data_memory_bytes)});
+      command.insert(
+        command.end(),
+        {"--data-memory", std::to_string(*options.data_memory_bytes)});
     if (const auto& numerics = options.numerics; !numerics.empty())
       command.insert(command.end(),
                      {"--numerics",

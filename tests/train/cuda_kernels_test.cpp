@@ -255,14 +255,13 @@ TEST(CudaKernels, BatchesAreThoseOfTheCpu) {
         kernels.put_batch(order.arrays(), values, images, targets);
         // The same, where pixels are there in the order of the batch alone.
         const auto size = static_cast<std::int64_t>(form.size());
-        const auto all = at::from_blob(
-          const_cast<std::uint8_t*>(data.training.pixels.data()), {50, size},
-          at::kByte);
+        const auto all =
+          at::from_blob(const_cast<std::uint8_t*>(data.training.pixels.data()),
+                        {50, size}, at::kByte);
         auto rows = at::empty({20}, at::kLong);
         for (std::int64_t i = 0; i < 20; ++i)
-          rows[i] = static_cast<std::int64_t>(
-            epoch_order(kind, 5, 50)[static_cast<std::size_t>(
-              values->first + i)]);
+          rows[i] = static_cast<std::int64_t>(epoch_order(
+            kind, 5, 50)[static_cast<std::size_t>(values->first + i)]);
         const auto some = all.index_select(0, rows).to(device);
         auto arrays = order.arrays();
         arrays.pixels = some.const_data_ptr<std::uint8_t>();
@@ -270,10 +269,10 @@ TEST(CudaKernels, BatchesAreThoseOfTheCpu) {
         auto same_images = at::full_like(images, 3),
              same_targets = at::full_like(targets, 3);
         kernels.put_batch(arrays, values, same_images, same_targets);
-        EXPECT_TRUE(have_same_bits(same_images.to(at::kCPU),
-                                   images.to(at::kCPU)));
-        EXPECT_TRUE(have_same_bits(same_targets.to(at::kCPU),
-                                   targets.to(at::kCPU)));
+        EXPECT_TRUE(
+          have_same_bits(same_images.to(at::kCPU), images.to(at::kCPU)));
+        EXPECT_TRUE(
+          have_same_bits(same_targets.to(at::kCPU), targets.to(at::kCPU)));
         return std::pair{images.to(at::kCPU), targets.to(at::kCPU)};
       };
       const auto [images, targets] = batch_by(*gpu.kernels, gpu.device);

@@ -191,7 +191,9 @@ TEST(ImageFolder, OtherKindsOfColours) {
 
 TEST(ImageFolder, SaysWhatIsWrong) {
   const temporary_folder folder;
-  const auto read = [&] { read_image_folder(folder.path, 32, {4, 2}, all_bytes); };
+  const auto read = [&] {
+    read_image_folder(folder.path, 32, {4, 2}, all_bytes);
+  };
   auto said = message_of<missing_data_error>(read);
   EXPECT_TRUE(has(said, "no folder " + folder.path + "/train")) << said;
   EXPECT_TRUE(has(said, "data.folder")) << said;
@@ -297,8 +299,8 @@ TEST(ImageFolder, AFileThatIsDamagedLaterEndsTrainingWithItsName) {
     work->train(config, 0, 1);
     const auto saved = read_file(broken);
     write_file(broken, "JFIF");
-    const auto said = message_of<std::runtime_error>(
-      [&] { work->train(config, 1, 2); });
+    const auto said =
+      message_of<std::runtime_error>([&] { work->train(config, 1, 2); });
     EXPECT_TRUE(has(said, broken + " is damaged, or no JPEG file: ")) << said;
     write_file(broken, saved);
     work->init();

@@ -69,9 +69,10 @@ std::string network_of(const std::string& workload) {
 /// Returns a workload's images on a device, which all workloads of the same
 /// ones share. To be called anywhere but on the device's thread, which reading
 /// files would keep from others.
-std::shared_ptr<const loaded_images>
-loaded(const workload_spec& spec, at::Device device, device_stream& stream,
-       const data_options& how) {
+std::shared_ptr<const loaded_images> loaded(const workload_spec& spec,
+                                            at::Device device,
+                                            device_stream& stream,
+                                            const data_options& how) {
   // Never destroyed, as what they hold belongs to whoever is there last.
   static auto& all = *new shared_values<loaded_images>;
   const auto key = device.str()
@@ -186,7 +187,8 @@ private:
     });
     if (read_)
       read_->begin(order, static_cast<std::size_t>(batch_size));
-    const auto train_next = [&](std::int64_t first, std::int64_t n) {
+    const auto train_next =
+      [&](std::int64_t first, std::int64_t n) {
         const auto now = subnetwork_period_of(
           subnetworks, step,
           static_cast<double>(iteration) / static_cast<double>(iterations));
@@ -252,8 +254,8 @@ private:
   /// Trains by the next `n` images.
   void train_batch(std::int64_t n) {
     const auto& all = training_.arrays();
-    const auto [images, targets]
-      = batch(read_ ? read_->arrays(all) : all, values_, n);
+    const auto [images, targets] =
+      batch(read_ ? read_->arrays(all) : all, values_, n);
     const auto mean = losses(scores_of(images, &values_), targets).mean();
     state_.go_back(mean, loss_scale(precision_));
     state_.apply(values_);

@@ -272,10 +272,10 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
                                 + offered + " ones, not with " + wanted
                                 + " ones");
   return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
-    return spec.name.starts_with("squad-")
-             ? make_span_workload(spec, x, stream)
-           : is_click_workload(spec) ? make_click_workload(spec, x, stream)
-                                     : make_image_workload(spec, x, stream, data);
+    return spec.name.starts_with("squad-") ? make_span_workload(spec, x, stream)
+           : is_click_workload(spec)
+             ? make_click_workload(spec, x, stream)
+             : make_image_workload(spec, x, stream, data);
   });
 }
 

@@ -61,8 +61,8 @@ put_images(const hippo_cuda_images& set, const hippo_cuda_step& values,
     const auto how = draw_augmentation(values.seed, values.step, image,
                                        strength, set.height, set.width);
     const auto at = static_cast<int>(i % pixels);
-    put_pixel(set, set.of_batch != 0 ? i / pixels : image, how, at / set.width, at % set.width,
-              images + i * set.channels);
+    put_pixel(set, set.of_batch != 0 ? i / pixels : image, how, at / set.width,
+              at % set.width, images + i * set.channels);
   }
 }
 

@@ -52,8 +52,8 @@ struct image_data {
   std::function<image_reader()> make_reader{};
 };
 
-/// Writes the image at place `index` of the pixels of `set`, changed so, as a network reads it: rows of
-/// pixels of channels.
+/// Writes the image at place `index` of the pixels of `set`, changed so, as a
+/// network reads it: rows of pixels of channels.
 /// @param stride floats from one pixel to the next
 /// REQUIRES: it moves by less than its height and width.
 void put_image(const hippo_cuda_images& set, std::size_t index,

@@ -14,19 +14,19 @@ void image_stream::begin(const std::vector<std::uint32_t>& order,
   batches_.reset(); // of an epoch that has failed, before others begin
   const auto all = std::make_shared<const std::vector<std::uint32_t>>(order);
   const auto make_preparer = [this, all, batch_size] {
-    return [all, batch_size, size = data_.form.size(),
-            is_pinned = !device_.is_cpu(),
-            read = data_.make_reader()](std::uint64_t number) {
-      const auto first = number * batch_size,
-                 count = std::min(batch_size, all->size() - first);
-      auto result = at::empty(
-        {static_cast<std::int64_t>(count), static_cast<std::int64_t>(size)},
-        at::TensorOptions().dtype(at::kByte).pinned_memory(is_pinned));
-      auto* to = result.mutable_data_ptr<std::uint8_t>();
-      for (std::size_t i = 0; i < count; ++i, to += size)
-        read((*all)[first + i], to);
-      return result;
-    };
+    return
+      [all, batch_size, size = data_.form.size(), is_pinned = !device_.is_cpu(),
+       read = data_.make_reader()](std::uint64_t number) {
+        const auto first = number * batch_size,
+                   count = std::min(batch_size, all->size() - first);
+        auto result = at::empty(
+          {static_cast<std::int64_t>(count), static_cast<std::int64_t>(size)},
+          at::TensorOptions().dtype(at::kByte).pinned_memory(is_pinned));
+        auto* to = result.mutable_data_ptr<std::uint8_t>();
+        for (std::size_t i = 0; i < count; ++i, to += size)
+          read((*all)[first + i], to);
+        return result;
+      };
   };
   batches_.emplace((order.size() + batch_size - 1) / batch_size, threads_,
                    make_preparer);
@@ -39,8 +39,8 @@ void image_stream::put(const at::Tensor& batch) {
   }
   auto& place = places_[batch.size(0)];
   if (!place.defined())
-    place = at::empty(batch.sizes(), batch.options().device(device_).pinned_memory(
-                                       false));
+    place = at::empty(batch.sizes(),
+                      batch.options().device(device_).pinned_memory(false));
   place.copy_(batch, /*non_blocking=*/true);
   present_ = place;
 }

@@ -34,8 +34,8 @@ public:
     return batches_->waited();
   }
 
-  /// Puts a batch where kernels read it, for what is launched from now on: those
-  /// of one size always in the same place.
+  /// Puts a batch where kernels read it, for what is launched from now on:
+  /// those of one size always in the same place.
   void put(const at::Tensor& batch);
 
   /// Returns the arrays of all images with the pixels of the batch that was put
@@ -47,7 +47,8 @@ private:
   unsigned threads_;
   at::Device device_;
   std::optional<batch_pipeline<at::Tensor>> batches_;
-  std::map<std::int64_t, at::Tensor> places_; ///< on a GPU, by images of a batch
+  std::map<std::int64_t, at::Tensor>
+    places_;           ///< on a GPU, by images of a batch
   at::Tensor present_; ///< the batch that was put last
 };
 
