@@ -162,8 +162,8 @@ struct StopReport {
   output        @12 :Text;         # that the workload has printed since the
                                    # stop before; empty = none
   size          @13 :Workload.WorkloadSize;  # of the workload; unset = unknown
-  waitNanos     @14 :UInt64;       # of trainNanos those in which training waited
-                                   # for data; 0 = did not, or unknown
+  waitNanos     @14 :UInt64;       # of trainNanos, those in which it waited for
+                                   # data; 0 = did not, or unknown
 }
 
 struct Ack {

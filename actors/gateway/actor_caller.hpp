@@ -97,10 +97,10 @@ public:
   void close();
 
   /// Asks an actor.
-  /// @param timeout after which the answer is no longer waited for
-  template <class T, class Handle, class... Ts>
-  kj::Promise<T> request(const Handle& to, std::chrono::milliseconds timeout,
-                         Ts... xs) {
+  /// @param timeout after which the answer is no longer waited for, or
+  ///        `caf::infinite`
+  template <class T, class Handle, class Timeout, class... Ts>
+  kj::Promise<T> request(const Handle& to, Timeout timeout, Ts... xs) {
     return start<T>(
       [=](caf::event_based_actor* self, const loop_answer<T>& done) {
         self->request(to, timeout, xs...)
@@ -109,22 +109,11 @@ public:
       });
   }
 
-  /// The same, for as long as it takes.
-  template <class T, class Handle, class... Ts>
-  kj::Promise<T> request_for_ever(const Handle& to, Ts... xs) {
-    return start<T>(
-      [=](caf::event_based_actor* self, const loop_answer<T>& done) {
-        self->request(to, caf::infinite, xs...)
-          .then([done](const T& x) { done.keep(x); },
-                [done](const caf::error& why) { done.fail(to_error(why)); });
-      });
-  }
-
   /// Asks an actor that may be gone. @returns nothing if it was gone before it
   /// could take the request: nothing has been done
-  template <class T, class Handle, class... Ts>
-  kj::Promise<std::optional<T>>
-  request_if_there(const Handle& to, caf::duration timeout, Ts... xs) {
+  template <class T, class Handle, class Timeout, class... Ts>
+  kj::Promise<std::optional<T>> request_if_there(const Handle& to,
+                                                 Timeout timeout, Ts... xs) {
     using answer = std::optional<T>;
     return start<answer>(
       [=](caf::event_based_actor* self, const loop_answer<answer>& done) {

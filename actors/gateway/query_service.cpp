@@ -372,17 +372,16 @@ kj::Promise<journal_status> query_service::journal_lately() {
       // Not at once: this is a part of what is forgotten.
       tasks_.add(kj::evalLater([this] { asked_journal_ = nullptr; }));
     };
-    asked_journal_
-      = asker_
-          .request_for_ever<journal_status>(sources_.journal,
-                                            status_atom::value)
-          .then(
-            [this, forget](journal_status x) {
-              journal_ = std::move(x);
-              forget();
-            },
-            [forget](kj::Exception&&) { forget(); })
-          .fork();
+    asked_journal_ = asker_
+                       .request<journal_status>(sources_.journal, caf::infinite,
+                                                status_atom::value)
+                       .then(
+                         [this, forget](journal_status x) {
+                           journal_ = std::move(x);
+                           forget();
+                         },
+                         [forget](kj::Exception&&) { forget(); })
+                       .fork();
   }
   auto late
     = timer_.afterDelay(journal_answer_time.count() * kj::MILLISECONDS);

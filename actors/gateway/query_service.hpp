@@ -279,8 +279,8 @@ private:
   /// Asks the actor of a study. One that has gone may have been followed by
   /// another, which is asked then.
   /// @param timeout after which the answer is no longer waited for
-  template <class T, class... Ts>
-  kj::Promise<T> ask_study(study_id study, caf::duration timeout, Ts... xs);
+  template <class T, class Timeout, class... Ts>
+  kj::Promise<T> ask_study(study_id study, Timeout timeout, Ts... xs);
   /// Gives a command to a study that runs, or has ended meanwhile.
   kj::Promise<command_answer>
   command_running(client_work& client, study_id study, study_command what);

@@ -42,8 +42,8 @@ kj::Promise<study_actor> query_service::find_live(study_id study) {
     });
 }
 
-template <class T, class... Ts>
-kj::Promise<T> query_service::ask_study(study_id study, caf::duration timeout,
+template <class T, class Timeout, class... Ts>
+kj::Promise<T> query_service::ask_study(study_id study, Timeout timeout,
                                         Ts... xs) {
   const auto ask = [=, this] {
     return find_live(study).then([=, this](study_actor x) {
@@ -61,8 +61,10 @@ kj::Promise<T> query_service::ask_study(study_id study, caf::duration timeout,
       if (answer)
         return kj::mv(*answer);
       live_.erase(study);
-      return to_exception({errc::io_failed, "study " + to_string(study)
-                                              + " is going: try again"});
+      return to_exception(
+        {errc::io_failed, "study " + to_string(study)
+                            + " has just ended or is being restored: try "
+                              "again"});
     });
 }
 
@@ -97,7 +99,7 @@ kj::Promise<command_answer> query_service::command_running(client_work& client,
     .then([this, study, what](bool is_done) -> kj::Promise<command_answer> {
       if (is_done)
         return command_answer{};
-      return ask_study<command_answer>(study, caf::duration{command_timeout},
+      return ask_study<command_answer>(study, command_timeout,
                                        command_atom::value, what);
     })
     .catch_(
@@ -144,8 +146,8 @@ kj::Promise<trained_trial> query_service::train(study_id study, trial_no trial,
 
 kj::Promise<trained_trial>
 query_service::start_training(study_id study, trial_no trial, step_t to) {
-  return ask_study<trained_trial>(study, caf::duration{caf::infinite},
-                                  train_atom::value, trial, to)
+  return ask_study<trained_trial>(study, caf::infinite, train_atom::value,
+                                  trial, to)
     .catch_([=, this](kj::Exception&& why) -> kj::Promise<trained_trial> {
       return find(to_string(study))
         .then([=, this, why = kj::mv(why)](

@@ -142,7 +142,7 @@ inline void add_data_memory(CLI::App& verb,
                 "folder, e.g. 20GB: larger sets are decoded in each epoch, "
                 "which decides no result")
     ->transform(CLI::AsSizeValue(false))
-    ->default_str("half of the machine's");
+    ->default_str("half of the machine's, divided by the trainers");
 }
 
 /// Adds `--at-once` of simulated trainers.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "hippo/base/number.hpp"
+#include "hippo/train/device.hpp"
 #include "log_format.hpp"
 
 namespace hippo {
@@ -37,6 +38,9 @@ local_trainers::start(const workload_catalogue& catalogue,
   std::filesystem::create_directories(logs, failed);
   if (failed)
     return error{errc::io_failed, logs + ": " + failed.message()};
+  auto data_memory = options.data_memory_bytes;
+  if (const auto all = machine_memory_bytes(); !data_memory && all > 0)
+    data_memory = all / 2 / std::max<std::size_t>(options.devices.size(), 1);
   for (const auto& device : options.devices) {
     const auto number = std::to_string(trainers_.size() + 1);
     auto command = catalogue.trainer_command();
@@ -52,10 +56,9 @@ local_trainers::start(const workload_catalogue& catalogue,
     if (options.prepare_threads)
       command.insert(command.end(), {"--prepare-threads",
                                      std::to_string(*options.prepare_threads)});
-    if (options.data_memory_bytes)
-      command.insert(
-        command.end(),
-        {"--data-memory", std::to_string(*options.data_memory_bytes)});
+    if (data_memory)
+      command.insert(command.end(),
+                     {"--data-memory", std::to_string(*data_memory)});
     if (const auto& numerics = options.numerics; !numerics.empty())
       command.insert(command.end(),
                      {"--numerics",

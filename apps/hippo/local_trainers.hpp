@@ -21,7 +21,8 @@ struct local_trainer_options {
   std::optional<std::uint32_t> at_once{};
   /// That prepare batches of each lease; nothing: as trainers have by default.
   std::optional<unsigned> prepare_threads{};
-  /// That training images of each trainer may take; nothing: the same.
+  /// That training images of each trainer may take; nothing: half of the
+  /// machine's memory, divided by the trainers.
   std::optional<std::uint64_t> data_memory_bytes{};
   /// That a call of training has to return which was cancelled.
   double grace_seconds = 10;

@@ -638,8 +638,21 @@ TEST_F(ServiceTest, WhoWaitsForAStudyThatGoesAwayIsTold) {
   caf::anon_send_exit(studies[0], caf::exit_reason::user_shutdown);
   run();
   ASSERT_TRUE(self->has_next_message());
+  // It had taken the request in, so that nobody may send it again.
   pending.receive([](trained_trial&) { ADD_FAILURE() << "it was trained"; },
-                  [](caf::error&) {});
+                  [](caf::error& why) {
+                    EXPECT_EQ(why, errc::io_failed);
+                    EXPECT_EQ(why.context().get_as<std::string>(0),
+                              "the study was interrupted before it had "
+                              "answered; what was asked for may be done");
+                  });
+  auto late = self->request(studies[0], caf::infinite, train_atom::value,
+                            trial_no{0}, step_t{4});
+  run();
+  late.receive([](trained_trial&) { ADD_FAILURE() << "nobody is there"; },
+               [](caf::error& why) {
+                 EXPECT_EQ(why, caf::sec::request_receiver_down);
+               });
 }
 
 TEST_F(ServiceTest, AStudyGoesAwayOnlyOnceItHasEndedAndThatIsStored) {

@@ -6,15 +6,18 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "hippo/train/torch/clicks/click_batch.hpp"
 #include "hippo/train/torch/clicks/click_log.hpp"
 #include "hippo/train/torch/clicks/click_scores.hpp"
 #include "hippo/train/torch/clicks/dlrm.hpp"
 #include "hippo/train/torch/clicks/part_sync.hpp"
 #include "hippo/train/torch/random.hpp"
+#include "hippo/train/torch/tensor_file.hpp"
 #include "hippo/train/torch/weights_file.hpp"
 #include "hippo/train/workload.hpp"
 #include "train/message_of.hpp"
@@ -230,7 +233,7 @@ TEST(Dlrm, LogitsAreThoseOfTheDefinition) {
   const auto batch = batch_of(4);
   const at::NoGradGuard no_grad;
   const auto logits =
-    dlrm::logits(network.parameters(), batch.numbers, network.rows_of(batch));
+    network.logits(network.parameters(), batch.numbers, network.rows_of(batch));
   for (std::int64_t part = 0; part < 2; ++part)
     for (std::int64_t i = 0; i < 4; ++i)
       EXPECT_NEAR(logits[part][i].item<double>(),
@@ -262,6 +265,29 @@ TEST(Dlrm, RowsThatAreThereOftenGoAgainstTheSumOfTheirGradients) {
   for (std::int64_t i = 0; i < rows.numel(); ++i)
     expected[rows[i].item<std::int64_t>()].sub_(each[i] * 0.25);
   EXPECT_TRUE(network.tables().to(at::kDouble).allclose(expected, 0, 1e-6));
+}
+
+TEST(ClickBatch, SharesAreEvenAndCountAsMuchAsTheyHave) {
+  const auto log = make_clicks({40, 1, 9}).training;
+  for (const std::int64_t size : {1, 3, 4, 9, 40})
+    for (const std::int64_t parts : {1, 4, 8}) {
+      const auto batch = deal_out(log.part(0, size), parts, 9, false);
+      std::int64_t next = 0;
+      for (std::int64_t part = 0; part < parts; ++part) {
+        const auto counts = batch.shares[part].gt(0);
+        const auto count = counts.sum().item<std::int64_t>();
+        EXPECT_LE(std::abs(count * parts - size), parts);
+        EXPECT_NEAR(batch.shares[part].sum().item<double>(), count > 0 ? 1 : 0,
+                    1e-6);
+        for (std::int64_t i = 0; i < count; ++i, ++next) {
+          EXPECT_TRUE(same(batch.numbers[part][i], log.numbers[next]));
+          EXPECT_TRUE(same(batch.labels[part][i], log.labels[next]));
+          EXPECT_TRUE(same(batch.rows[part][i] - at::arange(26, at::kLong) * 9,
+                           log.rows[next].to(at::kLong)));
+        }
+      }
+      EXPECT_EQ(next, size);
+    }
 }
 
 // -- weights that parts exchange ----------------------------------------------
@@ -488,6 +514,47 @@ metrics trained(double parts, const std::string& sync) {
   return work->evaluate();
 }
 
+TEST(ClickWorkload, OneModelStaysOneAfterPartsThatDiffered) {
+  // Moments that differed would move equal copies apart.
+  for (const auto* optimizer : {"sgd", "adamw"}) {
+    const auto work = make_built_in(small_spec(name));
+    auto config = default_configuration(name);
+    config["batch_size"] = form::constant(5); // ends with a batch of 4 for 4
+    config["optimizer"] = form::text(optimizer);
+    config["momentum"] = form::constant(0.9);
+    config["sync"] = form::text("elastic");
+    config["lr"] = form::constant(0.01);
+    work->init();
+    work->train(config, 0, 1);
+    const auto apart =
+      tensors_from_bytes(work->save()).at("model.top_l.0.weight");
+    EXPECT_FALSE(same(apart[0], apart[1])) << optimizer;
+    config["sync"] = form::text("step");
+    work->train(config, 1, 2);
+    for (const auto& [tensor, value] : tensors_from_bytes(work->save()))
+      if (tensor.starts_with("model.top_l.")
+          || tensor.starts_with("optimizer."))
+        for (std::int64_t part = 1; part < 4; ++part)
+          EXPECT_TRUE(same(value[0], value[part])) << optimizer << tensor;
+  }
+}
+
+TEST(ClickWorkload, ThreadsThatDealOutChangeNothing) {
+  std::optional<std::string> first;
+  for (const unsigned threads : {0, 1, 4}) {
+    workload_registry registry;
+    make_built_in(small_spec(name)); // prepares the device
+    add_built_in_workloads(registry, test_device(), {threads});
+    const auto work = std::move(*registry.make(small_spec(name)));
+    work->init();
+    train_changing(*work, name, 0, 3);
+    const auto state = work->save();
+    if (!first)
+      first = state;
+    EXPECT_TRUE(state == *first) << threads;
+  }
+}
+
 TEST(ClickWorkload, LearnsWithEachExchange) {
   EXPECT_GT(trained(1, "step").at("val_auc"), 0.6);
   for (const auto* sync : {"step", "average", "elastic", "bmuf"}) {
@@ -575,10 +642,17 @@ TEST(ClickWorkload, WrongInputSaysWhatIsWrong) {
             std::string::npos);
   const auto work = make_built_in(small_spec(name));
   auto config = default_configuration(name);
+  config["batch_size"] = form::constant(4);
+  config["sync_lag"] = form::constant(31);
+  EXPECT_NE(message_of<std::exception>([&] {
+              work->train(config, 0, 1);
+            }).find("sync_lag 31 is above sync_every 30"),
+            std::string::npos);
+  config["sync_lag"] = form::constant(0);
   config["batch_size"] = form::constant(17);
   EXPECT_NE(message_of<std::exception>([&] {
               work->train(config, 0, 1);
-            }).find("batch_size 17 of parts 4 is above data.step 64"),
+            }).find("batch_size 17 times parts 4 is 68, above data.step 64"),
             std::string::npos);
 }
 

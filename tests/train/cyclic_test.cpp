@@ -65,7 +65,7 @@ double mean_loss(const linear_problem& of, linear_loss loss,
   return each.mean().item<double>();
 }
 
-/// A round of clients, which is what the paper calls local updates.
+/// A round of clients (local updates of the paper).
 at::Tensor round_of(const linear_problem& of, linear_loss loss,
                     const at::Tensor& weights, const cyclic_rule& rule,
                     std::int64_t clients, step_t step, std::uint64_t block,

@@ -600,7 +600,7 @@ workload_descriptor span(std::string name, std::string meaning,
   return x;
 }
 
-/// The most impressions that are read; 4 GB of memory hold 22 million.
+/// The most impressions that are read; 4 GB of memory hold 25 million.
 constexpr double most_impressions = 1e8;
 
 /// A click model whose dense networks several parts train.

@@ -69,7 +69,8 @@ void on_device_lost(device_lost_handler) {
   // What computes on a GPU is another process, whose end is no secret.
 }
 
-void add_built_in_workloads(workload_registry&, const std::string&, unsigned) {
+void add_built_in_workloads(workload_registry&, const std::string&,
+                            const data_options&) {
   // They need LibTorch.
 }
 

@@ -13,6 +13,15 @@ std::uint64_t whole(const scalar& value) {
   return static_cast<std::uint64_t>(std::get<double>(value));
 }
 
+std::int64_t count_of(const workload_spec& spec, const std::string& option) {
+  return static_cast<std::int64_t>(whole(spec.options.at(option)));
+}
+
+const std::string& word_of(const workload_spec& spec,
+                           const std::string& option) {
+  return std::get<std::string>(spec.options.at(option));
+}
+
 double number_at(const configuration& config, const std::string& name,
                  step_t at) {
   return std::get<double>(config.at(name).at(at));

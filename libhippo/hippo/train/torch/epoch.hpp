@@ -17,6 +17,11 @@ namespace hippo {
 /// Returns an option or a hyper-parameter that is an integer of at least 0.
 std::uint64_t whole(const scalar& value);
 
+/// Returns an option that is an integer, or a word.
+std::int64_t count_of(const workload_spec& spec, const std::string& option);
+const std::string& word_of(const workload_spec& spec,
+                           const std::string& option);
+
 /// Returns the value at a step of a hyper-parameter that is a number.
 double number_at(const configuration& config, const std::string& name,
                  step_t at);

@@ -14,15 +14,15 @@ enum class purpose : std::uint64_t {
   dropout,
   images,
   example,
-  subnetwork,         ///< what one drops
-  subnetwork_order,   ///< which are trained when
-  answer,             ///< which example a machine answers with
-  arrivals,           ///< when the answers of machines arrive
-  graph,              ///< edges, features and classes of a graph that is made
-  neighbours,         ///< which neighbours of a node a batch trains with
+  subnetwork,          ///< what one drops
+  subnetwork_order,    ///< which are trained when
+  answer,              ///< which example a machine answers with
+  arrivals,            ///< when the answers of machines arrive
+  graph,               ///< edges, features and classes of a graph that is made
+  neighbours,          ///< which neighbours of a node a batch trains with
   measured_neighbours, ///< the same where a batch is measured
-  click,              ///< an impression that is made
-  click_teacher       ///< the model behind those
+  click,               ///< an impression that is made
+  click_teacher        ///< the model behind those
 };
 
 /// Scrambles 64 bits, one to one (the finaliser of SplitMix64).

@@ -274,7 +274,7 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
   return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
     return spec.name.starts_with("squad-") ? make_span_workload(spec, x, stream)
            : is_click_workload(spec)
-             ? make_click_workload(spec, x, stream)
+             ? make_click_workload(spec, x, stream, data.prepare_threads)
              : make_image_workload(spec, x, stream, data);
   });
 }

@@ -231,6 +231,13 @@ void training_state::apply(const step_values& values) {
     x.mutable_grad().reset();
 }
 
+std::vector<at::Tensor> training_state::moment_tensors() const {
+  auto result = optimizer_.first().tensors();
+  const auto& second = optimizer_.second().tensors();
+  result.insert(result.end(), second.begin(), second.end());
+  return result;
+}
+
 std::vector<at::Tensor> training_state::pieces() const {
   const auto kind = optimizer_.present().kind;
   std::vector<at::Tensor> result{values_.all()};

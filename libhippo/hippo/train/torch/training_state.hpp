@@ -67,6 +67,9 @@ public:
   /// REQUIRES: every weight has a gradient.
   void apply(const step_values& values);
 
+  /// Returns the moments of all weights, each like its weight.
+  [[nodiscard]] std::vector<at::Tensor> moment_tensors() const;
+
   /// How many moments each weight has.
   [[nodiscard]] std::int64_t moments() const {
     return optimizer_.second().empty() ? 1 : 2;

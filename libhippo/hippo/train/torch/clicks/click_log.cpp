@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hippo/base/hash.hpp"
 #include "hippo/base/portable_math.hpp"
 #include "hippo/train/torch/random.hpp"
 #include "hippo/train/workload.hpp"
@@ -28,12 +29,9 @@ constexpr std::uint64_t made_tokens = 1000;
 constexpr std::size_t field_count =
   1 + click_log::number_count + click_log::category_count;
 
-/// Returns a number with mean 0 and variance 1, close to normally distributed.
+/// Returns a normally distributed number.
 double bell(random_numbers& numbers) {
-  double sum = 0;
-  for (int i = 0; i < 12; ++i)
-    sum += numbers.uniform();
-  return sum - 6;
+  return normal_quantile(numbers.uniform());
 }
 
 /// Decides the clicks of impressions that are made.
@@ -156,14 +154,6 @@ float number_of(std::string_view field, std::size_t index,
     portable_log(1 + static_cast<double>(std::max<std::int64_t>(value, 0))));
 }
 
-/// Returns a hash of a text: FNV-1a.
-std::uint64_t token_of(std::string_view text) {
-  std::uint64_t result = 0xcbf29ce484222325;
-  for (const auto c : text)
-    result = (result ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return result;
-}
-
 void put_line(const std::string& line, const line_place& place,
               std::uint64_t rows, open_log& to) {
   const auto fields = fields_of(line, place);
@@ -174,7 +164,8 @@ void put_line(const std::string& line, const line_place& place,
   for (std::int64_t i = 0; i < click_log::number_count; ++i, ++index)
     to.numbers[i] = number_of(fields[index], index, place);
   for (std::int64_t c = 0; c < click_log::category_count; ++c, ++index)
-    to.rows[c] = click_row(c, token_of(fields[index]), rows);
+    to.rows[c] = click_row(
+      c, hash_bytes(fields[index].data(), fields[index].size()), rows);
 }
 
 } // namespace

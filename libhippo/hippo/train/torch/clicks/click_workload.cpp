@@ -1,11 +1,13 @@
 #include "hippo/train/torch/clicks/click_workload.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "hippo/base/portable_math.hpp"
+#include "hippo/train/batch_pipeline.hpp"
+#include "hippo/train/torch/clicks/click_batch.hpp"
 #include "hippo/train/torch/clicks/click_log.hpp"
 #include "hippo/train/torch/clicks/click_scores.hpp"
 #include "hippo/train/torch/clicks/dlrm.hpp"
@@ -25,10 +27,6 @@ constexpr auto click_name = "clicks-dlrm";
 /// Impressions at a time when evaluating: fixed, so that sums are always the
 /// same.
 constexpr std::int64_t evaluation_batch = 4096;
-
-std::int64_t count_of(const workload_spec& spec, const char* option) {
-  return static_cast<std::int64_t>(whole(spec.options.at(option)));
-}
 
 click_data read_data(const workload_spec& spec) {
   const auto& options = spec.options;
@@ -51,12 +49,18 @@ sync_rule sync_at(const configuration& config, step_t step) {
   const auto number = [&](const char* name) {
     return number_at(config, name, step);
   };
-  return {kind_of(std::get<std::string>(config.at("sync").at(step))),
-          whole(number("sync_every")), whole(number("sync_lag")),
-          number("sync_alpha"), number("sync_momentum")};
+  const sync_rule result{
+    kind_of(std::get<std::string>(config.at("sync").at(step))),
+    whole(number("sync_every")), whole(number("sync_lag")),
+    number("sync_alpha"), number("sync_momentum")};
+  if (result.lag > result.every)
+    throw std::invalid_argument("sync_lag " + std::to_string(result.lag)
+                                + " is above sync_every "
+                                + std::to_string(result.every));
+  return result;
 }
 
-/// Returns the tables, then what the exchange of weights keeps.
+/// Returns the tables, then the buffers of the exchange.
 named_tensors buffers_of(const dlrm& network, const part_sync& sync) {
   named_tensors result{{"tables", network.tables()}};
   result.insert(result.end(), sync.buffers().begin(), sync.buffers().end());
@@ -67,10 +71,11 @@ class click_workload final : public stateful_workload {
 public:
   click_workload(const workload_spec& spec,
                  std::shared_ptr<const click_data> data, at::Device device,
-                 device_stream& stream)
+                 device_stream& stream, unsigned prepare_threads)
     : stateful_workload(stream), seed_(whole(spec.options.at("seed"))),
-      parts_(count_of(spec, "parts")), rows_(count_of(spec, "data.rows")),
-      step_size_(step_size_of(spec)), device_(device), data_(std::move(data)),
+      parts_(count_of(spec, "parts")), table_rows_(count_of(spec, "data.rows")),
+      step_size_(step_size_of(spec)), prepare_threads_(prepare_threads),
+      device_(device), data_(std::move(data)),
       network_(
         {parts_, rows_, count_of(spec, "dimension"), count_of(spec, "hidden")},
         device),
@@ -112,7 +117,7 @@ private:
   void reset() {
     network_.init(seed_);
     sync_.init();
-    state_.restart(std::log(2.0));
+    state_.restart(portable_log(2));
   }
 
   /// A step is the next share of the impressions, in their order; behind the
@@ -123,53 +128,68 @@ private:
       static_cast<std::int64_t>(whole(number_at(config, "batch_size", step)));
     const auto size = batch_size * parts_;
     if (size > step_size_)
-      throw std::invalid_argument("batch_size " + std::to_string(batch_size)
-                                  + " of parts " + std::to_string(parts_)
-                                  + " is above data.step "
-                                  + std::to_string(step_size_));
+      throw std::invalid_argument(
+        "batch_size " + std::to_string(batch_size) + " times parts "
+        + std::to_string(parts_) + " is " + std::to_string(size)
+        + ", above data.step " + std::to_string(step_size_));
     const auto shares = data_->training.size() / step_size_;
     const auto log = data_->training.part(
       static_cast<std::int64_t>(step) % shares * step_size_, step_size_);
     const auto rows_lr = number_at(config, "embedding_lr", step);
-    std::int64_t first = 0;
+    const auto iterations = (step_size_ + size - 1) / size;
+    batch_pipeline<click_batch> batches{
+      static_cast<std::uint64_t>(iterations), prepare_threads_, [&] {
+        return [&](std::uint64_t number) {
+          const auto first = static_cast<std::int64_t>(number) * size;
+          return dealt_out(log.part(first, std::min(size, step_size_ - first)),
+                           parts_);
+        };
+      }};
     std::uint64_t iteration = 0;
-    stream_.run_each([&] {
-      if (first == 0) {
-        values_.reset();
-        loss_.zero_();
-        sync_.begin(sync_at(config, step));
-      }
-      const auto count = std::min(size, step_size_ - first);
-      state_.plan(rule, values_);
-      values_.publish();
-      train_batch(log.part(first, count), rows_lr);
-      first += count;
-      sync_.exchange(iteration++, first == step_size_);
-      return first < step_size_;
-    });
+    while (const auto batch = batches.next()) // waits on this thread
+      stream_.run_each([&] {
+        if (iteration == 0) {
+          values_.reset();
+          loss_.zero_();
+          begin_sync(sync_at(config, step));
+        }
+        state_.plan(rule, values_);
+        values_.publish();
+        train_batch(batch->on(device_), rows_lr);
+        const auto is_last =
+          ++iteration == static_cast<std::uint64_t>(iterations);
+        sync_.exchange(iteration - 1, is_last);
+        return false;
+      });
+    note_wait(batches.waited());
     state_.train_loss =
       read(loss_).item<double>() / static_cast<double>(step_size_);
   }
 
-  void train_batch(const click_log& log, double rows_lr) {
-    const auto batch = dealt_out(log, parts_);
+  /// One model has equal moments as well.
+  void begin_sync(const sync_rule& rule) {
+    sync_.begin(rule);
+    if (sync_.is_one_model())
+      for (const auto& moment : state_.moment_tensors())
+        set_to_mean_of_parts(moment);
+  }
+
+  void train_batch(const click_batch& batch, double rows_lr) {
     const auto rows = network_.rows_of(batch);
     const auto losses = at::binary_cross_entropy_with_logits(
-      dlrm::logits(network_.parameters(), batch.numbers, rows), batch.labels,
+      network_.logits(network_.parameters(), batch.numbers, rows), batch.labels,
       {}, {}, at::Reduction::None);
     state_.go_back((losses * batch.shares).sum(), 1);
+    const auto counts = batch.shares.gt(0).to(at::kFloat);
     // With one model each part's mean counts as much as it has impressions.
-    const auto share = batch.shares.gt(0)
-                         .sum(1)
-                         .to(at::kFloat)
-                         .div_(static_cast<double>(log.size()));
+    const auto share = counts.sum(1).div_(counts.sum());
     sync_.mix_gradients(share);
     state_.apply(values_);
     auto gradients = rows.grad();
     if (sync_.is_one_model())
       gradients.mul_(share.view({parts_, 1, 1, 1}));
     network_.step_rows(batch, gradients, rows_lr);
-    loss_.add_((losses.detach() * batch.shares.gt(0)).sum(at::kDouble));
+    loss_.add_((losses.detach() * counts).sum(at::kDouble));
   }
 
   /// Measures the mean of all parts.
@@ -182,11 +202,12 @@ private:
     for (std::int64_t first = 0; first < log.size();
          first += evaluation_batch) {
       const auto count = std::min(evaluation_batch, log.size() - first);
+      const auto here = dealt_out(log.part(first, count), 1);
       at::Tensor there;
       stream_.run([&] {
         const c10::InferenceMode guard;
-        const auto batch = dealt_out(log.part(first, count), 1);
-        there = dlrm::logits(mean, batch.numbers, network_.rows_of(batch));
+        const auto batch = here.on(device_);
+        there = network_.logits(mean, batch.numbers, network_.rows_of(batch));
       });
       logits.narrow(0, first, count).copy_(read(there).flatten());
     }
@@ -199,33 +220,9 @@ private:
             {"train_loss", state_.train_loss}};
   }
 
-  /// Returns impressions on the device, as even shares of the parts. A share
-  /// that is shorter than others ends in places that count nothing.
   [[nodiscard]] click_batch dealt_out(const click_log& log,
                                       std::int64_t parts) const {
-    const auto size = log.size(), most = (size + parts - 1) / parts;
-    auto places = at::zeros({parts, most}, at::kLong);
-    auto shares = at::zeros({parts, most}, at::kFloat);
-    for (std::int64_t part = 0; part < parts; ++part) {
-      const auto begin = size * part / parts,
-                 count = size * (part + 1) / parts - begin;
-      for (std::int64_t i = 0; i < count; ++i) {
-        places.mutable_data_ptr<std::int64_t>()[part * most + i] = begin + i;
-        shares.mutable_data_ptr<float>()[part * most + i] =
-          1 / static_cast<float>(count);
-      }
-    }
-    const auto dealt = [&](const at::Tensor& tensor) {
-      auto shape = tensor.sizes().vec();
-      shape.front() = most;
-      shape.insert(shape.begin(), parts);
-      return tensor.index_select(0, places.flatten()).view(shape);
-    };
-    const auto tables =
-      at::arange(click_log::category_count, at::kLong) * rows_;
-    return {dealt(log.numbers).to(device_),
-            (dealt(log.rows).to(at::kLong) + tables).to(device_),
-            dealt(log.labels).to(device_), shares.to(device_)};
+    return deal_out(log, parts, table_rows_, !device_.is_cpu());
   }
 
   /// Returns a copy of a tensor on the machine, once the device has it.
@@ -240,8 +237,9 @@ private:
 
   std::uint64_t seed_;
   std::int64_t parts_;
-  std::int64_t rows_;      ///< of a category's table
-  std::int64_t step_size_; ///< impressions of a step
+  std::int64_t table_rows_; ///< of a category
+  std::int64_t step_size_;  ///< impressions of a step
+  unsigned prepare_threads_;
   at::Device device_;
   std::shared_ptr<const click_data> data_;
   dlrm network_;
@@ -259,7 +257,8 @@ bool is_click_workload(const workload_spec& spec) {
 
 std::unique_ptr<workload> make_click_workload(const workload_spec& spec,
                                               at::Device device,
-                                              device_stream& stream) {
+                                              device_stream& stream,
+                                              unsigned prepare_threads) {
   // Never destroyed: the last workload may outlive other static objects.
   static auto& all = *new shared_values<click_data>;
   auto data = all.get(data_key(spec), [&] {
@@ -267,7 +266,7 @@ std::unique_ptr<workload> make_click_workload(const workload_spec& spec,
   });
   return stream.run([&] {
     return std::make_unique<click_workload>(spec, std::move(data), device,
-                                            stream);
+                                            stream, prepare_threads);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "hippo/train/torch/clicks/click_log.hpp"
+#include "hippo/train/torch/networks/initial_weights.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
@@ -16,15 +17,6 @@ constexpr std::size_t bottom_layers = 2, top_layers = 3;
 constexpr std::int64_t vector_count = 1 + click_log::category_count;
 constexpr std::int64_t pair_count = vector_count * (vector_count - 1) / 2;
 
-/// Fills a tensor with numbers of [-bound, bound).
-void fill(const at::Tensor& to, double bound, random_numbers numbers) {
-  auto values = at::empty(to.sizes(), at::kFloat);
-  auto* out = values.mutable_data_ptr<float>();
-  for (std::int64_t i = 0; i < values.numel(); ++i)
-    out[i] = static_cast<float>((2 * numbers.uniform() - 1) * bound);
-  to.copy_(values);
-}
-
 /// Returns the layer's outputs of all parts.
 at::Tensor layer(const named_tensors& weights, std::size_t index,
                  const at::Tensor& in) {
@@ -33,19 +25,15 @@ at::Tensor layer(const named_tensors& weights, std::size_t index,
   return at::baddbmm(bias.unsqueeze(1), in, weight.transpose(1, 2));
 }
 
-/// Returns the places of the pairs i > j in a matrix, row by row.
-at::Tensor pair_places(at::Device device) {
-  const auto pairs =
-    at::tril_indices(vector_count, vector_count, -1, at::kLong);
-  return (pairs[0] * vector_count + pairs[1]).to(device);
-}
-
 } // namespace
 
 dlrm::dlrm(const dlrm_sizes& sizes, at::Device device)
   : sizes_(sizes), device_(device),
     tables_(at::empty({click_log::category_count * sizes.rows, sizes.dimension},
                       at::TensorOptions(device).dtype(at::kFloat))) {
+  const auto pairs =
+    at::tril_indices(vector_count, vector_count, -1, at::kLong);
+  pairs_ = (pairs[0] * vector_count + pairs[1]).to(device);
   add_layer("bot_l.0", click_log::number_count, sizes.hidden);
   add_layer("bot_l.2", sizes.hidden, sizes.dimension);
   add_layer("top_l.0", sizes.dimension + pair_count, sizes.hidden);
@@ -73,12 +61,12 @@ void dlrm::init(std::uint64_t seed) {
     // its own numbers.
     const auto inputs = parameters_[index / 2 * 2].second.size(2);
     const auto first = weight[0];
-    fill(first, 1 / std::sqrt(static_cast<double>(inputs)),
-         {seed, purpose::weights, {++index}});
+    put_uniform(first, 1 / std::sqrt(static_cast<double>(inputs)),
+                {seed, purpose::weights, {++index}});
     weight.copy_(first.unsqueeze(0).expand_as(weight).clone());
   }
-  fill(tables_, 1 / std::sqrt(static_cast<double>(sizes_.rows)),
-       {seed, purpose::weights, {++index}});
+  put_uniform(tables_, 1 / std::sqrt(static_cast<double>(sizes_.rows)),
+              {seed, purpose::weights, {++index}});
 }
 
 at::Tensor dlrm::rows_of(const click_batch& batch) const {
@@ -89,7 +77,7 @@ at::Tensor dlrm::rows_of(const click_batch& batch) const {
 }
 
 at::Tensor dlrm::logits(const named_tensors& weights, const at::Tensor& numbers,
-                        const at::Tensor& rows) {
+                        const at::Tensor& rows) const {
   auto first = numbers;
   for (std::size_t i = 0; i < bottom_layers; ++i)
     first = layer(weights, i, first).relu();
@@ -98,7 +86,7 @@ at::Tensor dlrm::logits(const named_tensors& weights, const at::Tensor& numbers,
                          .view({parts * count, vector_count, size});
   const auto products = at::bmm(vectors, vectors.transpose(1, 2))
                           .view({parts * count, vector_count * vector_count})
-                          .index_select(1, pair_places(rows.device()))
+                          .index_select(1, pairs_)
                           .view({parts, count, pair_count});
   auto top = at::cat({first, products}, 2);
   for (std::size_t i = 0; i < top_layers; ++i) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "hippo/train/torch/clicks/click_batch.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 
 namespace hippo {
@@ -15,16 +16,6 @@ struct dlrm_sizes {
   std::int64_t rows = 0;      ///< of a category's table
   std::int64_t dimension = 0; ///< of a row
   std::int64_t hidden = 0;    ///< width of hidden layers
-};
-
-/// Impressions dealt out to parts; all of a part's lie behind one another.
-struct click_batch {
-  at::Tensor numbers; ///< parts x impressions x 13
-  at::Tensor rows;    ///< parts x impressions x 26 int64: rows of `tables()`
-  at::Tensor labels;  ///< parts x impressions
-  /// parts x impressions: 1 over the number of the part's impressions; 0 of a
-  /// place that has none.
-  at::Tensor shares;
 };
 
 /// The deep learning recommendation model (Naumov et al., 2019, arXiv
@@ -53,8 +44,9 @@ public:
 
   /// Returns the logits of a batch, parts x impressions.
   /// @param weights like `parameters()`, of any number of parts
-  static at::Tensor logits(const named_tensors& weights,
-                           const at::Tensor& numbers, const at::Tensor& rows);
+  [[nodiscard]] at::Tensor logits(const named_tensors& weights,
+                                  const at::Tensor& numbers,
+                                  const at::Tensor& rows) const;
 
   /// Goes against the gradients of rows, those of the first part first. A row
   /// that is there several times goes against the sum.
@@ -77,6 +69,7 @@ private:
   at::Device device_;
   named_tensors parameters_;
   at::Tensor tables_;
+  at::Tensor pairs_; ///< places of the pairs i > j in a matrix, row by row
 };
 
 } // namespace hippo

@@ -26,6 +26,11 @@ at::Tensor sum_of_parts(at::Tensor parts) {
   return parts;
 }
 
+void set_to_mean_of_parts(const at::Tensor& parts) {
+  const at::NoGradGuard no_grad;
+  parts.copy_(mean_of_parts(parts).expand_as(parts));
+}
+
 part_sync::part_sync(named_tensors weights) : weights_(std::move(weights)) {
   if (weights_.front().second.size(0) == 1)
     return;
@@ -54,9 +59,8 @@ void part_sync::begin(const sync_rule& rule) {
   under_way_.reset(); // of a step that has failed
   if (buffers_.empty() || !is_one_model())
     return;
-  const at::NoGradGuard no_grad;
   for (const auto& [name, weight] : weights_)
-    weight.copy_(mean_of_parts(weight).expand_as(weight));
+    set_to_mean_of_parts(weight);
 }
 
 void part_sync::mix_gradients(const at::Tensor& share) const {

@@ -41,7 +41,7 @@ struct sync_rule {
 /// - `bmuf` (Chen and Huo, 2016): v = momentum v + (mean of the copies -
 ///   centre), centre += v, then w += alpha (centre - copy).
 ///
-/// The last iteration of a step exchanges what is there then, without a lag:
+/// The last iteration of a step exchanges the present weights, without a lag:
 /// nothing is under way between two steps, and `buffers()` are all that a later
 /// step reads beside the weights. Kinds without a centre leave it at the mean;
 /// `step` begins with all copies at it.
@@ -71,7 +71,7 @@ public:
   /// @param share parts: how much each part counts, 1 in all
   void mix_gradients(const at::Tensor& share) const;
 
-  /// Exchanges what is due after the update of an iteration of a step.
+  /// Carries out the exchanges that are due after the update of an iteration.
   void exchange(std::uint64_t iteration, bool is_last);
 
   /// Returns the mean of the parts' weights, 1 x shape each.
@@ -102,6 +102,9 @@ private:
   sync_rule rule_;
   std::optional<exchanged> under_way_;
 };
+
+/// Sets all parts to their mean. Equal parts stay as they are, to the bit.
+void set_to_mean_of_parts(const at::Tensor& parts);
 
 /// Returns the sum over the first dimension, whose size is a power of two, as a
 /// tree.

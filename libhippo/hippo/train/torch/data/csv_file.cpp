@@ -1,6 +1,7 @@
 #include "hippo/train/torch/data/csv_file.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
@@ -16,6 +17,13 @@ namespace hippo {
 namespace {
 
 constexpr std::uint64_t csv_bytes_max = std::uint64_t{256} << 20;
+
+std::string in_lower_case(std::string text) {
+  std::ranges::transform(text, text.begin(), [](unsigned char c) {
+    return static_cast<char>(std::tolower(c));
+  });
+  return text;
+}
 
 /// Returns the bytes of a file that must have this digest.
 std::string read_checked(const std::string& path, const std::string& sha256) {
@@ -33,7 +41,7 @@ std::string read_checked(const std::string& path, const std::string& sha256) {
   if (const auto failure = source->read(0, result.data(), result.size()))
     throw missing_data_error("data.file: " + failure->message);
   const auto digest = sha256_of(result);
-  if (digest != sha256)
+  if (digest != in_lower_case(sha256))
     throw std::invalid_argument(
       "data.sha256: " + path + " has " + digest + ", the study says "
       + (sha256.empty() ? "none: its content is a part of the workload key"

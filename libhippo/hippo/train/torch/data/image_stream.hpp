@@ -34,8 +34,8 @@ public:
     return batches_->waited();
   }
 
-  /// Puts a batch where kernels read it, for what is launched from now on:
-  /// those of one size always in the same place.
+  /// Puts a batch where kernels that are launched later read it: those of one
+  /// size always in the same place.
   void put(const at::Tensor& batch);
 
   /// Returns the arrays of all images with the pixels of the batch that was put

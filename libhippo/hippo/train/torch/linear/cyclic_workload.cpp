@@ -54,8 +54,7 @@ class cyclic_workload final : public workload {
 public:
   explicit cyclic_workload(const workload_spec& spec)
     : loss_(loss_of(spec)), examples_(dealt(spec)),
-      training_(examples_.blocks, loss_,
-                static_cast<std::int64_t>(whole(spec.options.at("parts"))),
+      training_(examples_.blocks, loss_, count_of(spec, "parts"),
                 whole(spec.options.at("seed"))),
       state_(training_.initial()) {}
 
@@ -148,7 +147,7 @@ public:
   }
 
 private:
-  /// Returns what the names of a block's tensors begin with.
+  /// Returns the prefix of the names of a block's tensors.
   static std::string named(std::size_t block) {
     return "blocks." + std::to_string(block) + '.';
   }

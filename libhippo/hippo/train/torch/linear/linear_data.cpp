@@ -10,22 +10,19 @@
 
 namespace hippo {
 
-std::string word(const workload_spec& spec, const std::string& option) {
-  return std::get<std::string>(spec.options.at(option));
-}
-
 linear_loss loss_of(const workload_spec& spec) {
-  return word(spec, "loss") == "logistic" ? linear_loss::logistic
-                                          : linear_loss::least_squares;
+  return word_of(spec, "loss") == "logistic" ? linear_loss::logistic
+                                             : linear_loss::least_squares;
 }
 
 std::shared_ptr<const image_data> fashion_images(const workload_spec& spec) {
   // Never destroyed: the last workload may outlive other static objects.
   static auto& all = *new shared_values<image_data>;
   return all.get(data_key(spec), [&] {
-    return std::make_shared<const image_data>(read_fashion(
-      word(spec, "data.folder"), {whole(spec.options.at("data.train")),
-                                  whole(spec.options.at("data.validation"))}));
+    return std::make_shared<const image_data>(
+      read_fashion(word_of(spec, "data.folder"),
+                   {whole(spec.options.at("data.train")),
+                    whole(spec.options.at("data.validation"))}));
   });
 }
 

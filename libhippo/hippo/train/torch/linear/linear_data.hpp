@@ -14,9 +14,6 @@
 
 namespace hippo {
 
-/// Returns an option that is a word.
-std::string word(const workload_spec& spec, const std::string& option);
-
 /// Returns the loss that the option `loss` names.
 linear_loss loss_of(const workload_spec& spec);
 

@@ -42,10 +42,10 @@ linear_source table_source(const workload_spec& spec) {
   const auto share = [&](const char* name) {
     return std::get<double>(spec.options.at(name));
   };
-  const auto table = all.get(data_key(spec) + word(spec, "loss"), [&] {
+  const auto table = all.get(data_key(spec) + word_of(spec, "loss"), [&] {
     return std::make_shared<const table_examples>(examples_of(
-      read_csv(word(spec, "data.file"), word(spec, "data.target"),
-               word(spec, "data.sha256")),
+      read_csv(word_of(spec, "data.file"), word_of(spec, "data.target"),
+               word_of(spec, "data.sha256")),
       loss_of(spec), share("data.train"), share("data.validation")));
   });
   return {table->training, table->validation,
@@ -59,7 +59,7 @@ public:
   linear_workload(const workload_spec& spec, linear_source source)
     : source_(std::move(source)), loss_(loss_of(spec)),
       training_(source_.training, loss_, machines_of(spec, source_.training),
-                word(spec, "arrivals") == "exponential"
+                word_of(spec, "arrivals") == "exponential"
                   ? arrival_order::exponential
                   : arrival_order::round_robin,
                 whole(spec.options.at("seed"))),
@@ -119,8 +119,7 @@ public:
 private:
   static std::int64_t machines_of(const workload_spec& spec,
                                   const linear_examples& examples) {
-    const auto machines =
-      static_cast<std::int64_t>(whole(spec.options.at("parts")));
+    const auto machines = count_of(spec, "parts");
     if (machines > examples.count)
       throw std::invalid_argument("parts: " + std::to_string(machines) + " of "
                                   + std::to_string(examples.count)

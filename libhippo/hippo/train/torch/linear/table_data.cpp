@@ -18,6 +18,10 @@ namespace {
 
 constexpr std::size_t classes_max = 1000;
 
+/// Targets of all rows together: a training row has a number for each class in
+/// memory and in every checkpoint.
+constexpr std::size_t targets_max = 100'000'000;
+
 using row_numbers = std::vector<std::uint32_t>;
 
 /// Returns the training and the validation rows.
@@ -58,6 +62,12 @@ std::pair<std::vector<float>, std::size_t> targets_of(const csv_table& table,
       + " distinct values: loss: logistic takes from 2 to "
       + std::to_string(classes_max)
       + " as classes, loss: least_squares takes numbers");
+  if (names.size() > targets_max / table.rows())
+    throw std::invalid_argument(
+      "data.target: column '" + table.target_name + "' of " + table.path
+      + " has " + std::to_string(names.size()) + " classes in "
+      + std::to_string(table.rows()) + " rows, more than "
+      + std::to_string(targets_max) + " together");
   std::vector<std::int64_t> classes;
   for (const auto& target : table.targets)
     classes.push_back(std::distance(names.begin(), names.find(target)));

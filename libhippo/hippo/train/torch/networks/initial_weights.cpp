@@ -2,8 +2,6 @@
 
 #include <cmath>
 
-#include "hippo/train/torch/random.hpp"
-
 namespace hippo {
 
 void put_initial_weights(const named_tensors& parameters, std::uint64_t seed) {
@@ -18,13 +16,17 @@ void put_initial_weights(const named_tensors& parameters, std::uint64_t seed) {
     }
     const auto inputs = x[0].numel();
     const auto bound = 1 / std::sqrt(static_cast<double>(inputs));
-    random_numbers numbers{seed, purpose::weights, {index}};
-    auto values = at::empty(x.sizes(), at::kFloat);
-    auto* out = values.mutable_data_ptr<float>();
-    for (std::int64_t i = 0; i < values.numel(); ++i)
-      out[i] = static_cast<float>((2 * numbers.uniform() - 1) * bound);
-    x.copy_(values);
+    put_uniform(x, bound, {seed, purpose::weights, {index}});
   }
+}
+
+void put_uniform(const at::Tensor& to, double bound, random_numbers numbers) {
+  const at::NoGradGuard no_grad;
+  auto values = at::empty(to.sizes(), at::kFloat);
+  auto* out = values.mutable_data_ptr<float>();
+  for (std::int64_t i = 0; i < values.numel(); ++i)
+    out[i] = static_cast<float>((2 * numbers.uniform() - 1) * bound);
+  to.copy_(values);
 }
 
 } // namespace hippo
