@@ -40,28 +40,40 @@ void take_over(Map& to, const std::map<std::string, scalar>& from,
   }
 }
 
-/// Makes a built-in workload, or ends the program. Data are made up where the
-/// workload can do that.
-/// @param images or windows to train on
+/// Returns a spec of a built-in workload. Data are made up where the workload
+/// can do that.
+/// @param examples images, windows or nodes to train on
 /// @param options what is not to have its default
-inline std::unique_ptr<workload>
-made(const std::string& name, double images, const std::string& device = "cpu",
-     const std::map<std::string, scalar>& options = {}) {
+inline workload_spec spec_of(const std::string& name, double examples,
+                             const std::map<std::string, scalar>& options) {
   const auto& known = described(name).options;
   workload_spec spec{name, {}};
   for (const auto& x : known)
-    spec.options[x.name] = x.fallback;
-  spec.options["data.train"] = images;
+    spec.options[x.name] =
+      std::ranges::count(x.words, "synthetic") > 0 ? "synthetic" : x.fallback;
+  spec.options["data.train"] = examples;
   spec.options["data.validation"] = 1000.0;
-  if (spec.options.contains("data.set"))
-    spec.options["data.set"] = std::string{"synthetic"};
   take_over(spec.options, options, known, [](const scalar& x) { return x; });
+  return spec;
+}
+
+/// Makes a built-in workload, or ends the program.
+inline std::unique_ptr<workload>
+made(const workload_spec& spec, const std::string& device = "cpu",
+     unsigned prepare_threads = default_prepare_threads) {
   checked(prepare_device(
     device, 1,
     numerics_from(numerics_of(spec)).value_or(default_numerics)));
   workload_registry registry;
-  add_built_in_workloads(registry, device);
+  add_built_in_workloads(registry, device, prepare_threads);
   return checked(registry.make(spec));
+}
+
+inline std::unique_ptr<workload>
+made(const std::string& name, double examples,
+     const std::string& device = "cpu",
+     const std::map<std::string, scalar>& options = {}) {
+  return made(spec_of(name, examples, options), device);
 }
 
 /// The defaults of a built-in workload, without dropout and augmentation.

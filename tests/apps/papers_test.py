@@ -166,13 +166,13 @@ class Salient(Study):
 
     NAME = "salient"
     DATA = "{set: sbm, nodes: 2000, train: 1000, validation: 1000}"
-    SMALL_DATA = {"set": "sbm", "nodes": 600, "train": 200,
-                    "validation": 200}
-    CHANGES = {"max_steps: 20": "max_steps: 6", "eval_every: 5":
-               "eval_every: 2", "[10, 0.001]": "[4, 0.001]"}
+    SMALL_DATA = {"set": "sbm", "nodes": 2000, "train": 1000,
+                  "validation": 500}
+    CHANGES = {"max_steps: 20": "max_steps: 15", "[10, 0.001]":
+               "[5, 0.001]"}
 
     def test_reference(self):
-        self.check_steps(72, 48)
+        self.check_steps(180, 150)
         self.check_differences(12)
 
     def test_exact(self):
@@ -186,11 +186,27 @@ class Salient(Study):
 
     def test_fanouts_of_another_length(self):
         self.write("long.yaml", changed(pathlib.Path(self.file).read_text(), **{
-            '"3,2"': '"3,2,1"'}))
+            '["3,2", "10,5", "all"]': '["3,2,1"]'}))
         said = self.hippo("run", self.path("long.yaml"), "--trainers", 1,
-                          code=1)
+                          "--state", self.path("long"), code=1)
         self.assertIn("fanouts '3,2,1' is for 3 layers, and the workload has "
                       "2", said.out + said.err)
+
+
+class Distgnn(Study):
+    """A whole graph in parts, whose messages are under way for epochs."""
+
+    NAME = "distgnn"
+    DATA = Salient.DATA
+    SMALL_DATA = Salient.SMALL_DATA
+    CHANGES = {"eval_every: 25": "eval_every: 50"}
+
+    def test_reference(self):
+        self.check_steps(800, 700)
+        self.check_differences(8)
+
+    def test_exact(self):
+        self.check_exact(["delay", "lr"])
 
 
 class Gyro(Study):

@@ -165,14 +165,13 @@ curve:
               "p.yaml:3:11: workload: unknown workload 'fashion-mlq', did you "
               "mean 'fashion-mlp'? Allowed: fashion-mlp, fashion-mlp-wide, "
               "fashion-cnn, "
-              "fashion-resnet, fashion-linear, fashion-cyclic, csv-linear, "
-              "graph-sage, cifar-resnet20, "
-              "cifar-resnet32, "
+              "fashion-resnet, cifar-resnet20, cifar-resnet32, "
               "cifar-resnet44, "
               "cifar-resnet56, cifar-resnet110, cifar-wrn16-4, "
               "cifar-mobilenetv2, folder-resnet20, folder-resnet56, "
               "folder-wrn16-4, folder-mobilenetv2, squad-bert-tiny, "
-              "squad-bert-base, clicks-dlrm"}));
+              "squad-bert-base, fashion-linear, fashion-cyclic, csv-linear, "
+              "graph-sage, graph-sage-full, clicks-dlrm"}));
 }
 
 // -- step times ---------------------------------------------------------------

@@ -85,7 +85,7 @@ TEST(Descriptor, RefusesUnknownWords) {
 }
 
 TEST(Descriptor, BuiltInFallbacksAreAllowed) {
-  ASSERT_EQ(built_in_workloads().size(), 25);
+  ASSERT_EQ(built_in_workloads().size(), 26);
   for (const auto& x : built_in_workloads())
     for (const auto* all : {&x.hyper_parameters, &x.options})
       for (const auto& p : *all) {

@@ -199,6 +199,29 @@ TEST(Kernels, PoolingPrefersTheFirstOfEqualsAndNaN) {
   }
 }
 
+TEST(Kernels, ExponentialsAreThoseOfDoubles) {
+  std::vector<float> x{3, 2.9F, -81.9F, -82.1F, -1e30F};
+  for (const auto i : numbers(1000, 1))
+    x.push_back(3 - 40 * (1 + i));
+  for (const auto* set : kernels::usable()) {
+    std::vector<float> y(x.size(), nan);
+    set->exponentials(x.data(), 3, static_cast<std::int64_t>(x.size()),
+                      y.data());
+    EXPECT_EQ(y[0], 1);
+    EXPECT_EQ(y[3], 0);
+    EXPECT_EQ(y[4], 0);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (y[i] != 0) {
+        const auto expected = std::exp(static_cast<double>(x[i]) - 3);
+        EXPECT_NEAR(y[i] / expected, 1, 1e-6) << x[i];
+      }
+    std::vector<float> first(x.size());
+    kernels::usable().front()->exponentials(
+      x.data(), 3, static_cast<std::int64_t>(x.size()), first.data());
+    EXPECT_EQ(y, first);
+  }
+}
+
 /// Adds up the products of two matrices in plain loops.
 std::vector<float> plain_product(const kernels::matrix& a,
                                  const kernels::matrix& b, std::int64_t rows,

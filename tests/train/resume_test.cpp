@@ -125,7 +125,8 @@ INSTANTIATE_TEST_SUITE_P(Workloads, ResumeLarge,
                          testing::Values("cifar-resnet20", "cifar-wrn16-4",
                                          "cifar-mobilenetv2",
                                          "fashion-mlp-wide", "fashion-linear",
-                                         "fashion-cyclic", "clicks-dlrm"),
+                                         "fashion-cyclic", "clicks-dlrm",
+                                         "graph-sage-full"),
                          [](const auto& x) {
                            auto name = x.param.substr(x.param.find('-') + 1);
                            std::erase(name, '-');

@@ -4,6 +4,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -58,13 +59,12 @@ int export_weights(const std::vector<std::string>& arguments) {
 workload_spec small_spec(const std::string& name, double images) {
   workload_spec spec{name, {}};
   for (const auto& x : descriptor_of(name).options)
-    spec.options[x.name] = x.fallback;
+    spec.options[x.name] =
+      std::ranges::count(x.words, "synthetic") > 0 ? "synthetic" : x.fallback;
   if (spec.options.contains("numerics"))
     spec.options["numerics"] = to_text(test_numerics());
   spec.options["data.train"] = images;
   spec.options["data.validation"] = 300.0;
-  if (spec.options.contains("data.set") && name != "graph-sage")
-    spec.options["data.set"] = "synthetic";
   if (const auto* folder = std::getenv("PLAIN_DATA");
       folder != nullptr && name.starts_with("fashion-"))
     spec.options["data.folder"] = std::string{folder};
@@ -145,6 +145,7 @@ configuration changing_configuration(const std::string& name, step_t step) {
      {"asynchronous", "synchronous", "asynchronous", "asynchronous",
       "synchronous", "asynchronous"}},
     {"predictor", {"last", "mm", "mc", "mm", "mc", "mc"}},
+    {"delay", {1., 2., 2., 0., 3., 2.}},
     {"fanouts", {"10,5", "all", "3,2", "all,4", "5,5", "1,1"}},
   };
   configuration result;

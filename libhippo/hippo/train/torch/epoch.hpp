@@ -26,10 +26,10 @@ const std::string& word_of(const workload_spec& spec,
 double number_at(const configuration& config, const std::string& name,
                  step_t at);
 
-/// Returns the update rule of a step.
+/// The hyper-parameters of an update at a step.
 update_rule update_rule_at(const configuration& config, step_t at);
 
-/// The hyper-parameters of one epoch that all have.
+/// The hyper-parameters of one epoch of batches.
 struct epoch_values {
   update_rule rule;
   std::uint64_t batch_size = 0;

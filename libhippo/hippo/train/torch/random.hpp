@@ -21,6 +21,7 @@ enum class purpose : std::uint64_t {
   graph,               ///< edges, features and classes of a graph that is made
   neighbours,          ///< which neighbours of a node a batch trains with
   measured_neighbours, ///< the same where a batch is measured
+  parts,               ///< order of edges, and roots of nodes in several parts
   click,               ///< an impression that is made
   click_teacher        ///< the model behind those
 };

@@ -16,7 +16,7 @@ namespace hippo {
 
 namespace {
 
-/// What the random numbers of a graph are for.
+/// Uses of the random numbers of a graph.
 enum class part : std::uint64_t { block, edge };
 
 random_numbers numbers_of(std::uint64_t seed, part use, std::int64_t node) {
@@ -31,8 +31,8 @@ void each_edge(const block_model& model,
                const std::vector<std::uint32_t>& blocks, std::uint64_t seed,
                const Add& add) {
   const auto most = std::max(model.within, model.between);
-  if (most <= 0)
-    return;
+  if (1 - most == 1)
+    return; // so unlikely that random numbers do not tell it from 0
   // Candidates are as likely as the likelier kind of edge: gaps between them
   // are drawn, and not every pair.
   const auto log_none = portable_log(1 - most);

@@ -1,6 +1,7 @@
 #include "hippo/train/torch/graph/graph_data.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -27,6 +28,23 @@ std::vector<std::uint32_t> range(std::size_t first, std::size_t end) {
   return result;
 }
 
+/// Edges of a graph that is made, in each direction: 4 bytes each.
+constexpr double edges_max = 268435456;
+
+/// Throws `std::invalid_argument` if a graph is likely to have too many edges.
+void check_edges(const block_model& model) {
+  const auto nodes = static_cast<double>(model.nodes),
+             blocks = static_cast<double>(model.blocks);
+  const auto edges =
+    nodes * nodes * (model.within + (blocks - 1) * model.between) / blocks;
+  if (edges > edges_max)
+    throw std::invalid_argument("data.nodes " + std::to_string(model.nodes)
+                                + ", data.within " + to_text(model.within)
+                                + " and data.between " + to_text(model.between)
+                                + " make about " + to_text(std::round(edges))
+                                + " edges, more than " + to_text(edges_max));
+}
+
 /// Returns a stochastic block model whose blocks are the classes. Feature c of
 /// a node is 1 if that is its class, else 0, plus normally distributed noise:
 /// neighbours are needed to tell classes apart.
@@ -43,10 +61,10 @@ graph_data make_block_data(const workload_spec& spec) {
       "data.train " + std::to_string(training) + " and data.validation "
       + std::to_string(validation) + " are more than the "
       + std::to_string(nodes) + " of data.nodes");
-  const block_model model{
-    static_cast<std::int64_t>(nodes),
-    static_cast<std::int64_t>(whole(spec.options.at("data.classes"))),
-    number("data.within"), number("data.between")};
+  const block_model model{static_cast<std::int64_t>(nodes),
+                          count_of(spec, "data.classes"), number("data.within"),
+                          number("data.between")};
+  check_edges(model);
   auto labels = draw_blocks(model, seed);
   graph_data result{draw_graph(model, labels, seed),
                     model.blocks,

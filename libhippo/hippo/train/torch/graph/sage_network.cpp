@@ -77,12 +77,15 @@ void sage_layer::put_gradients(const inputs& of,
   bias_.mutable_grad() = std::move(sums);
 }
 
-at::Tensor sage_layer::input_gradient(const inputs& of, const edge_rows& edges,
-                                      const at::Tensor& gradient) const {
+at::Tensor sage_layer::input_gradient(
+  const inputs& of, const edge_rows& edges, const at::Tensor& gradient,
+  const std::function<void(const at::Tensor&)>& change) const {
   auto result = at::zeros_like(of.all), means = at::zeros_like(of.means);
   add_product(matrix_of(gradient), matrix_of(right_), gradient.size(1),
               result.narrow(0, 0, gradient.size(0)));
   add_product(matrix_of(gradient), matrix_of(left_), gradient.size(1), means);
+  if (change)
+    change(means);
   kernels::best().add_mean_gradient(
     means.mutable_data_ptr<float>(), means.size(1), edges.offsets.data(),
     edges.list.data(), edges.rows(), result.mutable_data_ptr<float>());
@@ -132,9 +135,14 @@ void sage_network::go_back(at::Tensor gradient,
       break;
     gradient =
       layers_[i].input_gradient(inputs_[i], layers[i].rows(), gradient);
-    // The inputs tell the mask: ReLU or dropout has made the others 0.
-    gradient.mul_(values->dropout_scale).masked_fill_(inputs_[i].all.le(0), 0);
+    pass_back(gradient, inputs_[i].all, values);
   }
+}
+
+void sage_network::pass_back(const at::Tensor& gradient,
+                             const at::Tensor& output,
+                             const step_values& values) {
+  gradient.mul_(values->dropout_scale).masked_fill_(output.le(0), 0);
 }
 
 at::Tensor sage_network::scores(const at::Tensor& features,

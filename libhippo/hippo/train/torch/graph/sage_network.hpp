@@ -3,7 +3,8 @@
 #include <torch/types.h>
 
 #include <cstdint>
-#include <span>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "hippo/train/torch/graph/neighbour_sampler.hpp"
@@ -39,9 +40,11 @@ public:
   void put_gradients(const inputs& of, const at::Tensor& gradient) const;
 
   /// Returns the gradient of the inputs `all`.
-  [[nodiscard]] at::Tensor input_gradient(const inputs& of,
-                                          const edge_rows& edges,
-                                          const at::Tensor& gradient) const;
+  /// @param change unless empty gets the gradient of the means, to make it that
+  ///        of the means that edges lead to
+  [[nodiscard]] at::Tensor input_gradient(
+    const inputs& of, const edge_rows& edges, const at::Tensor& gradient,
+    const std::function<void(const at::Tensor&)>& change = {}) const;
 
 private:
   at::Tensor left_, bias_, right_;
@@ -59,12 +62,22 @@ public:
   /// The trained tensors, named as in PyTorch Geometric's `GraphSAGE`.
   [[nodiscard]] const named_tensors& parameters() const { return parameters_; }
 
+  [[nodiscard]] const std::vector<sage_layer>& layers() const {
+    return layers_;
+  }
+
   /// Returns the scores of a batch (nodes x classes), and remembers what
   /// `go_back` reads.
   /// @param features rows x features, those of `sampled_nodes::nodes`
   at::Tensor forward(const at::Tensor& features,
                      const std::vector<layer_edges>& layers,
                      const step_values& values);
+
+  /// Makes the gradient of a layer's output that of its scores before ReLU and
+  /// dropout.
+  /// @param output after both: where it is 0 the gradient is
+  static void pass_back(const at::Tensor& gradient, const at::Tensor& output,
+                        const step_values& values);
 
   /// Sets the gradients of all weights.
   /// @param gradient of the scores of the last `forward`

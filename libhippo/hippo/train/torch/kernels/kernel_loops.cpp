@@ -1,6 +1,7 @@
 #include "hippo/train/torch/kernels/kernels.hpp"
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -249,6 +250,30 @@ void adamw(float* weight, const float* gradient, float* first, float* second,
   }
 }
 
+void exponentials(const float* x, float shift, std::int64_t size, float* y) {
+  // e^t = 2^n e^r, where |r| is at most ln 2 / 2. The first part of ln 2 has
+  // few digits, so that its product with n is exact.
+  constexpr float ln2_high = 0.693359375F, ln2_low = -2.12194440e-4F;
+  constexpr float log2_e = 1.44269504F, least = -85;
+  for (std::int64_t i = 0; i < size; ++i) {
+    const auto t = x[i] - shift;
+    const auto within = t < least ? least : t;
+    const auto n = static_cast<std::int32_t>(within * log2_e - 0.5F);
+    const auto r = (within - static_cast<float>(n) * ln2_high)
+                   - static_cast<float>(n) * ln2_low;
+    auto sum = 1.0F / 5040; // Taylor's series
+    sum = sum * r + 1.0F / 720;
+    sum = sum * r + 1.0F / 120;
+    sum = sum * r + 1.0F / 24;
+    sum = sum * r + 1.0F / 6;
+    sum = sum * r + 0.5F;
+    sum = sum * r + 1;
+    sum = sum * r + 1;
+    const auto power = std::bit_cast<float>((n + 127) << 23);
+    y[i] = t < least ? 0 : sum * power;
+  }
+}
+
 // A product is computed in tiles of `c` that are in registers, from a panel of
 // `b` that is in the nearest cache.
 constexpr std::int64_t tile_rows = 4;
@@ -369,12 +394,20 @@ void add_mean_gradient(float* dy, std::int64_t width,
 } // namespace
 
 extern const set HIPPO_KERNELS;
-const set HIPPO_KERNELS{max_pool,      max_pool_backward,
-                        sums,          normalise,
-                        gradient_sums, normalise_backward,
-                        dropout_mask,  subnetwork_mask,
-                        mask_rows,     sgd,
-                        adamw,         add_product,
-                        mean_rows,     add_mean_gradient};
+const set HIPPO_KERNELS{max_pool,
+                        max_pool_backward,
+                        sums,
+                        normalise,
+                        gradient_sums,
+                        normalise_backward,
+                        dropout_mask,
+                        subnetwork_mask,
+                        mask_rows,
+                        sgd,
+                        adamw,
+                        exponentials,
+                        add_product,
+                        mean_rows,
+                        add_mean_gradient};
 
 } // namespace hippo::kernels

@@ -116,6 +116,11 @@ struct set {
   void (*adamw)(float* weight, const float* gradient, float* first,
                 float* second, std::int64_t size, const adamw_factors& factors);
 
+  /// Writes e^(x - shift), with a relative error below 1e-6; 0 where that is
+  /// below e^-85. REQUIRES: numbers are finite and at most `shift`.
+  void (*exponentials)(const float* x, float shift, std::int64_t size,
+                       float* y);
+
   /// Adds a product of matrices: to each element of `c` (rows x columns) the
   /// products of its row of `a` and its column of `b`, one after another.
   void (*add_product)(const matrix& a, const matrix& b, std::int64_t rows,

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <vector>
+
+#include "hippo/model/workload_descriptor.hpp"
+
+namespace hippo {
+
+/// Those of `built_in_workloads()` that are systems of papers (docs/papers.md):
+/// linear models on several machines, networks on graphs, click models.
+std::vector<workload_descriptor> paper_workloads();
+
+} // namespace hippo
