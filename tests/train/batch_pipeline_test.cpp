@@ -5,10 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <latch>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "train/message_of.hpp"
@@ -144,6 +146,19 @@ TEST(BatchPipeline, WaitingIsMeasured) {
   std::jthread later{[&] { asked.count_down(); }};
   EXPECT_EQ(batches.next(), 0);
   EXPECT_GT(batches.waited().count(), 0);
+}
+
+TEST(BatchPipeline, PreparationWithoutThreadsIsWaiting) {
+  constexpr std::chrono::milliseconds time{2};
+  pipeline batches{3, 0, [&] {
+                     return [&](std::uint64_t number) {
+                       std::this_thread::sleep_for(time);
+                       return number;
+                     };
+                   }};
+  EXPECT_EQ(batches.next(), 0);
+  EXPECT_EQ(batches.next(), 1);
+  EXPECT_GE(batches.waited(), 2 * time);
 }
 
 } // namespace

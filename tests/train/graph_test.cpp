@@ -30,6 +30,15 @@ std::string refusal(std::vector<std::int64_t> offsets,
   });
 }
 
+TEST(BlockModel, EdgesThatAreTooUnlikelyAreNone) {
+  for (const double chance : {1e-17, 1e-300, 0.0}) {
+    const block_model model{50, 2, chance, chance};
+    EXPECT_EQ(draw_graph(model, draw_blocks(model, 1), 1).rows().list.size(),
+              0u)
+      << chance;
+  }
+}
+
 TEST(Graph, RefusesRowsThatAreNone) {
   EXPECT_EQ(refusal({}, {}), "graph: the offsets of rows must begin with 0");
   EXPECT_EQ(refusal({1, 1}, {0}),

@@ -167,6 +167,10 @@ TEST(GraphWorkload, WrongInputSaysWhatIsWrong) {
               .find("data.train 1800 and data.validation 300 are more than the "
                     "2000 of data.nodes"),
             std::string::npos);
+  EXPECT_NE(refusal("data.nodes", 1000000.)
+              .find("data.nodes 1000000, data.within 0.02 and data.between "
+                    "0.002 make about "),
+            std::string::npos);
   EXPECT_NE(refusal("inference", "3")
               .find("inference '3' is for 1 layers, and the workload has 2"),
             std::string::npos);

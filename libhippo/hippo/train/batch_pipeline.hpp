@@ -61,11 +61,14 @@ public:
   std::optional<Batch> next() {
     if (taken_ == batches_)
       return std::nullopt;
-    if (threads_.empty())
-      return inline_(taken_++);
+    const auto begin = std::chrono::steady_clock::now();
+    if (threads_.empty()) {
+      auto result = inline_(taken_++);
+      waited_ += std::chrono::steady_clock::now() - begin;
+      return result;
+    }
     std::unique_lock lock{mutex_};
     auto& here = places_[taken_ % places_.size()];
-    const auto begin = std::chrono::steady_clock::now();
     changed_.wait(lock, [&] { return here.batch || here.failure; });
     waited_ += std::chrono::steady_clock::now() - begin;
     if (here.failure)
@@ -77,11 +80,12 @@ public:
     return result;
   }
 
-  /// How long `next` has waited for threads.
+  /// The time that `next` has waited for threads, or has prepared batches
+  /// without them.
   [[nodiscard]] std::chrono::nanoseconds waited() const { return waited_; }
 
 private:
-  /// Where the batch of a number comes, one for each of those under way.
+  /// The place of a batch, or of its failure, until it is taken.
   struct place {
     std::optional<Batch> batch;
     std::exception_ptr failure;

@@ -16,7 +16,7 @@ namespace hippo {
 
 namespace {
 
-/// Uses of the random numbers of a graph.
+/// The purposes of a graph's random numbers.
 enum class part : std::uint64_t { block, edge };
 
 random_numbers numbers_of(std::uint64_t seed, part use, std::int64_t node) {

@@ -11,7 +11,7 @@ namespace hippo {
 
 namespace {
 
-/// What the random numbers of parts are for.
+/// The purposes of random numbers of parts.
 enum class draw : std::uint64_t { order, root };
 
 using part_list = std::vector<std::uint32_t>; ///< in ascending order

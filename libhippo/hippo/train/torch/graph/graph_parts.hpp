@@ -51,14 +51,14 @@ public:
   /// The edges between clones, which never leave a part.
   [[nodiscard]] edge_rows rows() const { return edges_.rows(); }
 
-  /// Which share of its node's edges each clone has; 0 of none.
+  /// The share of its node's edges that each clone has; 0 of none.
   [[nodiscard]] const std::vector<float>& shares() const { return shares_; }
 
   /// The clones of the nodes that have several: of each the root first, then
   /// its leaves.
   [[nodiscard]] edge_rows split() const { return {offsets_, clones_}; }
 
-  /// How many clones a node with edges has, in the mean.
+  /// The mean number of clones of a node with edges.
   [[nodiscard]] double replication() const { return replication_; }
 
 private:

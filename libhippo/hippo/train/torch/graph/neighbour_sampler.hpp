@@ -25,7 +25,7 @@ std::vector<std::int64_t> fanouts_from(const std::string& name,
                                        const std::string& text,
                                        std::int64_t layers);
 
-/// Appends to `to` which `count` of the numbers below `size` are drawn, in
+/// Appends `count` different numbers below `size`, which are drawn, to `to` in
 /// ascending order; all subsets are equally likely (Floyd's algorithm: Bentley
 /// and Floyd, "A Sample of Brilliance", CACM 30(9), 1987).
 /// REQUIRES: `count <= size`

@@ -137,6 +137,7 @@ void sage_network::go_back(at::Tensor gradient,
       layers_[i].input_gradient(inputs_[i], layers[i].rows(), gradient);
     pass_back(gradient, inputs_[i].all, values);
   }
+  inputs_.clear(); // whose memory may be the caller's
 }
 
 void sage_network::pass_back(const at::Tensor& gradient,

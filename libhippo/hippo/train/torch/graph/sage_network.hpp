@@ -66,8 +66,8 @@ public:
     return layers_;
   }
 
-  /// Returns the scores of a batch (nodes x classes), and remembers what
-  /// `go_back` reads.
+  /// Returns the scores of a batch (nodes x classes), and keeps the inputs of
+  /// layers for `go_back`.
   /// @param features rows x features, those of `sampled_nodes::nodes`
   at::Tensor forward(const at::Tensor& features,
                      const std::vector<layer_edges>& layers,
