@@ -76,9 +76,9 @@ public:
       parts_(count_of(spec, "parts")), table_rows_(count_of(spec, "data.rows")),
       step_size_(step_size_of(spec)), prepare_threads_(prepare_threads),
       device_(device), data_(std::move(data)),
-      network_(
-        {parts_, rows_, count_of(spec, "dimension"), count_of(spec, "hidden")},
-        device),
+      network_({parts_, table_rows_, count_of(spec, "dimension"),
+                count_of(spec, "hidden")},
+               device),
       sync_(network_.parameters()),
       state_(spec.name, network_.parameters(), buffers_of(network_, sync_)),
       values_(device),
