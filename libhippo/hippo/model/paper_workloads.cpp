@@ -167,13 +167,18 @@ constexpr double most_nodes = 1000000;
 
 std::vector<parameter_descriptor> graph_options() {
   return {
-    words("data.set", {"fashion-neighbours", "sbm"}, "sbm",
-          "the graph: images of Fashion-MNIST with edges to the 10 nearest, or "
-          "a stochastic block model, which is made of the seed"),
+    words("data.set", {"csr", "fashion-neighbours", "planetoid", "sbm"}, "sbm",
+          "the graph: compressed sparse rows in files of NumPy, images of "
+          "Fashion-MNIST with edges to the 10 nearest, a citation network in "
+          "Planetoid's text files, or a stochastic block model, which is made "
+          "of the seed"),
     integer("data.classes", 4, 2, 100, "sbm: blocks, which are the classes"),
     text("data.folder", "/usr/share/datasets/fashion-mnist",
-         "fashion-neighbours: folder of the Fashion-MNIST files, plain or "
-         "gzipped"),
+         "folder of the files: of Fashion-MNIST, plain or gzipped; indptr.npy, "
+         "indices.npy, features.npy and labels.npy; or *.content and *.cites"),
+    text("data.sha256", "",
+         "csr and planetoid: SHA-256 of these files one after another, which "
+         "is a part of the key"),
     fraction("data.between", 0.002,
              "sbm: probability of an edge between two classes"),
     integer("data.nodes", 2000, 2, most_nodes, "sbm: nodes of the graph"),

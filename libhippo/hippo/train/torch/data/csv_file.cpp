@@ -1,53 +1,19 @@
 #include "hippo/train/torch/data/csv_file.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
 #include <utility>
 
-#include "hippo/base/content_source.hpp"
 #include "hippo/base/csv.hpp"
-#include "hippo/model/code/sha256.hpp"
-#include "hippo/train/workload.hpp"
+#include "hippo/train/torch/data/checked_files.hpp"
 
 namespace hippo {
 
 namespace {
 
 constexpr std::uint64_t csv_bytes_max = std::uint64_t{256} << 20;
-
-std::string in_lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  return text;
-}
-
-/// Returns the bytes of a file that must have this digest.
-std::string read_checked(const std::string& path, const std::string& sha256) {
-  if (path.empty())
-    throw std::invalid_argument("data.file: must name a CSV file");
-  const auto source = file_source::open(path);
-  if (!source)
-    throw missing_data_error("data.file: " + source.failure().message
-                             + ": give the path that it has on the trainers");
-  if (source->size() > csv_bytes_max)
-    throw std::invalid_argument(
-      "data.file: " + path + " has " + std::to_string(source->size())
-      + " bytes, more than " + std::to_string(csv_bytes_max));
-  std::string result(source->size(), '\0');
-  if (const auto failure = source->read(0, result.data(), result.size()))
-    throw missing_data_error("data.file: " + failure->message);
-  const auto digest = sha256_of(result);
-  if (digest != in_lower_case(sha256))
-    throw std::invalid_argument(
-      "data.sha256: " + path + " has " + digest + ", the study says "
-      + (sha256.empty() ? "none: its content is a part of the workload key"
-                        : sha256));
-  return result;
-}
 
 [[noreturn]] void refuse(const std::string& path, int line,
                          const std::string& why) {
@@ -70,7 +36,10 @@ float number_in(const std::string& field, const std::string& path, int line,
 
 csv_table read_csv(const std::string& path, const std::string& target,
                    const std::string& sha256) {
-  auto lines = csv_lines(read_checked(path, sha256));
+  if (path.empty())
+    throw std::invalid_argument("data.file: must name a CSV file");
+  auto lines = csv_lines(
+    read_checked({path}, "data.file", sha256, csv_bytes_max).front());
   if (lines.size() < 2)
     refuse(path, 1, "must have a line of names and one line for each row");
   const auto header = std::move(lines.front().fields);

@@ -11,6 +11,7 @@
 #include "hippo/train/torch/data/image_files.hpp"
 #include "hippo/train/torch/data/shared_values.hpp"
 #include "hippo/train/torch/epoch.hpp"
+#include "hippo/train/torch/graph/graph_files.hpp"
 #include "hippo/train/torch/random.hpp"
 
 namespace hippo {
@@ -123,12 +124,16 @@ graph_data read_image_data(const workload_spec& spec) {
 std::shared_ptr<const graph_data> graph_data_of(const workload_spec& spec) {
   // Never destroyed: the last workload may outlive other static objects.
   static auto& all = *new shared_values<graph_data>;
-  const bool made = std::get<std::string>(spec.options.at("data.set")) == "sbm";
+  const auto& set = word_of(spec, "data.set");
   const auto key =
-    data_key(spec) + (made ? "\n" + to_text(spec.options.at("seed")) : "");
+    data_key(spec)
+    + (set == "sbm" ? "\n" + to_text(spec.options.at("seed")) : "");
   return all.get(key, [&] {
-    return std::make_shared<const graph_data>(made ? make_block_data(spec)
-                                                   : read_image_data(spec));
+    return std::make_shared<const graph_data>(
+      set == "sbm"         ? make_block_data(spec)
+      : set == "csr"       ? read_csr(spec)
+      : set == "planetoid" ? read_planetoid(spec)
+                           : read_image_data(spec));
   });
 }
 
