@@ -82,7 +82,8 @@ int main(int argc, char** argv) {
   args.values.insert({{"fanouts", "15,10"}});
   const auto spec = spec_of(name, labelled, args.options);
   const auto config = plain(name, 512, args.values);
-  const auto alone = made(spec, "cpu", 0), ahead = made(spec, "cpu", threads);
+  const auto alone = made(spec, "cpu", {0}),
+             ahead = made(spec, "cpu", {threads});
   std::vector<double> preparing, training, both;
   for (int round = 0; round < rounds; ++round) {
     const auto train = [&](workload& work) {

@@ -58,14 +58,14 @@ inline workload_spec spec_of(const std::string& name, double examples,
 }
 
 /// Makes a built-in workload, or ends the program.
-inline std::unique_ptr<workload>
-made(const workload_spec& spec, const std::string& device = "cpu",
-     unsigned prepare_threads = default_prepare_threads) {
+inline std::unique_ptr<workload> made(const workload_spec& spec,
+                                      const std::string& device = "cpu",
+                                      const data_options& data = {}) {
   checked(prepare_device(
     device, 1,
     numerics_from(numerics_of(spec)).value_or(default_numerics)));
   workload_registry registry;
-  add_built_in_workloads(registry, device, prepare_threads);
+  add_built_in_workloads(registry, device, data);
   return checked(registry.make(spec));
 }
 
