@@ -197,6 +197,7 @@ class Report(Case):
         self.assertEqual(sorted(parts), ["dispatch", "evaluate", "idle",
                                          "load", "save", "train"])
         self.assertTrue(all(y >= 0 for y in parts.values()), parts)
+        self.assertLessEqual(x["data_wait_seconds"], parts["train"])
         self.assertAlmostEqual(
             sum(parts.values()), x["wall_seconds"] * len(x["trainers"]),
             delta=0.1 * x["wall_seconds"] * len(x["trainers"]) + 0.1)

@@ -104,6 +104,14 @@ TEST(Summary, RanksTrialsAndGivesTheFigures) {
   EXPECT_FALSE(has(text, "\x1b"));
 }
 
+TEST(Summary, SaysHowLongTrainingWaitedForData) {
+  auto run = sample_run();
+  EXPECT_FALSE(has(summary_text(run), "for data"));
+  run.wait_seconds = 2;
+  EXPECT_TRUE(has(summary_text(run), "  of train, for data             2 s"))
+    << summary_text(run);
+}
+
 TEST(Summary, SmallIsBestWhenMinimizing) {
   auto run = sample_run();
   for (auto& study : run.studies) {

@@ -176,6 +176,17 @@ TEST(TimelineSvg, HasARowAndAShareForEachTrainer) {
     EXPECT_EQ(count(svg, "fill=\"" + shade + '"'), 3u) << shade;
 }
 
+TEST(TimelineSvg, SaysHowLongTrainingWaitedForData) {
+  auto run = sample_run();
+  EXPECT_EQ(timeline_svg(run).find("waiting for data"), std::string::npos);
+  run.timeline[0].wait = 0.5;
+  // Trainer 1 again, on the stage of its first stretch, which are joined.
+  run.timeline.insert(run.timeline.begin() + 1,
+                      {1, 6, 7, 1, 2, 4, 0, 0.5, 0.25, 0.25, 0.25, 0});
+  const auto svg = timeline_svg(run);
+  EXPECT_NE(svg.find("of train, waiting for data 0.75 s"), svg.npos) << svg;
+}
+
 TEST(TimelineSvg, HasARowForEachLaneThatDidSomething) {
   auto run = sample_run();
   run.timeline[1].lane = 3;

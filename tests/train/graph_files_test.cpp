@@ -43,11 +43,12 @@ std::string refusal_of(const std::string& bytes) {
 }
 
 TEST(NpyArray, ReadsWhatNumpyWrites) {
-  const auto floats = npy_array(
-    npy("<f4", "2, 3", bytes_of<float>({1, 2, 3, 4, 5, 6})), "a.npy");
-  EXPECT_TRUE(floats.equal(at::tensor({1, 2, 3, 4, 5, 6}, at::kFloat).view({2, 3})));
-  const auto whole_numbers
-    = npy_array(npy("<i8", "2,", bytes_of<std::int64_t>({-1, 7})), "a.npy");
+  const auto floats =
+    npy_array(npy("<f4", "2, 3", bytes_of<float>({1, 2, 3, 4, 5, 6})), "a.npy");
+  EXPECT_TRUE(
+    floats.equal(at::tensor({1, 2, 3, 4, 5, 6}, at::kFloat).view({2, 3})));
+  const auto whole_numbers =
+    npy_array(npy("<i8", "2,", bytes_of<std::int64_t>({-1, 7})), "a.npy");
   EXPECT_TRUE(whole_numbers.equal(at::tensor({-1, 7}, at::kLong)));
   EXPECT_EQ(npy_array(npy("<i4", "0,", ""), "a.npy").numel(), 0);
   // Version 2 has a longer length.
@@ -65,10 +66,10 @@ TEST(NpyArray, SaysWhatIsWrong) {
             "a.npy: the header ends behind the end of the file");
   EXPECT_EQ(refusal_of(npy("<f4", "2, 3", numbers)),
             "a.npy: has 4 numbers, and its shape is (2, 3)");
-  EXPECT_EQ(refusal_of(npy("<f4", "9223372036854775807, 9223372036854775807",
-                           numbers)),
-            "a.npy: has 4 numbers, and its shape is (9223372036854775807, "
-            "9223372036854775807)");
+  EXPECT_EQ(
+    refusal_of(npy("<f4", "9223372036854775807, 9223372036854775807", numbers)),
+    "a.npy: has 4 numbers, and its shape is (9223372036854775807, "
+    "9223372036854775807)");
   EXPECT_EQ(refusal_of(npy("<f4", "2, 2", numbers, "True")),
             "a.npy: the array lies column by column (fortran_order), not row "
             "by row");
@@ -82,11 +83,12 @@ TEST(NpyArray, SaysWhatIsWrong) {
 /// Compressed sparse rows: nodes 0 to 3 in a ring.
 struct csr_files {
   temporary_folder folder;
-  std::string indptr = npy("<i8", "5,", bytes_of<std::int64_t>({0, 2, 4, 6, 8}));
-  std::string indices
-    = npy("<i4", "8,", bytes_of<std::int32_t>({1, 3, 0, 2, 1, 3, 0, 2}));
-  std::string features
-    = npy("<f8", "4, 2", bytes_of<double>({1, 2, 3, 4, 5, 6, 7, 8}));
+  std::string indptr =
+    npy("<i8", "5,", bytes_of<std::int64_t>({0, 2, 4, 6, 8}));
+  std::string indices =
+    npy("<i4", "8,", bytes_of<std::int32_t>({1, 3, 0, 2, 1, 3, 0, 2}));
+  std::string features =
+    npy("<f8", "4, 2", bytes_of<double>({1, 2, 3, 4, 5, 6, 7, 8}));
   std::string labels = npy("<i8", "4,", bytes_of<std::int64_t>({0, 2, 1, 0}));
 
   /// Writes them. @returns a spec that names them
@@ -98,8 +100,8 @@ struct csr_files {
     auto result = small_spec("graph-sage");
     result.options["data.set"] = "csr";
     result.options["data.folder"] = folder.path;
-    result.options["data.sha256"]
-      = sha256_of(indptr + indices + features + labels);
+    result.options["data.sha256"] =
+      sha256_of(indptr + indices + features + labels);
     result.options["data.train"] = training;
     result.options["data.validation"] = validation;
     return result;
@@ -132,29 +134,32 @@ TEST(GraphFiles, WrongRowsSayWhatIsWrong) {
   {
     csr_files files;
     files.indptr = npy("<i8", "5,", bytes_of<std::int64_t>({0, 4, 2, 6, 8}));
-    EXPECT_EQ(files.refusal(), "graph: row 1 begins at 4 and ends at 2: offsets "
-                               "must not fall");
+    EXPECT_EQ(files.refusal(),
+              "graph: row 1 begins at 4 and ends at 2: offsets "
+              "must not fall");
   }
   {
     csr_files files;
-    files.indices
-      = npy("<i4", "8,", bytes_of<std::int32_t>({1, 3, 0, 2, 1, 4, 0, 2}));
+    files.indices =
+      npy("<i4", "8,", bytes_of<std::int32_t>({1, 3, 0, 2, 1, 4, 0, 2}));
     EXPECT_EQ(files.refusal(),
               "graph: an edge leads from node 2 to node 4, which is not there: "
               "the nodes are 0 to 3");
-    files.indices
-      = npy("<i4", "8,", bytes_of<std::int32_t>({1, 3, 0, 2, 1, -1, 0, 2}));
-    EXPECT_EQ(files.refusal(), "indices.npy: number 5 is -1: must be at least 0");
+    files.indices =
+      npy("<i4", "8,", bytes_of<std::int32_t>({1, 3, 0, 2, 1, -1, 0, 2}));
+    EXPECT_EQ(files.refusal(),
+              "indices.npy: number 5 is -1: must be at least 0");
     files.indices = npy("<f4", "8,", bytes_of<float>({1, 3, 0, 2, 1, 3, 0, 2}));
     EXPECT_EQ(files.refusal(), "indices.npy: must be one row of whole numbers");
   }
   {
     csr_files files;
-    files.features = npy("<f8", "2, 4", bytes_of<double>({1, 2, 3, 4, 5, 6, 7, 8}));
+    files.features =
+      npy("<f8", "2, 4", bytes_of<double>({1, 2, 3, 4, 5, 6, 7, 8}));
     EXPECT_EQ(files.refusal(), "features.npy: must be 4 nodes x features, as "
                                "the graph has nodes");
-    files.features
-      = npy("<f8", "4, 2", bytes_of<double>({1, 2, 3, 4, 5, NAN, 7, 8}));
+    files.features =
+      npy("<f8", "4, 2", bytes_of<double>({1, 2, 3, 4, 5, NAN, 7, 8}));
     EXPECT_EQ(files.refusal(),
               "features.npy: a feature of node 2 is no finite number");
   }
@@ -173,19 +178,19 @@ TEST(GraphFiles, ContentIsAPartOfTheKey) {
   const csr_files files;
   auto spec = files.spec();
   spec.options["data.sha256"] = std::string(64, 'a');
-  const auto said
-    = message_of<std::invalid_argument>([&] { read_csr(spec); });
+  const auto said = message_of<std::invalid_argument>([&] { read_csr(spec); });
   EXPECT_NE(said.find("labels.npy together have "), said.npos) << said;
   EXPECT_NE(said.find(", the study says aaaa"), said.npos) << said;
-  EXPECT_NE(message_of<std::invalid_argument>([&] {
-              read_csr(files.spec(4, 1));
-            }).find("data.train 4 and data.validation 1 are more than the 4 "
-                    "nodes of "),
-            std::string::npos);
+  EXPECT_NE(
+    message_of<std::invalid_argument>([&] { read_csr(files.spec(4, 1)); })
+      .find("data.train 4 and data.validation 1 are more than the 4 "
+            "nodes of "),
+    std::string::npos);
   const temporary_folder empty;
   spec.options["data.folder"] = empty.path;
-  EXPECT_NE(message_of<missing_data_error>([&] { read_csr(spec); })
-              .find("data.folder: "),
+  EXPECT_NE(message_of<missing_data_error>([&] {
+              read_csr(spec);
+            }).find("data.folder: "),
             std::string::npos);
 }
 
@@ -209,8 +214,8 @@ struct planetoid_files {
   }
 
   std::string refusal() const {
-    const auto text
-      = message_of<std::invalid_argument>([&] { read_planetoid(spec()); });
+    const auto text =
+      message_of<std::invalid_argument>([&] { read_planetoid(spec()); });
     return text.substr(text.find("cora."));
   }
 };
@@ -242,7 +247,8 @@ TEST(GraphFiles, WrongCitationNetworksSayWhere) {
             "cora.cites:1: has 1 fields: must be the names of two nodes");
   files.cites = "";
   files.content += "p1 0 0 theory\n";
-  EXPECT_EQ(files.refusal(), "cora.content:5: node 'p1' is there a second time");
+  EXPECT_EQ(files.refusal(),
+            "cora.content:5: node 'p1' is there a second time");
   files.content = "p1 1 0 theory\np2 1 theory\n";
   EXPECT_EQ(files.refusal(),
             "cora.content:2: has 3 fields: must be a name, features and a "

@@ -181,6 +181,7 @@ std::vector<busy_record> joined(const std::vector<busy_record>& xs) {
         before.to = x.to;
         for (const auto& part : phases)
           before.*part.seconds += x.*part.seconds;
+        before.wait += x.wait;
         continue;
       }
     }

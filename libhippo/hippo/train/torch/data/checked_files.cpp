@@ -27,10 +27,9 @@ std::string read_file(const std::string& path, const std::string& option,
     throw missing_data_error(option + ": " + source.failure().message
                              + ": give the path that it has on the trainers");
   if (source->size() > bytes_max)
-    throw std::invalid_argument(option + ": " + path + " has "
-                                + std::to_string(source->size())
-                                + " bytes, more than "
-                                + std::to_string(bytes_max));
+    throw std::invalid_argument(
+      option + ": " + path + " has " + std::to_string(source->size())
+      + " bytes, more than " + std::to_string(bytes_max));
   std::string result(source->size(), '\0');
   if (const auto failure = source->read(0, result.data(), result.size()))
     throw missing_data_error(option + ": " + failure->message);
@@ -54,8 +53,9 @@ std::vector<std::string> read_checked(const std::vector<std::string>& paths,
   }
   if (const auto digest = hasher.digest(); digest != in_lower_case(sha256))
     throw std::invalid_argument(
-      "data.sha256: " + names + (paths.size() == 1 ? " has " : " together have ")
-      + digest + ", the study says "
+      "data.sha256: " + names
+      + (paths.size() == 1 ? " has " : " together have ") + digest
+      + ", the study says "
       + (sha256.empty() ? "none: its content is a part of the workload key"
                         : sha256));
   return result;

@@ -89,10 +89,11 @@ std::string file_ending_in(const std::string& folder,
     if (each.path().extension() == ending)
       found.push_back(each.path().string());
   if (found.size() != 1)
-    throw missing_data_error(
-      "data.folder: " + folder + " has " + std::to_string(found.size())
-      + " files *" + ending + ": give a folder with one *.content and one "
-        "*.cites");
+    throw missing_data_error("data.folder: " + folder + " has "
+                             + std::to_string(found.size()) + " files *"
+                             + ending
+                             + ": give a folder with one *.content and one "
+                               "*.cites");
   return found.front();
 }
 
@@ -167,8 +168,8 @@ graph_data read_csr(const workload_spec& spec) {
                + " is no finite number");
   if (static_cast<std::int64_t>(result.labels.size()) != nodes)
     refuse(paths[3], "has " + std::to_string(result.labels.size())
-                       + " classes, and the graph "
-                       + std::to_string(nodes) + " nodes");
+                       + " classes, and the graph " + std::to_string(nodes)
+                       + " nodes");
   if (!result.labels.empty())
     result.classes = std::ranges::max(result.labels) + std::int64_t{1};
   if (result.classes < 2 || result.classes > classes_max)
@@ -191,10 +192,11 @@ graph_data read_planetoid(const workload_spec& spec) {
   for (const auto& [place, fields] : nodes) {
     const auto count = nodes.front().fields.size();
     if (fields.size() < 3 || fields.size() != count)
-      refuse(place, "has " + std::to_string(fields.size())
-                      + " fields: must be a name, features and a class, as many "
-                        "as the first line's "
-                      + std::to_string(count));
+      refuse(place,
+             "has " + std::to_string(fields.size())
+               + " fields: must be a name, features and a class, as many "
+                 "as the first line's "
+               + std::to_string(count));
     if (!numbers
            .emplace(fields.front(), static_cast<std::uint32_t>(numbers.size()))
            .second)
