@@ -36,7 +36,8 @@ TEST(ReportJson, HasExactlyTheseFields) {
                        "reused_steps", "merge_rate", "k_wise_merge_rate",
                        "wall_seconds", "device_seconds",
                        "alone_device_seconds", "saved_device_seconds",
-                       "overhead", "data_wait_seconds", "device_kinds", "cost", "machines",
+                       "overhead", "data_wait_seconds",
+                       "device_kinds", "cost", "machines",
                        "trainers", "studies"}));
   const auto& study = x["studies"][0];
   EXPECT_EQ(keys(study), (std::set<std::string>{
