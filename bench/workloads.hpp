@@ -57,10 +57,11 @@ inline workload_spec spec_of(const std::string& name, double examples,
   return spec;
 }
 
-/// Makes a built-in workload, or ends the program.
-inline std::unique_ptr<workload> made(const workload_spec& spec,
-                                      const std::string& device = "cpu",
-                                      const data_options& data = {}) {
+/// Makes a built-in workload, or ends the program. Unless told otherwise the
+/// thread that trains prepares its batches: peers have one thread as well.
+inline std::unique_ptr<workload>
+made(const workload_spec& spec, const std::string& device = "cpu",
+     const data_options& data = {.prepare_threads = 0}) {
   checked(prepare_device(
     device, 1,
     numerics_from(numerics_of(spec)).value_or(default_numerics)));
