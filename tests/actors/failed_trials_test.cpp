@@ -104,7 +104,8 @@ budget: {trials: 64}
     if (const auto& best = known->view.best)
       result["best"] = std::to_string(best->trial) + ' '
                        + std::to_string(best->best->value);
-    for (const auto& x : *from.trials(id, 0, 0))
+    const auto trials = from.trials(id, 0, 0);
+    for (const auto& x : *trials)
       result["trials"] += x.best ? std::to_string(x.best->value) + ' ' : "- ";
     for (const auto* what : {"table", "tree", "front", "schedules"}) {
       const auto columns = from.columns(id, what, 0, "");
