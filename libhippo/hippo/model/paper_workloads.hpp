@@ -6,8 +6,9 @@
 
 namespace hippo {
 
-/// Those of `built_in_workloads()` that are systems of papers (docs/papers.md):
-/// linear models on several machines, networks on graphs, click models.
+/// Returns the part of `built_in_workloads()` that comes from papers
+/// (docs/papers.md): linear models on several machines, networks on graphs,
+/// click models.
 std::vector<workload_descriptor> paper_workloads();
 
 } // namespace hippo

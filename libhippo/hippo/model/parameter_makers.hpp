@@ -61,7 +61,7 @@ struct images_descriptor {
 /// Adds which images of one set of `x.count` are used.
 images_descriptor of_one_set(images_descriptor set);
 
-/// Those of Fashion-MNIST.
+/// Returns the images of Fashion-MNIST.
 images_descriptor fashion_images();
 
 } // namespace hippo::describe

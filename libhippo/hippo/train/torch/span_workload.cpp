@@ -220,16 +220,6 @@ private:
       = read(loss_).item<double>() / static_cast<double>(windows.size());
   }
 
-  /// Returns a copy of a tensor on the machine, once the device has it.
-  at::Tensor read(const at::Tensor& x) {
-    const auto result
-      = at::empty(x.sizes(), at::TensorOptions()
-                               .dtype(x.scalar_type())
-                               .pinned_memory(!device_.is_cpu()));
-    stream_.finish([&] { result.copy_(x, /*non_blocking=*/true); });
-    return result;
-  }
-
   /// Windows that were scored.
   struct scored {
     at::Tensor starts, ends; ///< windows x tokens, on the machine

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <torch/types.h>
+
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -68,6 +70,16 @@ protected:
   virtual void train_step(const configuration& config, step_t step) = 0;
   /// Measures the present weights.
   virtual metrics measure() = 0;
+
+  /// Returns a copy of a tensor on the machine, once the device has it.
+  at::Tensor read(const at::Tensor& tensor) {
+    const auto result =
+      at::empty(tensor.sizes(), at::TensorOptions()
+                                  .dtype(tensor.scalar_type())
+                                  .pinned_memory(!tensor.is_cpu()));
+    stream_.finish([&] { result.copy_(tensor, /*non_blocking=*/true); });
+    return result;
+  }
 
   /// Notes that training has waited for data.
   void note_wait(std::chrono::nanoseconds time) { waited_ += time; }

@@ -7,7 +7,6 @@
 #include <torch/version.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdlib>
 #include <mutex>
 #include <optional>
@@ -15,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "hippo/base/lower_case.hpp"
 #include "hippo/train/data_wait.hpp"
 #include "hippo/train/torch/clicks/click_workload.hpp"
 #include "hippo/train/torch/device_stream.hpp"
@@ -68,11 +68,7 @@ void prepare_process(unsigned threads, numerics how) {
 
 /// The instructions of LibTorch's kernels: `avx2`, `avx512`, `default`.
 std::string dispatched_instructions() {
-  auto result = at::get_cpu_capability();
-  std::ranges::transform(result, result.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  return result;
+  return in_lower_case(at::get_cpu_capability());
 }
 
 /// @returns the kind of CPU, or why it cannot compute as it is to

@@ -225,16 +225,6 @@ private:
     return deal_out(log, parts, table_rows_, !device_.is_cpu());
   }
 
-  /// Returns a copy of a tensor on the machine, once the device has it.
-  at::Tensor read(const at::Tensor& tensor) {
-    const auto result =
-      at::empty(tensor.sizes(), at::TensorOptions()
-                                  .dtype(tensor.scalar_type())
-                                  .pinned_memory(!device_.is_cpu()));
-    stream_.finish([&] { result.copy_(tensor, /*non_blocking=*/true); });
-    return result;
-  }
-
   std::uint64_t seed_;
   std::int64_t parts_;
   std::int64_t table_rows_; ///< of a category

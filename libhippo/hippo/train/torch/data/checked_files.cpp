@@ -1,23 +1,15 @@
 #include "hippo/train/torch/data/checked_files.hpp"
 
-#include <algorithm>
-#include <cctype>
 #include <stdexcept>
 
 #include "hippo/base/content_source.hpp"
+#include "hippo/base/lower_case.hpp"
 #include "hippo/model/code/sha256.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
 
 namespace {
-
-std::string in_lower_case(std::string text) {
-  std::ranges::transform(text, text.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
-  return text;
-}
 
 /// Returns the bytes of a file that has at most so many.
 std::string read_file(const std::string& path, const std::string& option,

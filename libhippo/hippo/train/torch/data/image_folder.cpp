@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cctype>
 #include <cmath>
 #include <exception>
 #include <filesystem>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "hippo/base/hash.hpp"
+#include "hippo/base/lower_case.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
@@ -168,10 +168,7 @@ std::vector<std::string> folders_in(const fs::path& folder) {
 }
 
 bool is_jpeg(const fs::path& x) {
-  auto end = x.extension().string();
-  std::ranges::transform(end, end.begin(), [](unsigned char c) {
-    return static_cast<char>(std::tolower(c));
-  });
+  const auto end = in_lower_case(x.extension().string());
   return end == ".jpg" || end == ".jpeg";
 }
 

@@ -99,7 +99,7 @@ public:
   }
 
 private:
-  /// So many products of two bytes are below 2^24: their sum is exact.
+  /// The sum of 256 products of two bytes is below 2^24, so it is exact.
   static constexpr std::int64_t exact_terms = 256;
 
   const std::vector<float>& points_;

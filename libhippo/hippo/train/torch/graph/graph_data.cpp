@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -20,14 +21,6 @@ namespace {
 
 /// Neighbours of an image.
 constexpr std::int64_t nearest_images = 10;
-
-/// Numbers the nodes from `first` to below `end`.
-std::vector<std::uint32_t> range(std::size_t first, std::size_t end) {
-  std::vector<std::uint32_t> result;
-  for (auto i = first; i < end; ++i)
-    result.push_back(static_cast<std::uint32_t>(i));
-  return result;
-}
 
 /// Edges of a graph that is made, in each direction: 4 bytes each.
 constexpr double edges_max = 268435456;
@@ -57,11 +50,7 @@ graph_data make_block_data(const workload_spec& spec) {
   const auto nodes = whole(spec.options.at("data.nodes")),
              training = whole(spec.options.at("data.train")),
              validation = whole(spec.options.at("data.validation"));
-  if (training + validation > nodes)
-    throw std::invalid_argument(
-      "data.train " + std::to_string(training) + " and data.validation "
-      + std::to_string(validation) + " are more than the "
-      + std::to_string(nodes) + " of data.nodes");
+  check_nodes(spec, nodes, " of data.nodes");
   const block_model model{static_cast<std::int64_t>(nodes),
                           count_of(spec, "data.classes"), number("data.within"),
                           number("data.between")};
@@ -72,8 +61,8 @@ graph_data make_block_data(const workload_spec& spec) {
                     {},
                     {},
                     model.blocks,
-                    range(0, training),
-                    range(training, training + validation)};
+                    node_range(0, training),
+                    node_range(training, training + validation)};
   const auto noise = number("data.noise");
   for (std::size_t i = 0; i < nodes; ++i) {
     random_numbers numbers{seed, purpose::example, {i}};
@@ -111,8 +100,8 @@ graph_data read_image_data(const workload_spec& spec) {
                     {},
                     std::move(labels),
                     static_cast<std::int64_t>(images.form.classes),
-                    range(0, training),
-                    range(training, nodes)};
+                    node_range(0, training),
+                    node_range(training, nodes)};
   for (auto& x : bytes)
     x = images.values[0][static_cast<std::size_t>(x)];
   result.features = std::move(bytes);
@@ -120,6 +109,23 @@ graph_data read_image_data(const workload_spec& spec) {
 }
 
 } // namespace
+
+std::vector<std::uint32_t> node_range(std::uint64_t first, std::uint64_t end) {
+  std::vector<std::uint32_t> result(end - first);
+  std::iota(result.begin(), result.end(), static_cast<std::uint32_t>(first));
+  return result;
+}
+
+void check_nodes(const workload_spec& spec, std::uint64_t nodes,
+                 const std::string& place) {
+  const auto training = whole(spec.options.at("data.train")),
+             validation = whole(spec.options.at("data.validation"));
+  if (training + validation > nodes)
+    throw std::invalid_argument(
+      "data.train " + std::to_string(training) + " and data.validation "
+      + std::to_string(validation) + " are more than the "
+      + std::to_string(nodes) + place);
+}
 
 std::shared_ptr<const graph_data> graph_data_of(const workload_spec& spec) {
   // Never destroyed: the last workload may outlive other static objects.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "hippo/model/workload_spec.hpp"
@@ -25,6 +26,15 @@ struct graph_data {
                                        static_cast<std::size_t>(width));
   }
 };
+
+/// Returns the nodes from `first` to below `end`.
+std::vector<std::uint32_t> node_range(std::uint64_t first, std::uint64_t end);
+
+/// Throws `std::invalid_argument` if a workload trains on and measures more
+/// nodes than there are.
+/// @param place of the nodes, for the message: ` of data.nodes`
+void check_nodes(const workload_spec& spec, std::uint64_t nodes,
+                 const std::string& place);
 
 /// Returns the data that the options of a workload name (docs/workloads.md),
 /// which all workloads of the same ones share. Throws `missing_data_error`, or

@@ -59,19 +59,11 @@ std::vector<std::uint32_t> narrow(const std::vector<std::int64_t>& numbers,
 
 /// Puts the first nodes into training and the last ones into validation.
 void split(graph_data& data, const workload_spec& spec) {
-  const auto nodes = static_cast<std::uint64_t>(data.edges.nodes()),
-             training = whole(spec.options.at("data.train")),
-             validation = whole(spec.options.at("data.validation"));
-  if (training + validation > nodes)
-    throw std::invalid_argument(
-      "data.train " + std::to_string(training) + " and data.validation "
-      + std::to_string(validation) + " are more than the "
-      + std::to_string(nodes) + " nodes of " + word_of(spec, "data.folder"));
-  data.training.resize(training);
-  std::iota(data.training.begin(), data.training.end(), 0U);
-  data.validation.resize(validation);
-  std::iota(data.validation.begin(), data.validation.end(),
-            static_cast<std::uint32_t>(nodes - validation));
+  const auto nodes = static_cast<std::uint64_t>(data.edges.nodes());
+  check_nodes(spec, nodes, " nodes of " + word_of(spec, "data.folder"));
+  data.training = node_range(0, whole(spec.options.at("data.train")));
+  data.validation =
+    node_range(nodes - whole(spec.options.at("data.validation")), nodes);
 }
 
 std::vector<std::string> files_of(const workload_spec& spec,
