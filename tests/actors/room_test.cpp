@@ -37,6 +37,10 @@ struct RoomTest : test::service_test {
     });
   }
 
+  std::ptrdiff_t in_state(std::size_t i, trial_state state) {
+    return std::ranges::count(record_of(i).trials, state, &trial_record::state);
+  }
+
   std::ptrdiff_t busy() {
     return std::ranges::count_if(trainers,
                                  [](auto& x) { return x.device->busy(); });
@@ -86,6 +90,8 @@ struct RoomTest : test::service_test {
     self->send(merging, order_atom::value, x.number, orders);
   }
 };
+
+struct InterleavedRoomTest : RoomTest, testing::WithParamInterface<unsigned> {};
 
 TEST_F(RoomTest, AshaStartsAsManyTrialsAsKeepTheTrainersBusy) {
   open();
@@ -159,6 +165,29 @@ TEST_F(RoomTest, ResultsOfAnyOrderKeepTheirTrainersBusy) {
   }
 }
 
+TEST_P(InterleavedRoomTest, OneTrainerHasOneTrialInFlight) {
+  // A trial whose first rung another one has trained is answered at once.
+  open();
+  add_study(R"(
+study: shared
+workload: {name: model}
+objective: {metric: value}
+max_steps: 9
+space:
+  lr: {multistep: {initial: {choice: [0.1, 0.2, 0.3]}, milestones: [{choice: [2, 4, 6]}], gamma: {choice: [0.1, 0.2]}}}
+algorithm: {asha: {eta: 3, min: 1}}
+)");
+  go();
+  add_trainer();
+  std::mt19937_64 random{GetParam()};
+  do {
+    while (run_one(random))
+      ;
+    EXPECT_LE(in_state(0, trial_state::running), 1);
+  } while (trainers[0].device->step());
+  expect_results_as_alone(0);
+}
+
 TEST_F(RoomTest, AfterARestartAsManyTrialsAreUnderWayAsBefore) {
   open();
   add_study(apart_study("asha", "{asha: {eta: 3, min: 1}}"));
@@ -199,8 +228,6 @@ TEST_F(RoomTest, APausedStudyIsOfferedNothing) {
   run_all();
   expect_results_as_alone(0);
 }
-
-struct InterleavedRoomTest : RoomTest, testing::WithParamInterface<unsigned> {};
 
 TEST_P(InterleavedRoomTest, AnOfferToAStudyThatIsBeingPausedHoldsNothingUp) {
   open();

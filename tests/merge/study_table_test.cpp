@@ -517,11 +517,36 @@ TEST_F(StudyTable, NewsIsAwaitedOnlyAfterAwaitAll) {
   study_orders x;
   x.wants_capacity = true;
   apply(s0, x);
+  studies.take_news();
   lease_node(1, 1);
   measure(1, 10);
   studies.take_news();
   EXPECT_FALSE(studies.is_awaiting_any());
   studies.await_all();
+  EXPECT_TRUE(studies.is_awaiting_any());
+  x.acked = 1;
+  apply(s0, x);
+  EXPECT_FALSE(studies.is_awaiting_any());
+}
+
+TEST_F(StudyTable, KnownAnswersToOrdersAreAwaited) {
+  start(s1, 0, 10);
+  lease_node(1, 1);
+  measure(1, 10);
+  studies.take_news();
+  study_orders x;
+  x.wants_capacity = true;
+  apply(s0, x);
+  studies.take_news();
+  EXPECT_FALSE(studies.is_awaiting_any()) << "nothing was answered";
+  auto asking = x;
+  asking.added = {trial_of(0)};
+  asking.asked = {{0, 10, 0, false}};
+  apply(s0, asking);
+  EXPECT_EQ(studies.take_news().count(s0), 1u);
+  EXPECT_TRUE(studies.is_awaiting_any());
+  apply(s0, x); // sent before the answer came
+  studies.take_news();
   EXPECT_TRUE(studies.is_awaiting_any());
   x.acked = 1;
   apply(s0, x);

@@ -74,6 +74,7 @@ std::optional<error> study_table::apply(study_no no, const study_orders& orders,
     return why;
   study.wants_capacity = orders.wants_capacity;
   study.acked = orders.acked;
+  study.has_ordered = true;
   if (orders.when)
     plan_.lengthen(no, *orders.when);
   for (const auto& y : orders.added)
@@ -244,6 +245,13 @@ std::map<study_no, study_news> study_table::take_news() {
     add(x.trial, x.at,
         trial_failed{place / repeats.spec.seeds, x.at, std::move(x.reason)});
   }
+  for (const auto& kvp : result) {
+    auto& study = studies_[kvp.first];
+    if (study.has_ordered)
+      study.awaited = study.sent;
+  }
+  for (auto& x : studies_)
+    x.has_ordered = false;
   return result;
 }
 

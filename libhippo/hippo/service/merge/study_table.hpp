@@ -42,7 +42,8 @@ public:
 
   study_no add(const study_registration& registration);
 
-  /// Does what a study wants of its trials.
+  /// Does what a study wants of its trials. Until it has taken in what the plan
+  /// answers at once, as it is known, nothing is offered.
   /// @param merge false: every trial is trained alone
   /// @returns nothing, or what is wrong with the orders, of which nothing is
   ///          done then
@@ -125,6 +126,7 @@ private:
     std::uint64_t sent = 0;  ///< news and offers
     std::uint64_t acked = 0; ///< of these, when it last gave orders
     std::uint64_t awaited = 0; ///< of these, before it is offered more
+    bool has_ordered = false;  ///< since news was taken last
   };
 
   [[nodiscard]] std::optional<error> check(const entry& study,
