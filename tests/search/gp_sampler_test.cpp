@@ -441,6 +441,29 @@ TEST(GpSampler, KnowsDecaysBeforeTheyAreTrained) {
   EXPECT_LT(with, without * 3 / 4);
 }
 
+TEST(GpSampler, LossesOfRemovedTrialsTeachNoLaw) {
+  const auto space = rate_study(decays).space;
+  const auto drawn = [&](double factor) {
+    auto options = learning_rates(3, true);
+    options.startup = 12;
+    gp_sampler gp{space, {}, options, nullptr};
+    std::vector<std::string> result;
+    for (trial_no trial = 0; trial < 24; ++trial) {
+      const auto values = gp.draw(trial);
+      result.push_back(values.shown.dump());
+      const bool is_removed = trial < 4;
+      for (step_t at = 20; at <= 240; at += 20)
+        gp.on_result(trial, at,
+                     loss_of(some_law(), values.sequences.at("lr"), at)
+                       * (is_removed ? factor : 1));
+      if (is_removed)
+        gp.on_removal(trial);
+    }
+    return result;
+  };
+  EXPECT_EQ(drawn(1), drawn(1.03));
+}
+
 TEST(GpSampler, NoLawWithoutAScheduleOrOfWhatIsMaximised) {
   const auto drawn = [](const std::string& space, direction better,
                         bool has_mean) {
