@@ -1,7 +1,7 @@
 // What searches find among schedules, and for how much training, with the tuner
 // alone: no service, no clock.
 //
-//   schedules resnet|ranges|quadratic ALGORITHM TRAINERS SEEDS TRIALS
+//   schedules resnet|ranges|quadratic|decays ALGORITHM TRAINERS SEEDS TRIALS
 //
 // With merging: what was trained before, for whichever trial, costs nothing.
 // The cost is the steps that are trained, in full trainings of 120. Regret is
@@ -19,9 +19,13 @@
 // Regret is the loss against the least that six pieces come to, less 1: at .25
 // a trial is within 1.25 times of it.
 //
+// decays: 200 ways in which a rate may fall after a warm-up and a stable rate,
+// which all have in common. Regret is the loss less the least.
+//
 // Prints a line of JSON: the algorithm (`auto` is one of the others), and for
 // each seed the cost at which the regret first was no more than each of the
-// problem's regrets (null: never), and the regret at each of its costs.
+// problem's regrets (null: never), how many trials had been trained in their
+// last piece by then, and the regret at each of its costs.
 
 #include <algorithm>
 #include <array>
@@ -311,6 +315,85 @@ private:
   double best_ = 1;
 };
 
+// -- decays -------------------------------------------------------------------
+
+/// Warm-up, stable rate and decay, of which the decay alone is searched. The
+/// loss is the Multi-Power Law (Luo et al., arXiv 2503.12811) as it was fitted
+/// to a model of 100 million parameters, plus the noise of its curves; a step
+/// stands for 200.
+class decays {
+public:
+  struct state {
+    std::vector<double> rates;
+  };
+
+  static constexpr bool maximizes = false;
+  static constexpr std::array regrets{0.004, 0.002, 0.001, 0.0005};
+  static constexpr std::array costs{2.0, 4.0, 8.0, 16.0};
+
+  decays() {
+    workload_.name = "decays";
+    parameter_descriptor rate;
+    rate.name = "lr";
+    rate.fallback = 3e-4;
+    rate.min = 0;
+    workload_.hyper_parameters = {rate};
+    metric_descriptor loss;
+    loss.name = "loss";
+    loss.better = direction::minimize;
+    workload_.metrics = {loss};
+  }
+
+  [[nodiscard]] const workload_descriptor& workload() const {
+    return workload_;
+  }
+
+  [[nodiscard]] static std::string study() {
+    return "study: decays\nworkload: decays\n"
+           "objective: {metric: loss}\neval_every: 5\nmax_steps: 120\n"
+           "space:\n  lr:\n    wsd:\n      peak: 0.0003\n      warmup: 10\n"
+           "      decay: {choice: [5, 10, 15, 20, 30, 40, 50, 60, 70, 80]}\n"
+           "      shape: {choice: [1-sqrt, linear, cosine, exponential]}\n"
+           "      end: {choice: [3e-6, 1e-5, 3e-5, 6e-5, 1e-4]}\n";
+  }
+
+  void train(state& x, const configuration& config, step_t at) const {
+    x.rates.push_back(std::get<double>(config.at("lr").at(at)));
+  }
+
+  [[nodiscard]] static double loss(const state& x) {
+    constexpr double step = 200;
+    double sum = 0, top = 0;
+    for (const auto r : x.rates)
+      sum += step * r;
+    double fallen = 0, since = sum;
+    for (std::size_t i = 0; i < x.rates.size(); ++i) {
+      const auto r = x.rates[i];
+      if (i > 0 && r < top)
+        fallen +=
+          (x.rates[i - 1] - r)
+          * (1 - std::pow(1 + 2.132 * std::pow(r, -0.655) * since, -0.598));
+      top = std::max(top, r);
+      since -= step * r;
+    }
+    return 2.651 + 0.601 * std::pow(sum, -0.453) - 437.946 * fallen;
+  }
+
+  [[nodiscard]] measurement measure(const state& x) const {
+    const auto bits =
+      hash_bytes(x.rates.data(), x.rates.size() * sizeof(double), 1);
+    const auto share = static_cast<double>(bits >> 11) * 0x1p-53;
+    const auto found = loss(x);
+    return {found + 0.002 * (share - 0.5), found - best_};
+  }
+
+  void find_best(const study_spec& spec);
+
+private:
+  workload_descriptor workload_;
+  double best_ = 0;
+};
+
 // -- searches -----------------------------------------------------------------
 
 /// Trains every state once, whoever asks.
@@ -374,22 +457,40 @@ void resnet::find_best(const study_spec& spec) {
   best_ = -least;
 }
 
-/// How the regret falls: where a better trial was found, and how good it is.
-using trace = std::vector<std::pair<double, double>>;
+void decays::find_best(const study_spec& spec) {
+  simulated_device device{*this};
+  const trial_defaults defaults{workload_};
+  double least = 1e300;
+  for (std::uint64_t i = 0; i < *spec.space.size(); ++i) {
+    const auto segments = defaults.complete(spec.space.at(i).sequences, epochs);
+    least = std::min(least, device.train(segments, epochs).regret);
+  }
+  best_ = least;
+}
+
+/// How the regret falls: where a better trial was found, how good it is, and
+/// how many trials were trained in their last piece.
+struct better_trial {
+  double cost = 0;
+  double regret = 0;
+  std::size_t decayed = 0;
+};
+using trace = std::vector<better_trial>;
 
 double regret_at(const trace& x, double cost) {
   double result = 1;
-  for (const auto& [at, regret] : x)
-    if (at <= cost)
-      result = regret;
+  for (const auto& now : x)
+    if (now.cost <= cost)
+      result = now.regret;
   return result;
 }
 
-nlohmann::json cost_of(const trace& x, double regret) {
-  for (const auto& [at, now] : x)
-    if (now <= regret)
-      return at;
-  return nullptr;
+std::pair<nlohmann::json, nlohmann::json> cost_of(const trace& x,
+                                                  double regret) {
+  for (const auto& now : x)
+    if (now.regret <= regret)
+      return {now.cost, now.decayed};
+  return {nullptr, nullptr};
 }
 
 /// A study on some trainers, until its cost or its trials are spent. A step
@@ -457,12 +558,14 @@ private:
     if (ended_.contains(trial))
       return;
     reached_[trial] = x.at;
+    if (x.at > tuner_.segments(trial).back().begin)
+      decayed_.insert(trial);
     const auto found = measured_.at(trial);
     const auto height
       = Problem::maximizes ? found.measured : -found.measured;
     if (height > incumbent_) {
       incumbent_ = height;
-      trace_.emplace_back(device_.cost(), found.regret);
+      trace_.push_back({device_.cost(), found.regret, decayed_.size()});
     }
     if (x.at < x.what.to)
       asked_.push_front(x.what); // a trainer stays with its trial
@@ -483,6 +586,7 @@ private:
   std::priority_queue<way, std::vector<way>, std::greater<>> busy_;
   std::unordered_set<trial_no> ended_;
   std::unordered_map<trial_no, step_t> reached_;
+  std::unordered_set<trial_no> decayed_; ///< trained in their last piece
   std::unordered_map<trial_no, measurement> measured_;
   double incumbent_ = -1e300;
   trace trace_;
@@ -508,12 +612,17 @@ int search(Problem problem, const std::string& algorithm,
   problem.find_best(spec_of(0));
   auto to_regret = nlohmann::json::array();
   auto at_cost = nlohmann::json::array();
+  auto decayed = nlohmann::json::array();
   for (std::uint64_t seed = 0; seed < seeds; ++seed) {
     const auto found = study_course<Problem>{spec_of(seed), problem, trainers}
                          .run(Problem::costs.back());
     auto& to = to_regret.emplace_back(nlohmann::json::array());
-    for (const auto x : Problem::regrets)
-      to.push_back(cost_of(found, x));
+    auto& branches = decayed.emplace_back(nlohmann::json::array());
+    for (const auto x : Problem::regrets) {
+      auto [cost, count] = cost_of(found, x);
+      to.push_back(std::move(cost));
+      branches.push_back(std::move(count));
+    }
     auto& at = at_cost.emplace_back(nlohmann::json::array());
     for (const auto x : Problem::costs)
       at.push_back(regret_at(found, x));
@@ -521,6 +630,7 @@ int search(Problem problem, const std::string& algorithm,
   std::printf("%s\n",
               nlohmann::json{{"algorithm", to_json_text(spec_of(0).algorithm)},
                              {"cost_to_regret", to_regret},
+                             {"decayed_to_regret", decayed},
                              {"regret_at_cost", at_cost}}
                 .dump()
                 .c_str());
@@ -533,15 +643,17 @@ int main(int argc, char** argv) {
   const std::vector<std::string> words{argv + 1, argv + argc};
   const auto what = words.empty() ? std::string{} : words[0];
   if (words.size() != 5
-      || (what != "resnet" && what != "ranges" && what != "quadratic"))
-    fail("usage: schedules resnet|ranges|quadratic ALGORITHM TRAINERS SEEDS"
-         " TRIALS");
+      || (what != "resnet" && what != "ranges" && what != "quadratic"
+          && what != "decays"))
+    fail("usage: schedules resnet|ranges|quadratic|decays ALGORITHM TRAINERS"
+         " SEEDS TRIALS");
   const auto trainers = whole(words[2]), seeds = whole(words[3]);
   whole(words[4]);
   const auto run = [&](auto problem) {
     return search(std::move(problem), words[1], trainers, seeds, words[4]);
   };
   return what == "quadratic" ? run(quadratic{})
+         : what == "decays"  ? run(decays{})
          : what == "ranges"  ? run(resnet{ranges})
                              : run(resnet{schedules});
 }

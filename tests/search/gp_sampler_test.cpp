@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "hippo/search/sampler/tpe_sampler.hpp"
+#include "search/rate_spaces.hpp"
 #include "search/studies.hpp"
 #include "search/study_runs.hpp"
 
@@ -391,6 +392,117 @@ TEST(StoredChoices, OneThatIsNoneOfTheSpaceIsPassedOver) {
     x.restore(0, {{"model", {}, {}}, wrong});
     EXPECT_EQ(x.draw(0).shown, expected);
     EXPECT_EQ(x.choice_of(0)->why.how, "startup");
+  }
+}
+
+// -- schedules ----------------------------------------------------------------
+
+gp_options learning_rates(std::uint64_t seed, bool has_mean) {
+  auto result = minimizing(6);
+  result.seed = seed;
+  result.marks = {240};
+  result.first = 240;
+  result.has_schedule_mean = has_mean;
+  return result;
+}
+
+/// Draws trials and tells their losses along the way, until one is the best of
+/// all decays.
+/// @return the number of trials
+trial_no trials_to_best(std::uint64_t seed, bool has_mean) {
+  const auto space = rate_study(decays).space;
+  const auto loss = [](const trial_parameters& x, step_t at) {
+    return loss_of(some_law(), x.sequences.at("lr"), at);
+  };
+  double best = INFINITY;
+  for (std::uint64_t i = 0; i < 200; ++i)
+    best = std::min(best, loss(space.at(i), 240));
+  gp_sampler gp{space, {}, learning_rates(seed, has_mean), nullptr};
+  for (trial_no trial = 0; trial < 200; ++trial) {
+    const auto values = gp.draw(trial);
+    for (step_t at = 20; at <= 240; at += 20)
+      gp.on_result(trial, at, loss(values, at));
+    const auto predicted = gp.choice_of(trial)->why.predicted;
+    if (has_mean && predicted) {
+      EXPECT_NEAR(*predicted, loss(values, 240), 0.01);
+    }
+    if (loss(values, 240) == best)
+      return trial + 1;
+  }
+  return 200;
+}
+
+TEST(GpSampler, KnowsDecaysBeforeTheyAreTrained) {
+  trial_no with = 0, without = 0;
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    with += trials_to_best(seed, true);
+    without += trials_to_best(seed, false);
+  }
+  EXPECT_LT(with, without * 3 / 4);
+}
+
+TEST(GpSampler, LossesOfRemovedTrialsTeachNoLaw) {
+  const auto space = rate_study(decays).space;
+  const auto drawn = [&](double factor) {
+    auto options = learning_rates(3, true);
+    options.startup = 12;
+    gp_sampler gp{space, {}, options, nullptr};
+    std::vector<std::string> result;
+    for (trial_no trial = 0; trial < 24; ++trial) {
+      const auto values = gp.draw(trial);
+      result.push_back(values.shown.dump());
+      const bool is_removed = trial < 4;
+      for (step_t at = 20; at <= 240; at += 20)
+        gp.on_result(trial, at,
+                     loss_of(some_law(), values.sequences.at("lr"), at)
+                       * (is_removed ? factor : 1));
+      if (is_removed)
+        gp.on_removal(trial);
+    }
+    return result;
+  };
+  EXPECT_EQ(drawn(1), drawn(1.03));
+}
+
+TEST(GpSampler, NoLawWithoutAScheduleOrOfWhatIsMaximised) {
+  const auto drawn = [](const std::string& space, direction better,
+                        bool has_mean) {
+    auto options = learning_rates(1, has_mean);
+    options.better = better;
+    gp_sampler gp{rate_study(space).space, {}, options, nullptr};
+    std::vector<std::string> result;
+    for (trial_no trial = 0; trial < 20; ++trial) {
+      const auto values = gp.draw(trial);
+      result.push_back(values.shown.dump());
+      const auto rate = std::get<double>(values.sequences.at("lr").at(239));
+      gp.on_result(trial, 240, 1 + std::abs(rate - 0.01));
+    }
+    return result;
+  };
+  constexpr auto constant = "{lr: {log_uniform: [0.0001, 1]}}";
+  for (const auto& [space, better] : {std::pair{constant, direction::minimize},
+                                      std::pair{decays, direction::maximize}})
+    EXPECT_EQ(drawn(space, better, true), drawn(space, better, false));
+}
+
+// The law is a function of the first findings, as the kernel is: a sampler that
+// was asked for every trial and one that was asked for the last alone agree.
+TEST(GpSampler, ALawDoesNotDependOnWhenItIsAskedFor) {
+  const auto space = rate_study(decays).space;
+  gp_sampler asked{space, {}, learning_rates(2, true), nullptr};
+  gp_sampler other{space, {}, learning_rates(2, true), nullptr};
+  for (trial_no trial = 0; trial < 20; ++trial) {
+    const auto values = asked.draw(trial);
+    if (trial < 19) {
+      other.restore(trial, *asked.choice_of(trial));
+      other.draw(trial);
+    } else {
+      EXPECT_EQ(values.shown, other.draw(trial).shown);
+    }
+    for (step_t at = 20; at <= 240; at += 20)
+      for (auto* gp : {&asked, &other})
+        gp->on_result(trial, at,
+                      loss_of(some_law(), values.sequences.at("lr"), at));
   }
 }
 

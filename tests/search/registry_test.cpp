@@ -472,6 +472,9 @@ TEST(Registry, GpIsASamplerAndAnAlgorithm) {
   const auto x = study(twelve, "{gp: {startup: 3}}");
   EXPECT_EQ(read_search(x).sampler->name, "gp");
   EXPECT_EQ(sampling_of<gp_settings>(x).startup, 3u);
+  EXPECT_TRUE(sampling_of<gp_settings>(x).has_schedule_mean);
+  EXPECT_FALSE(sampling_of<gp_settings>(study(twelve, "{gp: {mean: zero}}"))
+                 .has_schedule_mean);
   EXPECT_FALSE(concurrent_of(x)); // auto
   EXPECT_EQ(algorithm_of(study(twelve, "gp"))->rungs(),
             std::vector<step_t>{81});
@@ -484,7 +487,7 @@ TEST(Registry, GpIsASamplerAndAnAlgorithm) {
       .in_turn);
   expect_errors(study(twelve, "{gp: {candidates: 30}}"),
                 {"algorithm.gp.candidates: unknown option 'candidates' of gp "
-                 "(may be max_concurrent, prefer_shared or startup)"});
+                 "(may be max_concurrent, prefer_shared, startup or mean)"});
   expect_errors(study(twelve, "{pbt: {sampler: gp}}"),
                 {"algorithm.pbt.sampler: must be random or grid, found gp"});
 }

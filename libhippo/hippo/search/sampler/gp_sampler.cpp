@@ -74,7 +74,10 @@ gp_sampler::gp_sampler(const search_space& space,
     defaults_(std::move(defaults)),
     features_(space, defaults_, options.marks.back(), options.seed),
     groups_(features_.group_of()), options_(std::move(options)),
-    kernel_(static_cast<Index>(features_.groups())) {}
+    kernel_(static_cast<Index>(features_.groups())) {
+  if (options_.has_schedule_mean && options_.better == direction::minimize)
+    mean_ = {space, defaults_, options_.marks.back(), options_.seed};
+}
 
 void gp_sampler::lengthen(const search_space& space,
                           const std::vector<step_t>& marks) {
@@ -84,6 +87,9 @@ void gp_sampler::lengthen(const search_space& space,
   features_ = {space, defaults_, known.back(), seed()};
   groups_ = features_.group_of();
   known_features_.clear();
+  mean_.lengthen(known.back());
+  means_.clear();
+  end_means_.clear();
   // Fitted anew to as many findings, whenever that is wanted.
   kernel_ = gp_kernel{static_cast<Index>(features_.groups())};
   fitted_ = 0;
@@ -93,6 +99,8 @@ void gp_sampler::lengthen(const search_space& space,
 
 void gp_sampler::on_result(trial_no trial, step_t at, double value) {
   const auto& marks = options_.marks;
+  if (taken(trial) != nullptr)
+    mean_.on_result(trial, at, value, findings_.size());
   if (taken(trial) == nullptr || at < marks.front()
       || (has_lengths() && at != length_of(trial)))
     return;
@@ -163,21 +171,29 @@ gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
   const double sign = options_.better == direction::maximize ? 1 : -1;
   response_table result;
   std::vector<std::vector<double>> values(options_.marks.size());
+  auto measured = values;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& x = findings_[i];
     if (x.void_from < count)
       continue;
-    result.all.push_back({&x, 0});
-    if (!std::isnan(x.value))
-      values[x.mark].push_back(x.value);
+    result.all.push_back({&x});
+    if (std::isnan(x.value))
+      continue;
+    values[x.mark].push_back(x.value - mean_at(x));
+    if (mean_.has_law())
+      measured[x.mark].push_back(x.value);
   }
   for (auto& xs : values)
     result.middles.push_back(!xs.empty()              ? quantile(xs, 0.5)
                              : result.middles.empty() ? 0
                                                       : result.middles.back());
+  std::vector<double> medians;
+  for (auto& xs : measured)
+    medians.push_back(xs.empty() ? 0 : quantile(xs, 0.5));
   std::vector<double> known;
   for (auto& x : result.all) {
-    x.value = sign * (x.of->value - result.middles[x.of->mark]);
+    x.value =
+      sign * (x.of->value - mean_at(*x.of) - result.middles[x.of->mark]);
     if (!std::isnan(x.value))
       known.push_back(x.value);
   }
@@ -191,6 +207,9 @@ gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
   double squares = 0;
   for (auto& x : result.all) {
     x.value = std::isnan(x.value) ? worst : std::max(x.value, worst);
+    x.height = mean_.has_law() && !std::isnan(x.of->value)
+                 ? sign * (x.of->value - medians[x.of->mark])
+                 : x.value;
     squares += x.value * x.value;
   }
   if (squares > 0)
@@ -218,7 +237,8 @@ gp_sampler::chosen(const response_table& from, std::size_t most) {
     left.erase(left.begin(), left.begin() + count);
   };
   take_first(third, [&](std::size_t x, std::size_t y) { // the best
-    return all[x].value != all[y].value ? all[x].value > all[y].value : x < y;
+    return all[x].height != all[y].height ? all[x].height > all[y].height
+                                          : x < y;
   });
   take_first(static_cast<std::ptrdiff_t>(most) - 2 * third,
              [&](std::size_t x, std::size_t y) {
@@ -242,11 +262,62 @@ void gp_sampler::fit() {
   }
   if (fitted_ == before)
     return;
+  fit_mean();
   const auto xs = chosen(responses(fitted_), fitted_max);
   if (xs.empty())
     return;
   kernel_ = fit_kernel(points_of(xs), values_in(xs),
                        gp_kernel{kernel_.lengths.size()});
+}
+
+/// Fits the mean to the losses of the trials that count among the first
+/// findings, as the kernel is.
+void gp_sampler::fit_mean() {
+  means_.clear();
+  end_means_.clear();
+  if (!mean_.has_schedule())
+    return;
+  std::vector<trial_no> trials;
+  for (std::size_t i = 0; i < fitted_; ++i)
+    if (findings_[i].void_from >= fitted_ && !std::isnan(findings_[i].value))
+      trials.push_back(findings_[i].trial);
+  std::sort(trials.begin(), trials.end());
+  trials.erase(std::unique(trials.begin(), trials.end()), trials.end());
+  mean_.fit(fitted_, trials, [this](trial_no trial) {
+    return values_of(*taken(trial)).sequences;
+  });
+  extend_means();
+}
+
+void gp_sampler::extend_means() {
+  if (!mean_.has_law())
+    return;
+  for (auto i = means_.size(); i < findings_.size(); ++i) {
+    const auto& x = findings_[i];
+    means_.push_back(std::isnan(x.value)
+                       ? 0
+                       : mean_.at(values_of(*taken(x.trial)).sequences,
+                                  options_.marks[x.mark]));
+  }
+}
+
+double gp_sampler::mean_at(const finding& result) const {
+  if (!mean_.has_law())
+    return 0;
+  return means_[static_cast<std::size_t>(&result - findings_.data())];
+}
+
+double gp_sampler::mean_at_end(const trial_parameters& values) const {
+  return mean_.at(values.sequences, end_of(values.length));
+}
+
+double gp_sampler::mean_at_end(trial_no trial) {
+  if (!mean_.has_law())
+    return 0;
+  const auto [found, is_new] = end_means_.try_emplace(trial);
+  if (is_new)
+    found->second = mean_at_end(values_of(*taken(trial)));
+  return found->second;
 }
 
 VectorXd gp_sampler::values_in(const std::vector<response>& xs) {
@@ -391,13 +462,14 @@ gp_sampler::propose(trial_no trial) {
   if (reached_.size() < options_.startup)
     return std::nullopt;
   fit();
+  extend_means();
   const auto table = responses(findings_.size());
   const auto seen = chosen(table, findings_max);
   if (seen.empty()) // all are tried again
     return std::nullopt;
   const gp_posterior posterior{kernel_, points_of(seen), values_in(seen),
                                pending_points()};
-  const auto known = rank_trials(posterior, seen);
+  const auto known = rank_trials(posterior, seen, table.scale);
   const auto good = std::min(known.size(), good_trials);
   candidates drawn{*this, trial};
   drawn.add_random(random_candidates);
@@ -406,11 +478,11 @@ gp_sampler::propose(trial_no trial) {
   for (std::uint64_t i = 0; i < near_candidates; ++i)
     drawn.add_near(*taken(known[i % good].second), 1);
   const auto least = -known.front().first; // what is to be improved
-  auto best = best_of(drawn.take(), posterior, least);
+  auto best = best_of(drawn.take(), posterior, least, table.scale);
   if (!best)
     return std::nullopt;
   drawn.add_near(best->taken, refining_candidates);
-  auto other = best_of(drawn.take(), posterior, least);
+  auto other = best_of(drawn.take(), posterior, least, table.scale);
   if (other && other->goes_before(*best))
     best = std::move(other);
   const double sign = options_.better == direction::maximize ? 1 : -1;
@@ -433,7 +505,7 @@ step_t gp_sampler::end_of(step_t length) const {
 /// The trials that were seen, by minus what they come to in the end.
 std::vector<std::pair<double, trial_no>>
 gp_sampler::rank_trials(const gp_posterior& posterior,
-                        const std::vector<response>& seen) {
+                        const std::vector<response>& seen, double scale) {
   std::set<trial_no> trials;
   for (const auto& x : seen)
     trials.insert(x.of->trial);
@@ -446,14 +518,14 @@ gp_sampler::rank_trials(const gp_posterior& posterior,
   std::vector<std::pair<double, trial_no>> result;
   column = 0;
   for (auto x : trials)
-    result.emplace_back(-means[column++], x);
+    result.emplace_back(mean_at_end(x) / scale - means[column++], x);
   std::sort(result.begin(), result.end());
   return result;
 }
 
 std::optional<gp_sampler::standing>
 gp_sampler::best_of(std::vector<candidate> xs, const gp_posterior& posterior,
-                    double least) const {
+                    double least, double scale) const {
   auto points = empty_points(xs.size());
   for (std::size_t i = 0; i < xs.size(); ++i)
     set_column(points, static_cast<Index>(i),
@@ -464,7 +536,7 @@ gp_sampler::best_of(std::vector<candidate> xs, const gp_posterior& posterior,
   std::optional<standing> best;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const auto at = static_cast<Index>(i);
-    const auto mean = expected.means[at];
+    const auto mean = expected.means[at] - mean_at_end(xs[i].values) / scale;
     auto score = log_expected_improvement(
       mean, std::sqrt(expected.variances[at]), least);
     if (has_prior())
@@ -493,7 +565,16 @@ constexpr option gp_startup{.name = "startup",
                             .meaning =
                               "trials with a result before the sampler learns"};
 
-constexpr option gp_own_options[]{gp_startup};
+constexpr option gp_mean{.name = "mean",
+                         .type = option_type::word,
+                         .words = {"schedules", "zero"},
+                         .fallback = "schedules",
+                         .meaning =
+                           "`schedules`: losses are expected to follow a law of"
+                           " learning-rate schedules, where it predicts them;"
+                           " `zero`: no expectation"};
+
+constexpr option gp_own_options[]{gp_startup, gp_mean};
 
 std::string gp_space_refusal(const study_spec& study) {
   const auto leaves = study.space.leaves();
@@ -518,6 +599,7 @@ gp_settings::make(const study_spec& study, const trial_course& course,
   gp_options options;
   options.seed = study.seed;
   options.startup = startup;
+  options.has_schedule_mean = has_schedule_mean;
   options.better = study.objective.direction;
   options.marks = course.marks;
   options.first = course.first;
@@ -542,6 +624,7 @@ const sampler_type gp_sampler_type{
   .read = [](option_reader& from) -> std::shared_ptr<sampler_settings> {
     auto result = std::make_shared<gp_settings>();
     result->startup = from.whole(gp_startup);
+    result->has_schedule_mean = from.word(gp_mean) == "schedules";
     return result;
   }};
 

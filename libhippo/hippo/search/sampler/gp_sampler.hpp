@@ -11,6 +11,7 @@
 
 #include "hippo/search/sampler/learning_sampler.hpp"
 #include "hippo/search/sampler/sampler_type.hpp"
+#include "hippo/search/sampler/schedule_mean.hpp"
 #include "hippo/search/sampler/sequence_features.hpp"
 #include "hippo/search/surrogate/gaussian_process.hpp"
 
@@ -37,6 +38,8 @@ struct gp_options {
   step_t first = 1; ///< how far a trial goes at first, for the work it makes
   step_price price = step_price::none;
   std::uint64_t trials = 1; ///< of the study, for a price that falls
+  /// Whether a law of learning-rate schedules is the mean, where it can be.
+  bool has_schedule_mean = false;
 };
 
 /// Bayesian optimisation by a Gaussian process over what trials are
@@ -49,7 +52,9 @@ struct gp_options {
 /// worst cut off, of unit variance. Failures and NaN count as the worst. Of
 /// more than 300 results it takes 100 of the best, the latest 100 and 100 by
 /// their address. Trials without a result count at their mean. The kernel is
-/// fitted anew whenever the results have grown by a tenth.
+/// fitted anew whenever the results have grown by a tenth, and so is a law of
+/// learning-rate schedules (`schedule_mean`), the mean of the process where a
+/// loss is minimised.
 ///
 /// Of 150 random combinations, and 150 that differ from one of the best 8
 /// trials in one leaf or two, then 40 that differ so from the best of these,
@@ -93,7 +98,8 @@ private:
   /// A finding as the model takes it: more is better.
   struct response {
     const finding* of = nullptr;
-    double value = 0;
+    double value = 0;  ///< less the mean of the process
+    double height = 0; ///< with it, and less the median of all at the mark
   };
 
   /// The responses of the first findings, and how to get back from them.
@@ -130,6 +136,13 @@ private:
   [[nodiscard]] static std::vector<response>
   chosen(const response_table& from, std::size_t most);
   void fit();
+  void fit_mean();
+  /// Returns the mean of the process at a finding, as a value of the objective.
+  [[nodiscard]] double mean_at(const finding& result) const;
+  void extend_means();
+  /// The same at the end of a trial.
+  [[nodiscard]] double mean_at_end(const trial_parameters& values) const;
+  [[nodiscard]] double mean_at_end(trial_no trial);
   [[nodiscard]] gp_points empty_points(std::size_t count) const;
   [[nodiscard]] gp_points points_of(const std::vector<response>& xs);
   [[nodiscard]] gp_points pending_points();
@@ -141,7 +154,8 @@ private:
   combination near_candidate(const combination& from, trial_no trial,
                              std::uint64_t number);
   [[nodiscard]] std::vector<std::pair<double, trial_no>>
-  rank_trials(const gp_posterior& posterior, const std::vector<response>& seen);
+  rank_trials(const gp_posterior& posterior, const std::vector<response>& seen,
+              double scale);
 
   [[nodiscard]] step_t end_of(step_t length) const;
   /// Returns the best of some candidates, the first of equal ones; nothing of
@@ -149,13 +163,17 @@ private:
   /// @param least the response that they are to improve on
   [[nodiscard]] std::optional<standing> best_of(std::vector<candidate> xs,
                                                 const gp_posterior& posterior,
-                                                double least) const;
+                                                double least,
+                                                double scale) const;
   [[nodiscard]] double price_factor() const;
 
   std::map<std::string, sequence> defaults_;
   sequence_features features_;
   std::vector<std::uint32_t> groups_; ///< of the features' coordinates
   gp_options options_;
+  schedule_mean mean_;
+  std::vector<double> means_; ///< at findings, the first of them
+  std::unordered_map<trial_no, double> end_means_;
   std::vector<finding> findings_;              ///< as they came
   std::unordered_map<trial_no, std::size_t> reached_; ///< marks, by trial
   std::set<trial_no> pending_; ///< drawn, and nothing found yet
@@ -171,6 +189,7 @@ private:
 class gp_settings final : public sampler_settings {
 public:
   std::uint64_t startup = 10;
+  bool has_schedule_mean = true;
 
   [[nodiscard]] std::unique_ptr<sampler>
   make(const study_spec& study, const trial_course& course,
