@@ -88,8 +88,8 @@ TEST(OwnWorkload, NoPackagesAreAListWithoutAny) {
   EXPECT_EQ(spec_of("{python: 'mine:Net', packages: []}").options.at("class"),
             scalar{"mine:Net"});
   expect_errors("{command: [./mine], packages: []}",
-                {"s.yaml:2:40: workload.packages: must be a map of versions by "
-                 "name, found []"});
+                {"s.yaml:2:41: workload.packages: must be a map of versions by "
+                 "name, found an empty list"});
 }
 
 TEST(OwnWorkload, HowItIsRunIsNoPartOfTheKey) {
