@@ -119,7 +119,7 @@ def measure_kills(case, hippo_ray, seconds, every):
         begin = time.monotonic()
         studies = [client.submit(x) for x in files]
         while time.monotonic() < begin + seconds \
-                and not all(x.info().ended for x in studies):
+                and not all(x.info.ended for x in studies):
             next_one = begin + every * (len(back) + 1)
             time.sleep(max(0, next_one - time.monotonic()))
             lost = case.nodes.pop(0)

@@ -18,7 +18,7 @@ trials = results // STEPS
 with hippo.connect(server) as client:
     study = client.submit(no_op.study(
         f"full-{results}", 2 * trials + 100, STEPS))
-    while study.info().finished < trials:
+    while study.info.finished < trials:
         time.sleep(0.1)
     assert study.state == "RUNNING"
 print(json.dumps({"results": results}))

@@ -33,7 +33,7 @@ def main():
             no_op.study(f"no-op-{args.trials}", args.trials))
         submitted.wait(progress=False)
         seconds = time.perf_counter() - begin
-        info = submitted.info()
+        info = submitted.info
         assert info.finished == args.trials, info
     print(json.dumps({"seconds": seconds}))
 

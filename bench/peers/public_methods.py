@@ -31,10 +31,10 @@ def space_file(task):
 
 
 class Hippo:
-    """Ours, by the program `play`."""
+    """Ours, by `hippo ask-tell`."""
 
     def __init__(self, task, seed, workers, program, algorithm, budget):
-        text = (f"study: public\nworkload: public\n"
+        text = (f"study: public\n"
                 f"objective: {{metric: value, direction: "
                 f"{task.about['direction']}}}\n"
                 f"max_steps: {task.steps}\nspace:\n{space_file(task)}\n"
@@ -46,28 +46,31 @@ class Hippo:
         self._names = {x.replace(".", "_"): x
                        for x in [*task.ranges, *task.choices]}
         self._process = subprocess.Popen(
-            [program, self._file.name, str(workers),
-             *(x.replace(".", "_") for x in task.ranges),
-             *(f"{x.replace('.', '_')}={','.join(words)}"
-               for x, words in task.choices.items())], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True, bufsize=1)
+            [program, "ask-tell", self._file.name, "--workers", str(workers)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, bufsize=1)
+        self._read()  # says which algorithm it is
 
-    def _ask(self, line):
-        self._process.stdin.write(line + "\n")
-        answer = self._process.stdout.readline()
-        if not answer:
-            raise SystemExit("play has ended: " + line)
-        return json.loads(answer)
+    def _read(self):
+        answer = json.loads(self._process.stdout.readline() or "null")
+        if answer is None or "error" in answer:
+            raise SystemExit(f"hippo ask-tell: {answer}")
+        return answer
+
+    def _ask(self, **request):
+        self._process.stdin.write(json.dumps(request) + "\n")
+        return self._read()
 
     def next(self, worker):
-        x = self._ask(f"next {worker}")
+        x = self._ask(do="ask")["work"]
         if x is None:
             return None
         return (x["trial"], x["from"], x["to"],
-                {self._names[k]: v for k, v in x["values"].items()})
+                {self._names[k]: v for k, v in x["params"].items()})
 
     def told(self, worker, work, value):
-        self._ask(f"told {worker} {value:.17g}")
+        self._ask(do="tell", trial=work[0], to=work[2],
+                  values={"value": value})
 
     def close(self):
         self._process.stdin.close()

@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--trainings", type=int, default=60)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--program", help="our program `play`")
+    parser.add_argument("--program", help="our program `hippo`")
     parser.add_argument("--budget", default="{trials: 10000}",
                         help="of a study of ours")
     args = parser.parse_args()

@@ -77,7 +77,7 @@ class Public:
     def __init__(self, bench):
         self._bench = bench
         self._data = data_folder(bench)
-        self._program = bench.program("play")
+        self._program = bench.program("hippo")
         self._script = harness.PEERS / "public_play.py"
         KEPT.mkdir(parents=True, exist_ok=True)
         # Our own searches are made again by another program.

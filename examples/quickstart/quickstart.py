@@ -57,7 +57,7 @@ space = {
 if __name__ == "__main__":
     study = hippo.optimize(train, space, max_steps=12, algorithm="grid",
                            objective={"val_accuracy": "maximize"})
-    info = study.info()
+    info = study.info
     print(f"best: {study.best_value:.4f} with {study.best_params}")
     print(f"{info.delivered_steps} epochs asked for, "
           f"{info.delivered_steps - info.shared_steps} trained")

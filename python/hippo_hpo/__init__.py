@@ -30,6 +30,7 @@ from .workload import HyperParameters, Workload
 if TYPE_CHECKING:
     from . import torch as torch
     from ._local import local
+    from .ask_tell import Measurement, Tuner, Work
     from .client import Client, connect
     from .optimizing import check, optimize, preview
     from .optuna_journal import mirror
@@ -46,11 +47,11 @@ __all__ = [
     "Disconnected", "Error",
     "Event", "Figure", "Front", "FrontPoint", "HyperParameters",
     "IncompatibleVersion", "InvalidArgument", "InvalidStudy", "LeaseInfo",
-    "MissingData", "NotAllowed", "ParameterChange", "RefusedTrainer",
+    "Measurement", "MissingData", "NotAllowed", "ParameterChange", "RefusedTrainer",
     "ResourceExhausted", "ServiceInfo", "SpaceChange", "Study", "StudyFailed",
     "StudyFile", "StudyInfo", "Timeout", "TrainerInfo", "TrainingFunction", "Trial",
-    "TrialFailed", "TrialInfo", "UnknownStudy", "UnknownWorkload",
-    "WorkDemand", "Workload", "check", "choice", "connect", "constant", "cosine",
+    "TrialFailed", "TrialInfo", "Tuner", "UnknownStudy", "UnknownWorkload",
+    "Work", "WorkDemand", "Workload", "check", "choice", "connect", "constant", "cosine",
     "cosine_restarts", "cyclic", "exponential", "int_uniform", "inverse_sqrt",
     "join", "linear", "local", "log_int_uniform", "log_normal", "log_uniform",
     "mirror", "multistep", "normal", "one_cycle", "optimize", "option",
@@ -71,6 +72,7 @@ def load_ipython_extension(shell: Any) -> None:
 # needs none of it.
 _PLACES = {
     "_local": ["local"],
+    "ask_tell": ["Measurement", "Tuner", "Work"],
     "client": ["Client", "connect"],
     "optimizing": ["check", "optimize", "preview"],
     "optuna_journal": ["mirror"],

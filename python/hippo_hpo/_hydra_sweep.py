@@ -279,7 +279,7 @@ def _wait(client: Client, text: str, name: str, is_others: bool) -> Study:
     except Stuck as stuck:
         if not stuck.is_paused:
             study.cancel(stuck.why)
-        raise failed_study(study, study.info(), stuck.why, None) from None
+        raise failed_study(study, study.info, stuck.why, None) from None
     finally:
         watch.end()
     found = info.best_trial is not None or (
@@ -294,7 +294,7 @@ def _write_results(study: Study, folder: str) -> None:
     Optuna writes."""
     from omegaconf import OmegaConf
 
-    info = study.info()
+    info = study.info
     results: dict[str, Any] = {"name": "hippo"}
     if info.front is None:
         best = study.best_trial

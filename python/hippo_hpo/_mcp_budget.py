@@ -178,7 +178,7 @@ def _used_hours(client: Client, info: StudyInfo, bound: float,
     interrupted training are not among them: where there may be such, the time
     of all trainers counts, up to the study's bound.
     """
-    seconds = client.study(info.id).info().cost_seconds
+    seconds = client.study(info.id).info.cost_seconds
     is_exact = info.state == "COMPLETE" and not info.failed and not info.reason
     if info.ended and not is_exact:
         seconds = max(seconds, min(info.active_seconds * max(trainers, 1),

@@ -104,7 +104,7 @@ class Tools:
         why it waits or has ended."""
         client = self._connect()
         found = _find(client, study)
-        info = found.info()
+        info = found.info
         return {**row(_whole_study(info), 8_000),
                 "submitted_here": self._budget is not None
                 and self._budget.bound_of(client, info) is not None}
@@ -118,7 +118,7 @@ class Tools:
         """Returns the best trials of a study, the best one first; of a study
         of several metrics the points of its Pareto front."""
         found = _find(self._connect(), study)
-        info = found.info()
+        info = found.info
         most = min(max(most, 1), BEST_MAX)
         if info.front is not None:
             points = [{"trial": x.trial, "step": x.step, "values": x.values}
@@ -170,7 +170,7 @@ class Tools:
         if not 1 <= len(wanted) <= CURVES_MAX:
             raise InvalidArgument(f"trials: 1 to {CURVES_MAX} numbers, found "
                                   f"{len(wanted)}")
-        info = found.info()
+        info = found.info
         if unknown := [x for x in wanted if not 0 <= x < info.trials]:
             raise InvalidArgument(f"study {info.id} has no trial {unknown[0]}: "
                                   f"its trials are 0 to {info.trials - 1}")
@@ -196,7 +196,7 @@ class Tools:
         """Returns the stage tree of a study in short: its size, the steps at
         which it branches, and the stages that the most trials share."""
         found = _find(self._connect(), study)
-        info = found.info()
+        info = found.info
         tree = found._columns("tree")
         columns = {name: column(x) if isinstance(x, (list, dict)) else x
                    for name, x in tree.items() if name != "at"}
@@ -211,7 +211,7 @@ class Tools:
         the device hours that are left to this server."""
         client = self._connect()
         found = _find(client, study)
-        info = found.info()
+        info = found.info
         trained = info.delivered_steps - info.shared_steps
         return {
             "device_hours": info.cost_seconds / 3600,
@@ -313,7 +313,7 @@ class Tools:
             made, warnings, notes = client._submit(
                 with_mark(packed, budget.name, hours), name)
             self._refuse_late(budget, client, made, hours, is_known)
-        info = made.info()
+        info = made.info
         return {"id": made.id, "name": info.name, "state": info.state,
                 "bound_device_hours": hours,
                 "warnings": [cut_text(x, 400) for x in warnings[:10]],
@@ -354,7 +354,7 @@ class Tools:
         else:
             raise InvalidArgument(f"verb {cut_text(verb, 40)!r}: one of "
                                   f"{', '.join(_VERBS)} is asked for")
-        return {**answer, "state": found.info().state}
+        return {**answer, "state": found.info.state}
 
     def extend(self, study: StudyName, trials: int = 0, seconds: float = 0.0,
                steps: int = 0) -> dict[str, Any]:
@@ -433,7 +433,7 @@ class Tools:
         found.set_note(text)
         if tags:
             found.add_tags(*tags)
-        info = found.info()
+        info = found.info
         return {"id": info.id, **row({"note": info.note, "tags": list(info.tags)})}
 
     def ask(self, study: StudyName, params: dict[str, Any] | None = None
@@ -485,7 +485,7 @@ class Tools:
         self._need_budget("close a study")
         found, info = self._own(self._connect(), study)
         found.close()
-        return {"id": info.id, "state": found.info().state}
+        return {"id": info.id, "state": found.info.state}
 
     # -- inside
 
@@ -514,7 +514,7 @@ class Tools:
         """A study that was submitted through this server."""
         assert self._budget is not None
         found = _find(client, study)
-        info = found.info()
+        info = found.info
         if self._budget.bound_of(client, info) is None:
             raise NotAllowed(
                 f"study {info.id} ({info.name}) was not submitted through this "
@@ -576,7 +576,7 @@ class Tools:
         client = self._connect()
         found, info = self._own(client, study)
         trials = self._go_on(client, budget, info, lambda: change(found))
-        return {"id": info.id, "trials": trials, "state": found.info().state,
+        return {"id": info.id, "trials": trials, "state": found.info.state,
                 **self._budget_summary(client)}
 
     def _go_on(self, client: Client, budget: Budget, info: StudyInfo,

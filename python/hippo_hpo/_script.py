@@ -186,7 +186,7 @@ def hyperparameter_search(
         "name": os.path.splitext(os.path.basename(script))[0],
         "objective": {"objective": direction}, "trials": n_trials,
         "max_steps": steps, "eval_every": min(every, steps), **options})
-    info = study.info()
+    info = study.info
     if info.best_trial is None:
         why = info.reason or info.state
         raise StudyFailed(f"no trial of {info.name} was measured: {why}",

@@ -73,6 +73,8 @@ def opening(info: StudyInfo, goals: Mapping[str, str], notes: list[str],
                [(options.get("seconds"), "s"),
                 (options.get("device_hours"), "device hours")]
                if x is not None]
+    if options.get("total_steps") is not None:
+        budget.append(f"at most {options['total_steps']} steps in all")
     if options.get("deadline") is not None:
         budget.append(f"deadline {options['deadline']}")
     parts = [f"{info.name}: study {info.id} {ways}", f"algorithm {algorithm}",

@@ -38,7 +38,7 @@ def write_runs(study: Study, uri: str, best: int | None) -> int:
     if best is not None and best < 1:
         raise InvalidArgument(f"the best {best} trials: 1 or more can be "
                               "written")
-    info = study.info()
+    info = study.info
     sign = -1 if info.direction == "maximize" else 1
     trials = study.trials
     # Of several metrics, those of the front before all others.

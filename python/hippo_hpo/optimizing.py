@@ -95,6 +95,8 @@ class Options(TypedDict, total=False):
         max_steps: the last step of a trial; 1 for a function without `yield`.
             Or the lengths of trials: ``choice(1000, 2000)``.
         trials: the largest number of trials; None: the algorithm decides.
+        total_steps: the study ends when its trials have been trained for so
+            many steps, those in common once; None: no limit.
         failed: the study fails after this number of failed trials; None: no
             limit.
         algorithm: as in a study file: ``"tpe"``,
@@ -147,6 +149,7 @@ class Options(TypedDict, total=False):
     notify: Mapping[str, Any] | None
     max_steps: int | Form
     trials: int | None
+    total_steps: int | None
     failed: int | None
     algorithm: str | Mapping[str, Any]
     max_concurrent: int | None
@@ -240,10 +243,10 @@ def optimize(train: Trainable, space: Mapping[str, Any], *,
         progress: whether to show progress.
         rerun: whether the same call runs a new study if one has finished.
         options: `objective`, `constraints`, `first`, `past`, `prior`,
-            `repeats`, `tags`, `max_steps`, `trials`, `algorithm`,
-            `max_concurrent`, `eval_every`, `seconds`, `device_hours`, `cost`,
-            `deadline`, `stop_when`, `name`, `seed`, `on_error`, `files`,
-            `initial`, `ranks` and `check`: see `Options`.
+            `repeats`, `tags`, `max_steps`, `trials`, `total_steps`,
+            `algorithm`, `max_concurrent`, `eval_every`, `seconds`,
+            `device_hours`, `cost`, `deadline`, `stop_when`, `name`, `seed`,
+            `on_error`, `files`, `initial`, `ranks` and `check`: see `Options`.
 
     Returns:
         The study, which has ended: see `best`, `trials` and `state`.
@@ -342,7 +345,7 @@ def _run(client: Client, written: _Written, text: str, options: Options,
     said: list[str] = []
     notes: list[str] = []
     study = _same(client, name, text, rerun)
-    if study is not None and (info := study.info()).ended:
+    if study is not None and (info := study.info).ended:
         if progress and is_plain:
             say(f"{name}: study {info.id} of the same call has finished; "
                 "rerun=True runs a new one")
@@ -353,7 +356,7 @@ def _run(client: Client, written: _Written, text: str, options: Options,
     elif study.state == "PAUSED":
         study.resume()
     if progress:
-        say(opening(study.info(), written.goals, notes, options,
+        say(opening(study.info, written.goals, notes, options,
                     written.file.max_steps, state and page_of(state)))
         for x in [*against_its_name(written.goals), *source.notes]:
             say(f"note: {x}")
@@ -365,7 +368,7 @@ def _run(client: Client, written: _Written, text: str, options: Options,
     except Stuck as stuck:
         if not stuck.is_paused:
             study.cancel(stuck.why)
-        raise failed_study(study, study.info(), stuck.why, source) from None
+        raise failed_study(study, study.info, stuck.why, source) from None
     finally:
         watch.end()
     if not is_plain:
@@ -508,6 +511,7 @@ def _written(train: Trainable, space: Mapping[str, Any], options: Options,
         workload["ranks"] = ranks
     budget = {key: value for key, value
               in [("trials", options.get("trials")),
+                  ("steps", options.get("total_steps")),
                   ("failed", options.get("failed")),
                   ("seconds", options.get("seconds")),
                   ("device_hours", options.get("device_hours")),

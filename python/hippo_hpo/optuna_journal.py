@@ -66,7 +66,7 @@ class _Journal:
                 "install 'hippo-hpo[optuna]'") from why
         self._optuna = optuna
         self._study = study
-        info = study.info()
+        info = study.info
         self._metric = info.metric
         self._goals: dict[str, str] = (
             info.front.goals if info.front else
@@ -151,7 +151,7 @@ class _Journal:
     def refresh(self) -> bool:
         """Writes what is new. Returns whether the study has ended."""
         # In this order: states are of trials whose values have come.
-        ended = self._study.info().ended
+        ended = self._study.info.ended
         states = self._states()
         values: dict[int, dict[int, float]] = {}
         failures: dict[int, str] = {}

@@ -111,7 +111,7 @@ def figure_of(study: Study, kind: str, step: int = 0,
     Raises:
         InvalidArgument: the study has nothing that such a figure could show.
     """
-    known = study.info()
+    known = study.info
     facts = {"id": known.id, "name": known.name, "state": known.state,
              "metric": known.metric, "direction": known.direction,
              "workload": known.workload,

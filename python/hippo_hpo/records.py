@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ._renamed import warn as warn_renamed
+
+T = TypeVar("T")
 
 
 class HasEnded:
@@ -19,6 +21,11 @@ class HasEnded:
     def ended(self) -> bool:
         """Whether the study has ended."""
         return self.state in ("COMPLETE", "FAILED", "CANCELLED")
+
+    def __call__(self: T) -> T:
+        """What `Study.info` was called for when it was a method."""
+        warn_renamed("Study.info()", "Study.info")
+        return self
 
 
 # Between these marks schemas/generate_views.py --write writes.

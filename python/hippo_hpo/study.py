@@ -61,7 +61,7 @@ class Study:
 
     def _repr_html_(self) -> str:
         """How the study is now, as a notebook shows it."""
-        return card_of(self.info())
+        return card_of(self.info)
 
     def _call(self, what: str, op: Callable[[Any], Any],
               read: Callable[[Any], T], *, repeatable: bool = True) -> T:
@@ -74,8 +74,9 @@ class Study:
 
     # -- what there is
 
+    @property
     def info(self) -> StudyInfo:
-        """Returns the present state of the study."""
+        """The present state of the study, asked for anew each time."""
         return self._call("describe", lambda x: x.describe(),
                           lambda x: study_info_of(x.info))
 
@@ -108,7 +109,7 @@ class Study:
     @property
     def name(self) -> str:
         """The study's name in the study file."""
-        return self.info().name
+        return self.info.name
 
     @property
     def uid(self) -> str:
@@ -117,7 +118,7 @@ class Study:
         Raises:
             InvalidArgument: the study has no uid yet.
         """
-        info = self.info()
+        info = self.info
         if not info.uid:
             raise InvalidArgument(
                 f"study {self.id} ({info.name}) has no uid, by which others "
@@ -128,7 +129,7 @@ class Study:
     @property
     def state(self) -> str:
         """The present state, such as ``RUNNING``; see `StudyInfo`."""
-        return self.info().state
+        return self.info.state
 
     @property
     def trials(self) -> list[TrialInfo]:
@@ -173,7 +174,7 @@ class Study:
         Raises:
             InvalidArgument: the study has one metric: use `best_trial`.
         """
-        found = self.info().front
+        found = self.info.front
         if found is None:
             raise InvalidArgument(f"study {self.id} has one metric, and so no "
                                   "front: look at best_trial")
@@ -183,7 +184,7 @@ class Study:
     def best_trials(self) -> list[TrialInfo]:
         """The trials on the Pareto front, by number, as in Optuna; with one
         metric the best trial, if there is one."""
-        info = self.info()
+        info = self.info
         if info.front is None:
             return [] if info.best_trial is None else [info.best_trial]
         known = self.trials
@@ -194,7 +195,7 @@ class Study:
         """The trial with the best value so far for each length, as values of
         trials of different length do not compare; empty for a study whose
         trials have one length."""
-        sign = 1 if self.info().direction == "maximize" else -1
+        sign = 1 if self.info.direction == "maximize" else -1
         result: dict[int, TrialInfo] = {}
         for x in self.trials:
             length = x.params.get(LENGTH)
@@ -341,7 +342,7 @@ class Study:
                    POLL_SECONDS_MAX if progress is False else REDRAW_SECONDS)
         end = None if timeout is None else time.monotonic() + timeout
         try:
-            info = self.info()
+            info = self.info
             while True:
                 show(info)
                 if info.ended:

@@ -46,8 +46,8 @@ class StudyFile:
             length of a trial then belongs to the search.
         space: hyper-parameters by name, as objects of `hippo_hpo.space`.
         algorithm: a name, or a map with one key.
-        budget: any of `trials`, `failed`, `seconds`, `device_hours`, `cost`
-            and `deadline`; None: the algorithm decides the end.
+        budget: any of `trials`, `steps`, `failed`, `seconds`, `device_hours`,
+            `cost` and `deadline`; None: the algorithm decides the end.
         seed: the seed of the algorithm's random numbers.
         more: other keys, such as `constraints`, `stop_when`, `weight` and
             `on_error`.

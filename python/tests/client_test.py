@@ -384,7 +384,7 @@ class Reading(Case):
         self.assertEqual({"acc": 0, "ms": 4}, found.front.reference)
         self.assertEqual([1], [x.number for x in found.best_trials])
         self.assertIn("front of 2, hypervolume 0.25",
-                      progress.line_of(found.info()))
+                      progress.line_of(found.info))
         with self.assertRaisesRegex(hippo.InvalidArgument, "has one metric"):
             client.study(2).front
         self.assertEqual([], client.study(2).best_trials)
@@ -784,7 +784,7 @@ class Training(Case):
 
         def callback(_):
             try:
-                self.study.info()
+                self.study.info
             except hippo.Error as e:
                 seen.put(str(e))
         # Blocks the thread, so that the callback runs on it.
@@ -1095,7 +1095,7 @@ class Surroundings(Case):
                 fake.end()
                 self.start("--refuse", "not_allowed: no")
                 with self.fails(hippo.NotAllowed):
-                    found.info()
+                    found.info
                 line = client._line
                 for _ in range(10):  # rounds of the event loop
                     line._result(line._start(lambda: asyncio.sleep(0)))

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import hippo_hpo as hippo
 from client_test import Case, MNIST, PATIENCE, TRIAL
@@ -102,10 +103,13 @@ class Guide(Case):
         with open(os.path.join(self.folder, "lr-schedules.yaml"), "w") as out:
             out.write("study: lr-schedules\n")
         with surroundings(fake.address, self.folder), \
+                unittest.mock.patch.dict(
+                    os.environ, HIPPO_PROGRAM=os.environ.get("HIPPO", "")), \
                 contextlib.redirect_stderr(io.StringIO()), \
                 contextlib.redirect_stdout(io.StringIO()):
             names, _ = run_cells(cells)
         names["client"].close()
+        names["tuner"].close()
 
     def test_it_names_every_exception(self):
         with open(os.path.join(ROOT, "docs", "python.md")) as file:

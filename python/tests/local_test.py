@@ -176,7 +176,7 @@ class Local(unittest.TestCase):
         self.assertEqual(3.0, study.best_value)
         self.assertEqual(study.best, study.best_trial)
         self.assertEqual({0.5}, {x.params["lr"] for x in study.trials[:1]})
-        self.assertEqual(18 - 11, study.info().shared_steps)
+        self.assertEqual(18 - 11, study.info.shared_steps)
         self.assertEqual(SPACE, study.file().space)
         pid = self.pid()
         same = self.optimize(train, SPACE, max_steps=6, algorithm="grid",
@@ -186,7 +186,7 @@ class Local(unittest.TestCase):
         once_more = self.optimize(train, SPACE, max_steps=6, algorithm="grid",
                                   objective=W, rerun=True)
         self.assertNotEqual(study.id, once_more.id)
-        self.assertEqual(18, once_more.info().shared_steps)
+        self.assertEqual(18, once_more.info.shared_steps)
         self.assertEqual(pid, self.pid())
         try:
             import pandas  # noqa: F401
@@ -207,7 +207,7 @@ class Local(unittest.TestCase):
         study = tuned(trial=1, step=4)
         self.assertEqual(4 * 0.25 + 2 * 2.0, study.best_value)
         self.assertEqual("trial 1 of study train at step 4",
-                         study.info().initial_state)
+                         study.info.initial_state)
         self.assertEqual(study.id, tuned(trial=1, step=4).id)
         self.assertNotEqual(study.id, tuned(trial=1, step=5).id)
         with self.assertRaises(hippo.InvalidStudy) as failed:
@@ -217,7 +217,7 @@ class Local(unittest.TestCase):
     def test_what_merging_saves_counts_steps_and_no_starts(self):
         study = self.optimize(slow_to_begin, SPACE, max_steps=6,
                               algorithm="grid", objective=W)
-        info = study.info()
+        info = study.info
         self.assertEqual(7, info.shared_steps)
         # The mean step took a part of the second before the first one.
         self.assertGreater(info.saved_seconds, 0)
@@ -228,7 +228,7 @@ class Local(unittest.TestCase):
             study = self.optimize(look_up, {"preset": choice("1e-3", "no")},
                                   algorithm="grid", objective="minimize",
                                   **options)
-            return study.id, study.info().failed
+            return study.id, study.info.failed
         self.assertEqual((1, 1), run())
         self.assertEqual((2, 1), run())
         self.assertEqual((3, 1), run(rerun=True))
@@ -247,8 +247,8 @@ class Local(unittest.TestCase):
         self.assertEqual(choice(*words), file.space["preset"])
         again = study._client.submit(file)
         again.wait(progress=False)
-        self.assertEqual("COMPLETE", again.state, again.info().reason)
-        self.assertEqual(4, again.info().shared_steps)
+        self.assertEqual("COMPLETE", again.state, again.info.reason)
+        self.assertEqual(4, again.info.shared_steps)
         self.assertEqual(file, again.file())
         self.assertNotEqual(study.uid, again.uid)
 

@@ -544,7 +544,7 @@ class Ledger(Case):
         tools.submit(text=text)
         with self.connect() as client:
             client.study("fails").wait(progress=False, timeout=PATIENCE)
-            self.assertEqual(0, client.study("fails").info().cost_seconds)
+            self.assertEqual(0, client.study("fails").info.cost_seconds)
         used = tools.service()["used_device_hours"]
         self.assertGreater(used * 3600, 2)
         self.assertLess(used, 0.5)

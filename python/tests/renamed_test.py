@@ -55,6 +55,14 @@ class Arguments(unittest.TestCase):
             options = Options(steps=5, every=2)
         self.assertEqual((5, 2), (options.max_steps, options.eval_every))
 
+    def test_info_of_a_study_was_a_method(self):
+        info = hippo.StudyInfo.__new__(hippo.StudyInfo)
+        with self.assertWarnsRegex(
+                DeprecationWarning,
+                r"Study\.info\(\) is Study\.info now") as told:
+            self.assertIs(info, info())
+        self.assertEqual(told.filename, __file__)
+
     def test_signatures_have_the_names_of_today(self):
         for call in (hippo.optimize, hippo.preview, hippo.StudyFile):
             names = inspect.signature(call).parameters

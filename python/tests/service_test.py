@@ -173,13 +173,13 @@ class Clients(Case):
         study.set_note("a baseline")
         study.add_tags("paper", "a b")
         study.remove_tags("paper")
-        info = study.info()
+        info = study.info
         self.assertEqual(("a baseline", ("a b",), False),
                          (info.note, info.tags, info.removed))
         best = study.best_trial.number
         study.remove(best)
         self.assertNotEqual(best, study.best_trial.number)
-        self.assertEqual((2, 2), (len(study.trials), study.info().trials))
+        self.assertEqual((2, 2), (len(study.trials), study.info.trials))
         self.assertNotIn(best, [x.number for x in study.trials])
         study.restore(best)
         self.assertEqual(best, study.best_trial.number)
@@ -190,7 +190,7 @@ class Clients(Case):
                          [x.id for x in self.client.studies()])
         self.assertEqual(listed,
                          [x.id for x in self.client.studies(removed=True)])
-        self.assertEqual("COMPLETE", study.info().state)
+        self.assertEqual("COMPLETE", study.info.state)
         study.restore()
         self.assertEqual(listed, [x.id for x in self.client.studies()])
         for call, why in ((lambda: study.remove(7), "no trial 7"),
@@ -254,7 +254,7 @@ class Clients(Case):
         study.resume()
         self.until(lambda: study.state == "RUNNING")
         study.set_weight(2.5)
-        self.until(lambda: study.info().weight == 2.5)
+        self.until(lambda: study.info.weight == 2.5)
         with self.assertRaises(hippo.InvalidArgument):
             study.set_weight(-1)
         study.cancel("enough")
@@ -370,7 +370,7 @@ class Sum(hippo.Workload):
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         again = self.client.study(int(done.stdout))
-        self.assertEqual(again.info().workload, own.info().workload)
+        self.assertEqual(again.info.workload, own.info.workload)
 
 
 if __name__ == "__main__":

@@ -290,7 +290,7 @@ class Searching(unittest.TestCase):
         again = pickle.loads(pickle.dumps(search))
         np.testing.assert_array_equal(search.predict(X), again.predict(X))
         # Two of the four steps are the same for both schedules.
-        self.assertEqual(4, search.study_.info().shared_steps)
+        self.assertEqual(4, search.study_.info.shared_steps)
         self.assertEqual(search.study_.file().space["alpha"],
                          choice(1e-4, 1e-2))
 
@@ -334,7 +334,7 @@ class Searching(unittest.TestCase):
         finally:
             os.chdir(before)
         search = names["search"]
-        self.assertGreater(search.study_.info().shared_steps, 0)
+        self.assertGreater(search.study_.info.shared_steps, 0)
 
     def test_failures_are_told(self):
         bad = LogisticRegression(solver="lbfgs", max_iter=1000)

@@ -254,6 +254,7 @@ class ScriptedStudy:
     def _space(self):
         return STUDY["space"]
 
+    @property
     def info(self):
         return types.SimpleNamespace(
             name="small", metric="value", direction="maximize", ended=False,

@@ -279,7 +279,7 @@ class Remote(Initial):
         with hippo_hpo.connect(address) as client:
             made = client.submit(self.path("s.yaml"))
             made.wait()
-            workload = made.info().workload
+            workload = made.info.workload
         self.assertIn(self.digest("reference"), workload)
         self.await_end()
         with self.assertRaisesRegex(hippo_hpo.InvalidStudy, "is not there"):

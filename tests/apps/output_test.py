@@ -36,6 +36,7 @@ COMMANDS = {
     "preview": "preview decay.yaml",
     "profile": "profile s.yaml --steps 2",
     "check": "check s.yaml",
+    "ask-tell": "ask-tell decay.yaml",
     "sequence": "sequence 0.1",
     "algorithms": "algorithms",
     "keys": "keys init --keys keys-{n}",

@@ -61,6 +61,23 @@ TEST(Preview, StudiesOfSeveralMetricsAndConstraints) {
   }
 }
 
+TEST(Preview, ABudgetOfStepsIsNotExceeded) {
+  const std::string points = "{x: {uniform: [0, 1]}}";
+  for (const auto* algorithm : {"random", "tpe", "{asha: {eta: 2}}"}) {
+    const auto study = accepted(points, algorithm, "budget: {steps: 100}");
+    const auto found = preview({study}, workloads());
+    ASSERT_TRUE(found) << found.failure().message;
+    EXPECT_EQ(found->full.unique_steps, 100u) << algorithm;
+    EXPECT_GE(found->trials, 9u) << algorithm; // of 12 steps each
+    EXPECT_LE(found->trials, 100u) << algorithm;
+  }
+  const auto whole = accepted(late, "grid", "budget: {steps: 100}");
+  const auto found = preview({whole}, workloads());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->trials, 6u); // it has less to train than that
+  EXPECT_LT(found->full.unique_steps, 100u);
+}
+
 /// Recipes of examples/recipes, with another workload.
 accepted_study recipe(const std::string& steps, const std::string& space) {
   const auto read = admit_study(

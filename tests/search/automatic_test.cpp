@@ -165,7 +165,7 @@ TEST(Automatic, ABudgetOfFewTrialsTrainsThem) {
   EXPECT_EQ(choice(flat, "budget: {trials: 17}\n").why,
             "17 trials are few: each is trained to its end");
   // Where a study ends by its time, it has as many as that is enough for.
-  for (const auto* time : {"seconds: 40", "device_hours: 1"})
+  for (const auto* time : {"seconds: 40", "device_hours: 1", "steps: 500"})
     EXPECT_EQ(of("trials: 17, " + std::string{time}), halving_from(3)) << time;
 }
 

@@ -174,6 +174,11 @@ TEST(Registry, TheNumberOfTrialsIsFinite) {
       ending.warnings[0].message,
       "there are at most 10000 trials: give another number as `trials`");
   }
+  // Each trial has a step at least.
+  const auto thirty = study(endless, "random", "budget: {steps: 30}");
+  EXPECT_TRUE(check_algorithm(thirty).errors.empty());
+  EXPECT_TRUE(check_algorithm(thirty).warnings.empty());
+  EXPECT_EQ(algorithm_of(thirty)->trials(), 30u);
   expect_errors(study(endless, "grid", "budget: {trials: 5}"),
                 {"algorithm: a grid needs a finite space: give each continuous "
                  "range `points`, or use random"});

@@ -161,5 +161,32 @@ TEST(Sampler, SamplersThatLearnDoSoOnNormalAndWholeLogarithmicRanges) {
   EXPECT_LT(gp, random - 0.5);
 }
 
+TEST(Sampler, EqualRoundedValuesAreOneCombinationAndDoNotComeTwice) {
+  // 12 * 2 + 3 and 9 * 2 combinations: multiples of 0.01 from 0.86 to 0.94.
+  const std::vector<std::pair<std::string, std::uint64_t>> spaces{
+    {"{x: {choice: [{value: 1, with: {y: {log_int_uniform: [1, 12]}, z: "
+     "{choice:"
+     " [1, 2]}}}, {value: 2, with: {y: {choice: [1, 2, 3]}}}]}}",
+     27},
+    {"{x: {normal: [0.9, 0.01], step: 0.01}, y: {choice: [1, 2]}}", 18}};
+  for (const auto* algorithm : {"tpe", "gp"})
+    for (const auto& [space, size] : spaces)
+      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        SCOPED_TRACE(algorithm + (" seed " + std::to_string(seed)));
+        const auto trials = size + 3;
+        auto spec = study(space, algorithm,
+                          "budget: {trials: " + std::to_string(trials) + "}");
+        spec.seed = seed;
+        const auto from = sampler_of(spec);
+        std::set<std::string> seen;
+        for (trial_no trial = 0; trial < trials; ++trial) {
+          seen.insert(from->draw(trial).shown.dump());
+          // As if all were best by one value, which is then looked for again.
+          from->on_result(trial, 81, trial % 5 == 0 ? 1 : 0);
+          EXPECT_EQ(seen.size(), std::min(trial + 1, size));
+        }
+      }
+}
+
 } // namespace
 } // namespace hippo

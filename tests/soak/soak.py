@@ -450,7 +450,7 @@ class Soak:
                     if values:
                         self.results.setdefault(
                             (number, trial),
-                            (x.info().workload, trials[trial].params, {})
+                            (x.info.workload, trials[trial].params, {})
                         )[2][step] = values
                 # A learning rate may be too high; nothing else may fail.
                 failed = [t for t in trials.values() if t.state == "FAILED"
@@ -484,7 +484,7 @@ class Soak:
                     wanted[workload, key].update(results)
                 pending = []
                 for (workload, key), results in wanted.items():
-                    place = one if workload == one.info().workload else other
+                    place = one if workload == one.info.workload else other
                     trial = place.ask(json.loads(key))
                     pending.append((trial, place, results,
                                     trial.train_async(max(results))))

@@ -82,6 +82,16 @@ TEST(OwnWorkload, AClassIsKnownByAllThatDecidesItsResults) {
   EXPECT_TRUE(may_share(spec));
 }
 
+TEST(OwnWorkload, NoPackagesAreAListWithoutAny) {
+  EXPECT_EQ(key_of(spec_of("{python: train.py, packages: []}")),
+            key_of(spec_of("{python: train.py}")));
+  EXPECT_EQ(spec_of("{python: 'mine:Net', packages: []}").options.at("class"),
+            scalar{"mine:Net"});
+  expect_errors("{command: [./mine], packages: []}",
+                {"s.yaml:2:41: workload.packages: must be a map of versions by "
+                 "name, found an empty list"});
+}
+
 TEST(OwnWorkload, HowItIsRunIsNoPartOfTheKey) {
   const auto plain = spec_of("{python: train.py}");
   auto spec = spec_of("{python: train.py, python_executable: /opt/python, "

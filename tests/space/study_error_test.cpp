@@ -343,6 +343,9 @@ TEST(StudyError, TheRest) {
   expect_errors(rest("algorithm: {asha: 3}\n"),
                 {"s.yaml:6:19: algorithm.asha: must be a map of options, found "
                  "'3'"});
+  expect_errors(rest("budget: {steps: 0}\n"),
+                {"s.yaml:6:17: budget.steps: must be a whole number from 1 to "
+                 "999999999999, found '0'"});
   expect_errors(rest("budget: {device_hours: 0}\n"),
                 {"s.yaml:6:24: budget.device_hours: must be a finite number "
                  "above 0, found '0'"});
@@ -367,7 +370,7 @@ TEST(StudyError, TheRest) {
                  "found '0.9'"});
   expect_errors(rest("budget: {trials: 0, seconds: -1, hours: 3}\n"),
                 {"s.yaml:6:34: budget.hours: unknown key 'hours'. Allowed: "
-                 "trials, failed, seconds, device_hours, cost, deadline",
+                 "trials, steps, failed, seconds, device_hours, cost, deadline",
                  "s.yaml:6:18: budget.trials: must be a whole number from 1 to "
                  "1000000000, found '0'",
                  "s.yaml:6:30: budget.seconds: must be a finite number above "

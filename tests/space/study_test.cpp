@@ -30,7 +30,7 @@ space:
   momentum: {choice: [0.9, {piecewise: [[0, 0.8], [4, 0.9]]}]}
   weight_decay: {log_uniform: [1e-5, 1e-3], points: 5}
 algorithm: {asha: {eta: 3, min: 1}}
-budget: {trials: 40, seconds: 600, device_hours: 0.5, cost: 12.5, deadline: 90m}
+budget: {trials: 40, steps: 99, seconds: 600, device_hours: 0.5, cost: 12.5, deadline: 90m}
 stop_when: {value: 0.95, no_gain: 20}
 )";
 
@@ -71,6 +71,7 @@ TEST(Study, ReadsTheExample) {
   EXPECT_EQ(study.algorithm.options,
             (std::map<std::string, scalar>{{"eta", 3.0}, {"min", 1.0}}));
   EXPECT_EQ(study.budget.trials, 40u);
+  EXPECT_EQ(study.budget.steps, 99u);
   EXPECT_EQ(study.budget.seconds, 600);
   EXPECT_EQ(study.budget.device_seconds, 1800);
   EXPECT_EQ(study.budget.cost, 12.5);

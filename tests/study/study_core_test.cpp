@@ -437,6 +437,43 @@ TEST(StudyCore, ADeadlineIsLaterOrOverByItsAge) {
   EXPECT_EQ(seconds_until({{}, 9e18, "never"}, 0, 0), 1e9);
 }
 
+TEST(StudyCore, ASpentBudgetOfStepsEndsItAndCommonStepsCountOnce) {
+  world x{options_of("algorithm: grid\nbudget: {steps: 6}\n")};
+  x.commit_all();
+  const auto train = [&](trial_no no, step_t steps) {
+    for (step_t i = 0; i < steps; ++i) {
+      EXPECT_FALSE(x.end_);
+      x.train_one(no);
+      x.commit_all();
+    }
+  };
+  train(0, 4);
+  train(4, 4); // the same as trial 0 up to step 4
+  train(1, 1);
+  train(4, 1);
+  ASSERT_TRUE(x.end_);
+  EXPECT_EQ(x.end_->state, study_phase::complete);
+  EXPECT_EQ(x.core().stored().reason, "its budget.steps, 6, is spent");
+  EXPECT_EQ(x.core().trials()[0].state, trial_state::cancelled);
+  x.expect_replayed();
+  const auto token = x.command(verb::extend, 0, 0, R"({"steps": 20})");
+  x.commit_all();
+  EXPECT_NE(x.refusal(token).find("its budget.steps, 6, is spent); submit it "
+                                  "again"),
+            std::string::npos);
+}
+
+TEST(StudyCore, ABudgetOfStepsHasThoseOfEachSeed) {
+  world x{options_of("algorithm: grid\nbudget: {steps: 6}\nrepeats: 3\n")};
+  x.commit_all();
+  x.train_one(0);
+  x.commit_all();
+  EXPECT_FALSE(x.end_);
+  x.train_one(1);
+  x.commit_all();
+  EXPECT_TRUE(x.end_);
+}
+
 TEST(StudyCore, ASpentBudgetOfCostEndsIt) {
   auto options = options_of("algorithm: grid\nbudget: {cost: 12.5}\n");
   options.stored.cost = 10;

@@ -75,6 +75,7 @@ MAY_WRITE = (
     "libhippo/hippo/base/content_source.cpp",
     "libhippo/hippo/model/code/study_code.cpp",
     "libhippo/hippo/train/process/exchange_folder.cpp",
+    "python/hippo_hpo/ask_tell.py",
     "python/hippo_hpo/optimizing.py", "python/hippo_hpo/torch.py",
     "python/hippo_hpo/function.py", "python/hippo_hpo/workload.py",
     "python/hippo_hpo/workload_process.py",

@@ -20,6 +20,7 @@ void add_simulate(verb_table& verbs);
 void add_preview(verb_table& verbs);
 void add_profile(verb_table& verbs);
 void add_check(verb_table& verbs);
+void add_ask_tell(verb_table& verbs);
 void add_sequence(verb_table& verbs);
 void add_algorithms(verb_table& verbs);
 void add_keys(verb_table& verbs);

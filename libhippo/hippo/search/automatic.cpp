@@ -179,7 +179,7 @@ private:
 bool is_bounded_by_trials(const study_spec& study) {
   const auto& budget = study.budget;
   return (budget.trials || study.space.size()) && !budget.seconds
-         && !budget.device_seconds && !budget.cost;
+         && !budget.device_seconds && !budget.cost && !budget.steps;
 }
 
 } // namespace

@@ -18,6 +18,7 @@
 #include "hippo/search/trial_outcomes.hpp"
 #include "hippo/search/trial_states.hpp"
 #include "hippo/space/lengthened.hpp"
+#include "hippo/space/own_workload.hpp"
 
 namespace hippo {
 
@@ -46,18 +47,20 @@ constexpr std::size_t kept_states_max = 4096;
 
 // -- what the study has asked for ---------------------------------------------
 
-/// Merges the study's own trials to see what a further one would cost.
+/// Merges the study's own trials, to see what a further one would cost, or what
+/// they have cost.
 class tuner::own_work final : public untrained_work {
 public:
-  explicit own_work(const tuner& owner) : owner_(owner) {}
+  /// @param shares whether trials share what they have in common
+  own_work(const tuner& owner, bool shares) : owner_(owner), shares_(shares) {}
 
   void open(measuring when) { study_ = plan_.add_study(std::move(when)); }
 
   void add(trial_no trial, const std::vector<segment>& segments) {
     if (trial >= ids_.size())
       ids_.resize(trial + 1, none);
-    ids_[trial]
-      = plan_.add_trial(study_, segments, 0, owner_.is_responsive(trial));
+    ids_[trial] = plan_.add_trial(study_, segments, shares_ ? 0 : trial + 1,
+                                  owner_.is_responsive(trial));
   }
 
   void reroute(trial_no trial, const std::vector<segment>& segments) {
@@ -91,6 +94,7 @@ private:
   static constexpr trial_id none{UINT64_MAX};
 
   const tuner& owner_;
+  bool shares_;
   search_plan plan_;
   study_no study_{};
   std::vector<trial_id> ids_; ///< by trial number
@@ -151,7 +155,12 @@ tuner::tuner(const study_spec& study, const search_settings& search,
   assert(search.options && search.sampling);
   // Takes as much memory again as the trials do in the plan.
   if (looks_at_work(search))
-    work_ = std::make_unique<own_work>(*this);
+    work_ = std::make_unique<own_work>(*this, true);
+  if (study.budget.steps) {
+    steps_max_ = *study.budget.steps;
+    seeds_ = study.repeats.seeds;
+    trained_ = std::make_unique<own_work>(*this, may_share(study.workload));
+  }
   states_ = std::make_unique<own_states>(*this);
   if (auto wanted = study.objective.all(); !wanted.is_one())
     outcomes_ = std::make_unique<trial_outcomes>(std::move(wanted));
@@ -164,11 +173,23 @@ tuner::tuner(const study_spec& study, const search_settings& search,
   when_.rungs = algorithm_->rungs();
   if (!sampler_->is_static() || algorithm_->trials() > width)
     when_.branches = likely_branches(); // of trials that are yet to come
-  if (work_)
-    work_->open(when_);
+  for (auto* x : plans())
+    x->open(when_);
 }
 
 tuner::~tuner() = default;
+
+std::vector<tuner::own_work*> tuner::plans() const {
+  std::vector<own_work*> result{work_.get(), trained_.get()};
+  std::erase(result, nullptr);
+  return result;
+}
+
+std::optional<std::string> tuner::spent() const {
+  if (!trained_ || trained_steps_ < steps_max_)
+    return std::nullopt;
+  return "its budget.steps, " + std::to_string(steps_max_) + ", is spent";
+}
 
 std::vector<step_t> tuner::likely_branches() const {
   std::map<step_t, std::uint64_t> counts;
@@ -221,6 +242,10 @@ turn tuner::on_result(trial_no trial, step_t at, const metrics& values) {
 
 turn tuner::on_measured(trial_no trial, step_t at, double value) {
   turn out;
+  if (trained_) {
+    trained_steps_ += seeds_ * trained_->of(trial, at);
+    trained_->cover(trial, at);
+  }
   sampler_->on_result(trial, at, value);
   const auto goal = respond(trial, at, value, out);
   carry_out(algorithm_->on_result(trial, at, value), out);
@@ -417,13 +442,13 @@ turn tuner::lengthen(step_t max) {
 }
 
 void tuner::reroute_all(turn& out) {
-  if (work_)
-    work_->lengthen(when_);
+  for (auto* x : plans())
+    x->lengthen(when_);
   for (trial_no trial = 0; trial < added_.size(); ++trial)
     if (is_added(trial)) {
       out.rerouted.push_back(trial);
-      if (work_)
-        work_->reroute(trial, segments(trial));
+      for (auto* x : plans())
+        x->reroute(trial, segments(trial));
     }
 }
 
@@ -619,8 +644,8 @@ void tuner::add(trial_no trial, trial_parameters values, turn& out) {
   if (added_.size() <= trial)
     added_.resize(trial + 1);
   added_[trial] = true;
-  if (work_)
-    work_->add(trial, segments(trial));
+  for (auto* x : plans())
+    x->add(trial, segments(trial));
   out.added.push_back(trial);
 }
 
@@ -667,8 +692,8 @@ step_t tuner::respond(trial_no trial, step_t at, double value, turn& out) {
   }
   if (changed) {
     out.rerouted.push_back(trial);
-    if (work_)
-      work_->reroute(trial, segments(trial));
+    for (auto* x : plans())
+      x->reroute(trial, segments(trial));
   }
   return goal;
 }
@@ -690,6 +715,7 @@ std::uint64_t tuner::memory_bytes() const {
          + added_.size() * (sampler_->is_static() ? 1 : 3) * trial_bytes
          + lengths_.size() * sizeof(step_t)
          + (work_ ? work_->memory_bytes() : 0)
+         + (trained_ ? trained_->memory_bytes() : 0)
          + (outcomes_ ? outcomes_->memory_bytes() : 0);
 }
 

@@ -214,6 +214,12 @@ public:
     return algorithm_->done() && late_.empty();
   }
 
+  /// Says why the study is to end though it is not done, if it is: its trials
+  /// have been trained for as many steps as its `budget.steps`. Steps up to a
+  /// measurement count as soon as `on_result` has it, with each seed, those
+  /// that several trials share once.
+  [[nodiscard]] std::optional<std::string> spent() const;
+
   /// Estimates what is still to come, beyond what has been asked for.
   [[nodiscard]] expected_work to_come() const {
     return algorithm_->to_come();
@@ -312,6 +318,8 @@ private:
   /// @returns how far the algorithm wants it if it waits for more, else 0
   step_t respond(trial_no trial, step_t at, double value, turn& out);
   [[nodiscard]] std::vector<step_t> likely_branches() const;
+  /// Returns the plans that follow the trials.
+  [[nodiscard]] std::vector<own_work*> plans() const;
   /// Returns the values of a trial of `length` steps.
   [[nodiscard]] trial_parameters
   lengthened(trial_no trial, trial_parameters values, step_t length) const;
@@ -327,6 +335,10 @@ private:
   direction better_ = direction::maximize;
   trial_defaults defaults_;
   std::unique_ptr<own_work> work_; ///< null unless a decision may look at it
+  std::unique_ptr<own_work> trained_; ///< null unless steps are the budget
+  std::uint64_t trained_steps_ = 0;   ///< with each seed
+  std::uint64_t steps_max_ = 0;       ///< of these
+  std::uint64_t seeds_ = 1;           ///< of each trial
   std::unique_ptr<own_states> states_;
   std::string metric_; ///< that schedules follow
   std::vector<past_result> past_results_; ///< of its file, until it starts

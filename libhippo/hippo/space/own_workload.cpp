@@ -207,11 +207,8 @@ private:
       else if (!is(python_workload))
         values_.notes().error(*x, "must be a map of versions by name, found "
                                     + x->found());
-      else if (const auto words = values_.words(*x))
-        for (std::size_t i = 0; i < words->size(); ++i) {
-          sought.insert((*words)[i]);
-          check_package(x->items[i], (*words)[i]);
-        }
+      else if (x->type != kind::list || !x->items.empty())
+        read_names(*x, sought);
     }
     for (const auto& name : sought)
       if (!result_.options.contains("version." + name)) {
@@ -224,6 +221,14 @@ private:
       values_.notes().error(
         *installed_, "what is installed already does not travel with the "
                      "study: name what decides its results under 'packages'");
+  }
+
+  void read_names(const document& x, std::set<std::string>& sought) {
+    if (const auto words = values_.words(x))
+      for (std::size_t i = 0; i < words->size(); ++i) {
+        sought.insert((*words)[i]);
+        check_package(x.items[i], (*words)[i]);
+      }
   }
 
   void read_versions(const document& x) {

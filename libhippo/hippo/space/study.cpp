@@ -135,8 +135,10 @@ private:
   }
 
   void read_workload() {
-    const auto* x = required(*root_, "workload");
-    if (x == nullptr)
+    const auto* x = root_->find("workload");
+    workload_ = x == nullptr ? find_descriptor("") : nullptr;
+    study_.typed = x == nullptr && typed_;
+    if (workload_ != nullptr || (x = required(*root_, "workload")) == nullptr)
       return;
     if (is_own_workload(*x)) {
       study_.typed = typed_;
@@ -558,14 +560,16 @@ private:
   void read_budget() {
     const auto* x = root_->find("budget");
     if (x == nullptr
-        || !is_map(*x,
-                   "trials, failed, seconds, device_hours, cost, deadline"))
+        || !is_map(*x, "trials, steps, failed, seconds, device_hours, cost,"
+                       " deadline"))
       return;
     known_keys(*x, "key",
-               {"trials", "failed", "seconds", "device_hours", "cost",
+               {"trials", "steps", "failed", "seconds", "device_hours", "cost",
                 "deadline"});
     if (const auto* trials = x->find("trials"))
       study_.budget.trials = whole(*trials, 1, step_limit);
+    if (const auto* steps = x->find("steps"))
+      study_.budget.steps = whole(*steps, 1, budget_steps_max);
     if (const auto* failed = x->find("failed"))
       study_.budget.failed = whole(*failed, 1, step_limit);
     if (const auto* seconds = x->find("seconds"))

@@ -230,6 +230,9 @@ struct study_deadline {
   std::string text; ///< as the file has it
 };
 
+/// The most steps of a budget.
+inline constexpr std::uint64_t budget_steps_max = 999'999'999'999;
+
 /// Ends a study early; whichever comes first.
 struct study_budget {
   std::optional<std::uint64_t> trials;
@@ -238,6 +241,7 @@ struct study_budget {
   std::optional<double> cost{}; ///< of these
   std::optional<study_deadline> deadline{};
   std::optional<std::uint64_t> failed{}; ///< trials that may fail
+  std::optional<std::uint64_t> steps{};  ///< as `tuner::spent` counts them
 };
 
 /// Ends a study that is good enough, or gets no better; whichever comes first.
@@ -351,7 +355,8 @@ expected<trial_parameters> read_parameters(const std::string& text,
 /// independently is told, not just the first.
 /// @param name stands for the file in messages
 /// @param workloads what may be trained; gives hyper-parameters and options
-///                  their defaults and limits
+///                  their defaults and limits. One without a name is that of a
+///                  study that names none
 /// @param rules by which names in it are judged
 /// @param typed whether code is given values by their types; false: the study
 ///              is of before that was so

@@ -75,25 +75,32 @@ std::optional<study_trials> likely_trials(const accepted_study& study,
   };
   take(decisions.start());
   // First asked, first trained, as on a service with few trainers.
-  for (std::size_t i = 0; i < todo.size(); ++i) {
+  for (std::size_t i = 0; i < todo.size() && !decisions.spent(); ++i) {
     const auto [trial, to] = todo[i];
     const auto values
       = drawn_values(spec.objective.all(), run, spec.seed, trial);
     for (auto at = when.next(result.ends[trial]);
-         at != 0 && at <= to && !pruned[trial]; at = when.next(at)) {
+         at != 0 && at <= to && !pruned[trial] && !decisions.spent();
+         at = when.next(at)) {
       if (events-- == 0 || stops())
         return std::nullopt;
       result.ends[trial] = at;
       take(decisions.on_result(trial, at, values));
     }
   }
+  const bool is_spent = decisions.spent().has_value();
+  study_trials kept;
   for (trial_no trial = 0; trial < result.ends.size(); ++trial) {
     if (stops())
       return std::nullopt;
-    result.segments.push_back(decisions.segments(trial));
-    result.forks = result.forks || decisions.origin(trial) != nullptr;
+    if (is_spent && result.ends[trial] == 0)
+      continue; // it was never begun
+    kept.segments.push_back(decisions.segments(trial));
+    kept.asked.push_back(result.asked[trial]);
+    kept.ends.push_back(result.ends[trial]);
+    kept.forks = kept.forks || decisions.origin(trial) != nullptr;
   }
-  return result;
+  return kept;
 }
 
 struct merged_work {
@@ -352,9 +359,11 @@ expected<preview_view> preview(const std::vector<accepted_study>& studies,
     auto& [segments, asked, ends, forks]
       = full.emplace_back(std::move(*trials));
     // A fork has no end of its own: its parent ended where it began. Trials of
-    // several lengths all get to their own.
+    // several lengths all get to their own, and those of a budget of steps as
+    // far as it lasts.
     const auto last = *std::max_element(ends.begin(), ends.end());
     early.push_back(!forks && !x.spec().space.has_lengths()
+                    && !x.spec().budget.steps
                     && *std::min_element(ends.begin(), ends.end()) < last);
     if (early.back())
       std::fill(ends.begin(), ends.end(), last);

@@ -12,12 +12,21 @@ namespace {
 /// The trials of a space without an end whose study only time limits.
 constexpr std::uint64_t trials_of_a_time_budget = 10'000;
 
+/// The same of a study that steps limit too: each trial has a measurement.
+std::uint64_t trials_max_of(const study_spec& study) {
+  const auto& steps = study.budget.steps;
+  const auto shortest = study.repeats.seeds * study.objective.every;
+  return steps ? std::clamp<std::uint64_t>(*steps / shortest, 1,
+                                           trials_of_a_time_budget)
+               : trials_of_a_time_budget;
+}
+
 constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
 
 bool may_end_early(const study_spec& study) {
   return study.budget.seconds || study.budget.device_seconds
-         || study.budget.cost || study.budget.deadline || study.stop_when.value
-         || study.stop_when.no_gain;
+         || study.budget.cost || study.budget.deadline || study.budget.steps
+         || study.stop_when.value || study.stop_when.no_gain;
 }
 
 } // namespace
@@ -103,9 +112,10 @@ std::uint64_t algorithm_reader::count_trials(std::optional<std::uint64_t> own,
   const auto size = study().space.size();
   auto budget = study().budget.trials;
   if (!size && !budget && !own && may_end_early(study())) {
-    budget = trials_of_a_time_budget;
-    warn("budget", "there are at most " + std::to_string(*budget)
-                     + " trials: give another number as `trials`");
+    budget = trials_max_of(study());
+    if (budget == trials_of_a_time_budget)
+      warn("budget", "there are at most " + std::to_string(*budget)
+                       + " trials: give another number as `trials`");
   }
   if (!size && !budget && !own) {
     error("algorithm", std::string{type_.name}

@@ -20,15 +20,15 @@ constexpr auto believed_text = "prior";
 /// As many trials, one after the other, lie in as many parts of each range.
 constexpr std::uint64_t spread_trials = 5;
 
+/// Draws for one trial that were all tried, before what is left is looked for.
+constexpr std::uint64_t redraws_max = 100;
+
 } // namespace
 
 learning_sampler::learning_sampler(search_space space, std::uint64_t seed,
                                    step_t first, const untrained_work* work)
-  : space_(std::move(space)),
-    seed_(seed),
-    first_(first),
-    work_(work),
-    order_(space_, seed, true) {}
+  : space_(std::move(space)), rounded_(space_), seed_(seed), first_(first),
+    work_(work), order_(space_, seed, true) {}
 
 void learning_sampler::believe(const std::vector<prior_belief>& prior) {
   for (const auto& x : prior)
@@ -89,6 +89,7 @@ trial_parameters learning_sampler::branch(const fork&) {
 void learning_sampler::lengthen(const search_space& space,
                                 const std::vector<step_t>&) {
   space_ = space;
+  rounded_ = rounded_leaves{space};
   order_.lengthen(space);
 }
 
@@ -159,7 +160,7 @@ learning_sampler::combination
 learning_sampler::record(const leaf_decider& pick) {
   combination result;
   space_.walk([&](const space_leaf& leaf) {
-    const auto decision = pick(leaf);
+    const auto decision = rounded_.standing_for(leaf, pick(leaf));
     result.emplace_back(number_of(leaf), decision);
     return decision;
   });
@@ -213,14 +214,46 @@ learning_sampler::combination learning_sampler::spread(trial_no trial) {
 
 learning_sampler::combination learning_sampler::random(trial_no trial) {
   const auto size = space_.size();
-  if (!size)
-    return spread(trial);
+  if (!size) {
+    auto result = spread(trial);
+    for (std::uint64_t i = 0; i < redraws_max && was_tried(result); ++i)
+      result = record([&](const space_leaf& leaf) {
+        counter_rng draws{{seed_, trial, i}, leaf.path()};
+        return draws.decision(leaf.ways());
+      });
+    if (was_tried(result))
+      if (auto other = left_over())
+        return *other;
+    return result;
+  }
   while (next_random_ < *size) {
     auto result = record(order_.at(next_random_++));
     if (!tried_.contains(result))
       return result;
   }
   return record(order_(trial)); // everything was tried
+}
+
+std::optional<learning_sampler::combination> learning_sampler::left_over() {
+  // Of each leaf on the way the place of its value, and how many it has.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> places;
+  for (;;) {
+    std::size_t next = 0;
+    auto result = record([&](const space_leaf& leaf) {
+      const auto count = rounded_.values_of(leaf);
+      if (next == places.size())
+        places.emplace_back(0, count.value_or(1));
+      const auto place = places[next++].first;
+      return count ? rounded_.at(leaf, place) : space_leaf::high_end / 2;
+    });
+    if (!was_tried(result))
+      return result;
+    while (!places.empty() && places.back().first + 1 == places.back().second)
+      places.pop_back();
+    if (places.empty())
+      return std::nullopt;
+    ++places.back().first;
+  }
 }
 
 learning_sampler::combination

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "hippo/search/sampler/rounded_leaves.hpp"
 #include "hippo/search/sampler/sampler.hpp"
 #include "hippo/search/sampler/static_order.hpp"
 #include "hippo/search/surrogate/belief.hpp"
@@ -21,7 +22,9 @@ namespace hippo {
 /// trial got, and random ones as long as there is no model: without replacement
 /// in a finite space, else spread evenly.
 ///
-/// Combinations that were tried are not proposed again while others are left.
+/// Combinations that were tried are not proposed again while others are left:
+/// combinations of values, of which there may be fewer than decisions
+/// (`rounded_leaves`).
 /// Decisions from before a restart are restored (`restore`), so the proposals
 /// of a model must follow from results, and from which trials were drawn
 /// when, but not from which of them it was asked for.
@@ -140,7 +143,13 @@ private:
   /// Returns the combination of what was restored, if it is one of the space.
   std::optional<combination> fitting(const trial_choice& choice);
 
+  /// Returns the first combination that was not tried, in the order of the
+  /// leaves; a continuous range takes the middle. Nothing: all were.
+  /// @complexity O(leaves x combinations that were tried)
+  std::optional<combination> left_over();
+
   search_space space_;
+  rounded_leaves rounded_;
   std::uint64_t seed_;
   step_t first_;
   const untrained_work* work_;

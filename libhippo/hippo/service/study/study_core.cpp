@@ -274,7 +274,10 @@ void study_core::take_news(const trial_measured& report) {
   follow(report);
   if (has_ended() || tuner_->done()) // then it ends anyway
     return;
-  if (const auto why = gains_.reason_to_stop(trials_))
+  auto why = gains_.reason_to_stop(trials_);
+  if (!why)
+    why = tuner_->spent();
+  if (why)
     end_study(study_phase::complete, trial_state::cancelled, *why);
 }
 
