@@ -36,8 +36,11 @@ PUBLIC_VENVS = {
     "public": ["coco-experiment==2.8.2"],
     "smac": ["--no-binary=pynisher,dask_jobqueue", "smac==2.4.0",
              "scikit-learn==1.7.2", "coco-experiment==2.8.2"],
+    # Versions that go with NumPy before 1.25, which pip does not find alone.
     "hebo": ["--no-binary=pymoo", "HEBO==0.3.6", "torch==2.11.0",
-             "coco-experiment==2.8.2"],
+             "numpy==1.24.4", "pandas==2.0.3", "scipy==1.10.1",
+             "scikit-learn==1.3.2", "GPy==1.13.2", "gpytorch==1.13",
+             "catboost==1.2.7", "coco-experiment==2.8.2"],
     "neps": ["neural-pipeline-search==0.17.0", "torch==2.11.0",
              "torchvision==0.26.0", "coco-experiment==2.8.2"],
 }

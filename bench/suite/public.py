@@ -227,6 +227,7 @@ class Table:
     methods: list
     tasks: list
     seeds: int
+    marks: tuple
 
     def where(self):
         return (f"{self.scenario}{', folded' if self.fold else ''}, "
@@ -241,12 +242,13 @@ def tables_of(part, quick, public):
         if name not in part.get("scenario", SCENARIOS):
             continue
         tasks = spread(public.tasks(name),
-                       part.get("tasks", 2 if quick else about.tasks))
+                       part.get("tasks", 1 if quick else about.tasks))
         methods = [x for x in part.get("methods", METHODS)
                    if not (about.one_step and METHODS[x].steps)]
         fast = [x for x in methods if not METHODS[x].slow]
         seeds = part.get("seeds", 1 if quick else SEEDS)
-        for workers in about.workers:
+        marks = about.marks[:1 if quick else None]
+        for workers in about.workers[:1 if quick else None]:
             if str(workers) not in part.get("workers", map(str, WORKERS)):
                 continue
             for fold in about.folds:
@@ -255,9 +257,9 @@ def tables_of(part, quick, public):
                     continue
                 own = [(fast, tasks, seeds),
                        (methods, tasks[::SLOW_TASKS], min(seeds, SLOW_SEEDS))]
-                if "methods" in part or fast == methods:
+                if quick or "methods" in part or fast == methods:
                     own = [(methods, tasks, seeds)]
-                result += [Table(name, fold, workers, *x) for x in own]
+                result += [Table(name, fold, workers, *x, marks) for x in own]
     return result
 
 
@@ -266,7 +268,7 @@ def play(bench, public, table):
     made = bench.at_once({
         (table.where(), task, who): functools.partial(
             public.courses, who, table.scenario, task, table.fold,
-            table.workers, SCENARIOS[table.scenario].marks[-1], table.seeds)
+            table.workers, table.marks[-1], table.seeds)
         for task in table.tasks for who in table.methods})
     return {task: {who: made[table.where(), task, who]
                    for who in table.methods} for task in table.tasks}
@@ -280,20 +282,19 @@ def run(bench):
     rows, notes, data, panels = [], [], {}, {}
     for table in tables_of(part, bench.quick, public):
         found = play(bench, public, table)
-        marks = SCENARIOS[table.scenario].marks
         bounds = best_known(found, bench.at_once({
             x: functools.partial(public.bounds, table.scenario, x)
             for x in table.tasks}))
         regrets = {mark: public_ranks.regrets(found, mark, bounds)
-                   for mark in marks}
+                   for mark in table.marks}
         title = (f"{table.where()}: {len(table.tasks)} tasks, {table.seeds} "
                  f"seed{'s' if table.seeds > 1 else ''}")
         data[title] = {"seeds": table.seeds, "regret by mark": regrets,
                        **public_ranks.comparison(regrets)}
         notes += public_ranks.section(title, regrets, OURS)
         if (table.scenario, table.workers) == PICTURED:
-            panels[table.fold] = public_ranks.panels(title, found, marks[-1],
-                                                     bounds)
+            panels[table.fold] = public_ranks.panels(title, found,
+                                                     table.marks[-1], bounds)
         for mark, by_task in regrets.items():
             ranks = public_ranks.mean_ranks(by_task)
             peers = [x for x in ranks if x in PEERS]

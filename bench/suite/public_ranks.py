@@ -170,7 +170,7 @@ def panels(title, found, last, bounds):
             values = [x[who] for x in by_task.values()]
             mean, error = statistics.fmean(values), standard_error(values)
             regret_curves.setdefault(who, []).append(
-                (budget, mean, mean - error, mean + error))
+                (budget, mean, max(mean - error, mean / 3), mean + error))
             rank_curves.setdefault(who, []).append((budget, rank))
     return [harness.Panel(title, ("budget", "regret"), regret_curves),
             harness.Panel(title, ("budget", "mean rank"), rank_curves,
