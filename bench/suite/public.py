@@ -190,12 +190,12 @@ def spread(found, count):
     return [found[i * len(found) // count] for i in range(count)]
 
 
-KEYS = ["scenario", "fold", "workers", "methods", "tasks", "seeds"]
+KEYS = ["scenario", "fold", "workers", "methods", "tasks", "task", "seeds"]
 
 
 def part_of(text):
-    """What a part of it is: `--part "workers=1; methods=gp, HEBO; seeds=3"`.
-    Names of methods have commas, so these are parted by `|`.
+    """What a part of it is: `--part "workers=1; methods=gp | HEBO; seeds=3"`.
+    `tasks` is how many, `task` which.
     """
     part = {}
     for item in filter(None, (text or "").split(";")):
@@ -241,8 +241,12 @@ def tables_of(part, quick, public):
     for name, about in SCENARIOS.items():
         if name not in part.get("scenario", SCENARIOS):
             continue
-        tasks = spread(public.tasks(name),
-                       part.get("tasks", 1 if quick else about.tasks))
+        tasks = part.get("task") or spread(
+            public.tasks(name), part.get("tasks", 1 if quick else about.tasks))
+        unknown = set(tasks) - set(public.tasks(name))
+        if unknown:
+            raise harness.Failed(f"--part: {name} has no open task "
+                                 f"'{min(unknown)}'")
         methods = [x for x in part.get("methods", METHODS)
                    if not (about.one_step and METHODS[x].steps)]
         fast = [x for x in methods if not METHODS[x].slow]

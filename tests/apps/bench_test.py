@@ -196,6 +196,12 @@ class Public(unittest.TestCase):
         self.assertEqual(table.methods, ["HEBO"], "functions have one step")
         self.assertEqual(table.tasks, ["0", "5", "10", "15", "20"])
         self.assertEqual(table.seeds, public.SEEDS)
+        (table,) = public.tables_of({"scenario": ["bbob"], "task": ["7"],
+                                     "methods": ["gp"]}, False, tables)
+        self.assertEqual(table.tasks, ["7"])
+        with self.assertRaisesRegex(harness.Failed, "no open task '25'"):
+            public.tables_of({"scenario": ["bbob"], "task": ["7", "25"]}, False,
+                             tables)
 
     def test_seeds_are_kept(self):
         folder = tempfile.TemporaryDirectory()
