@@ -177,18 +177,23 @@ class Smac(Peer):
         self._folder.cleanup()
 
 
+def seed_all(seed):
+    """For peers that draw from the generators that a process has."""
+    import numpy
+    import torch
+    random.seed(seed)
+    numpy.random.seed(seed)
+    torch.manual_seed(seed)
+
+
 class Hebo(Peer):
     """HEBO, which trains each trial in full and knows no conditions."""
 
     def __init__(self, task, seed):
-        import numpy
-        import torch
         from hebo.design_space.design_space import DesignSpace
         from hebo.optimizers.hebo import HEBO
         super().__init__(task, seed)
-        random.seed(seed)
-        numpy.random.seed(seed)
-        torch.manual_seed(seed)
+        seed_all(seed)
         space = []
         for name, x in task.ranges.items():
             low, high, log, whole = self.number(x)
@@ -219,12 +224,8 @@ class Neps(Peer):
 
     def __init__(self, task, seed, algorithm):
         import neps
-        import numpy
-        import torch
         super().__init__(task, seed)
-        random.seed(seed)
-        numpy.random.seed(seed)
-        torch.manual_seed(seed)
+        seed_all(seed)
         members = {name: neps.Categorical(choices=words)
                    for name, words in task.choices.items()}
         for name, x in task.ranges.items():
