@@ -29,6 +29,22 @@ PACKAGES = ["ray[tune]==2.60.0", "optuna==5.0.0",
 # In an environment of its own, since it needs an older NumPy.
 DEHB_PACKAGES = ["dehb==0.1.2", "onnxruntime"]
 
+# Environments of searches of public tables. What they do not have they take
+# from .cache/bench-venv, PyTorch above all; so each has its own versions of
+# what its peer wants otherwise.
+PUBLIC_VENVS = {
+    "public": ["coco-experiment==2.8.2"],
+    "smac": ["--no-binary=pynisher,dask_jobqueue", "smac==2.4.0",
+             "scikit-learn==1.7.2", "coco-experiment==2.8.2"],
+    # Versions that go with NumPy before 1.25, which pip does not find alone.
+    "hebo": ["--no-binary=pymoo", "HEBO==0.3.6", "torch==2.11.0",
+             "numpy==1.24.4", "pandas==2.0.3", "scipy==1.10.1",
+             "scikit-learn==1.3.2", "GPy==1.13.2", "gpytorch==1.13",
+             "catboost==1.2.7", "coco-experiment==2.8.2"],
+    "neps": ["neural-pipeline-search==0.17.0", "torch==2.11.0",
+             "torchvision==0.26.0", "coco-experiment==2.8.2"],
+}
+
 # glibc gives large blocks back to the kernel at every iteration; with these it
 # keeps them, as hippo-trainer does. They suit all peers better.
 KEEPING_MEMORY = {"MALLOC_ARENA_MAX": "1",
@@ -79,11 +95,26 @@ class Row:
 
 
 @dataclasses.dataclass
+class Panel:
+    """A part of a picture: curves by label, each a list of (size, value), or of
+    (size, value, low, high) where it has a band.
+
+    linear: whether the values' axis is not logarithmic
+    """
+
+    title: str
+    axes: tuple[str, str]
+    curves: dict[str, list[tuple[float, ...]]]
+    linear: bool = False
+
+
+@dataclasses.dataclass
 class Result:
     """What a benchmark has found: a table, and curves over sizes to plot, each
     a list of (size, value) by its label.
 
     data: what else is kept in build/bench/NAME.json
+    panels: a picture in parts, in place of `curves`, two side by side
     """
 
     rows: list[Row]
@@ -92,6 +123,12 @@ class Result:
     axes: tuple[str, str] = ("", "")
     notes: list[str] = dataclasses.field(default_factory=list)
     data: dict = dataclasses.field(default_factory=dict)
+    panels: list[Panel] = dataclasses.field(default_factory=list)
+
+    def pictured(self):
+        """What there is to plot."""
+        return self.panels or [Panel("", self.axes, self.curves)] * bool(
+            self.curves)
 
 
 class Bench:
@@ -103,11 +140,13 @@ class Bench:
     build: where our programs are
     python: what runs the peers' scripts
     data: the folder of public tables, if one is named
+    part: what to measure of it, as the benchmark reads it; None: all
     """
 
     def __init__(self, rounds, scratch, quick, build=BUILD,
-                 python=VENV / "bin" / "python", data=None):
+                 python=VENV / "bin" / "python", data=None, part=None):
         self.data = public_data(data)
+        self.part = part
         self.rounds = rounds
         self.scratch = pathlib.Path(scratch)
         self.quick = quick
@@ -173,9 +212,11 @@ class Bench:
         return self.json([self.python, CLIENTS / script, *arguments])
 
 
-def make_venv(folder, packages, note=""):
+def make_venv(folder, packages, note="", beside=None):
     """Makes an environment with these packages, unless it is there. Returns the
     command that installs more.
+
+    beside: another environment, which has what this one does not
     """
     stamp = folder / "stamp"
     wanted = "\n".join(packages)
@@ -185,9 +226,28 @@ def make_venv(folder, packages, note=""):
         print(f"making .cache/{folder.name}{note}", file=sys.stderr)
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder],
                        check=True)
+        if beside:
+            own, other = (next(x.glob("lib/python*/site-packages"))
+                          for x in (folder, beside))
+            (own / "beside.pth").write_text(f"{other}\n")
         subprocess.run([*pip, "--only-binary=:all:", *packages], check=True)
         stamp.write_text(wanted)
     return pip
+
+
+def public_python(name):
+    """What runs searches in an environment of PUBLIC_VENVS, or DEHB's."""
+    return ROOT / ".cache" / f"{name}-venv" / "bin" / "python"
+
+
+def make_public_venvs(names):
+    """Makes those of the environments, unless they are there."""
+    for name in names:
+        if name == "dehb":
+            make_venv(DEHB_VENV, DEHB_PACKAGES)
+        else:
+            make_venv(ROOT / ".cache" / f"{name}-venv", PUBLIC_VENVS[name],
+                      beside=VENV)
 
 
 def prepare_venv():
@@ -253,9 +313,9 @@ def table(rows):
 
 
 def plot(path, title, result):
-    """Draws the curves of a result, both axes logarithmic."""
+    """Draws what a result has to plot."""
     script = PEERS / "plot.py"
+    panels = [dataclasses.asdict(x) for x in result.pictured()]
     subprocess.run([VENV / "bin" / "python", script, path],
-                   input=json.dumps({"title": title, "axes": result.axes,
-                                     "curves": result.curves}),
+                   input=json.dumps({"title": title, "panels": panels}),
                    text=True, check=True)

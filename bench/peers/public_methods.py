@@ -2,32 +2,38 @@
 None, and `told`, which takes what that measured.
 
 Work is (trial, from, to, values): the steps from one state to the other are
-trained, and `to` is measured. A peer that cannot go on with a trial trains it
-from 0 each time.
+trained, and `to` is measured.
 """
 
 import json
 import subprocess
 import tempfile
 
-ETA = 3  # of all that halve
+
+def values_of(task, name):
+    """The values of a hyper-parameter, as a study file writes them."""
+    if name in task.ranges:
+        x = task.ranges[name]
+        if task.fold:
+            return "{uniform: [0, 1]}"
+        kind = ("log_" if x.log else "") + ("int_" if x.whole else "")
+        return f"{{{kind}uniform: [{x.low!r}, {x.high!r}]}}"
+    options = []
+    for word in task.choices[name]:
+        there = [child for child, (parent, words) in task.conditions.items()
+                 if parent == name and word in words]
+        within = ", ".join(f"{x.replace('.', '_')}: {values_of(task, x)}"
+                           for x in there)
+        options.append(f"{{value: {word}, with: {{{within}}}}}" if within
+                       else json.dumps(word))
+    return f"{{choice: [{', '.join(options)}]}}"
 
 
 def space_file(task):
     """The space of a task as a study file has it."""
-    lines = []
-    for name, x in task.ranges.items():
-        key = name.replace(".", "_")
-        if task.fold:
-            lines.append(f"  {key}: {{uniform: [0, 1]}}")
-        else:
-            kind = (("log_" if x.log else "") + ("int_" if x.whole else "")
-                    + "uniform")
-            lines.append(f"  {key}: {{{kind}: [{x.low!r}, {x.high!r}]}}")
-    for name, words in task.choices.items():
-        lines.append(f"  {name.replace('.', '_')}: {{choice: "
-                     f"{json.dumps(words)}}}")
-    return "\n".join(lines)
+    return "\n".join(f"  {x.replace('.', '_')}: {values_of(task, x)}"
+                     for x in [*task.ranges, *task.choices]
+                     if x not in task.conditions)
 
 
 class Hippo:
@@ -76,115 +82,3 @@ class Hippo:
         self._process.stdin.close()
         self._process.wait()
         self._file.close()
-
-
-class Full:
-    """Trains each trial in full, step by step, so that what it measures on its
-    way counts; a subclass suggests values.
-    """
-
-    def __init__(self, task):
-        self.task = task
-        self._trials = 0
-        self._work = {}
-        self._handles = {}
-
-    def next(self, worker):
-        work = self._work.get(worker)
-        if work is None or work[2] == self.task.steps:
-            values, self._handles[worker] = self.suggest()
-            work = (self._trials, 0, 1, values)
-            self._trials += 1
-        else:
-            work = (work[0], work[2], work[2] + 1, work[3])
-        self._work[worker] = work
-        return work
-
-    def told(self, worker, work, value):
-        if work[2] == self.task.steps:
-            self.observe(self._handles[worker], value)
-
-    def observe(self, handle, value):
-        pass
-
-    def close(self):
-        pass
-
-
-class Optuna(Full):
-    """Optuna's samplers."""
-
-    def __init__(self, task, seed, sampler):
-        import optuna
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        super().__init__(task)
-        samplers = {"tpe": optuna.samplers.TPESampler,
-                    "random": optuna.samplers.RandomSampler,
-                    "gp": optuna.samplers.GPSampler}
-        self._study = optuna.create_study(
-            direction=task.about["direction"],
-            sampler=samplers[sampler](seed=seed))
-
-    def suggest(self):
-        trial = self._study.ask()
-        values = {}
-        for name, x in self.task.ranges.items():
-            if self.task.fold:
-                values[name] = trial.suggest_float(name, 0, 1)
-            elif x.whole:
-                values[name] = trial.suggest_int(name, x.low, x.high,
-                                                 log=x.log)
-            else:
-                values[name] = trial.suggest_float(name, x.low, x.high,
-                                                   log=x.log)
-        for name, words in self.task.choices.items():
-            values[name] = trial.suggest_categorical(name, words)
-        return values, trial
-
-    def observe(self, handle, value):
-        self._study.tell(handle, value)
-
-
-class Dehb:
-    """DEHB of its authors; each job trains from the start."""
-
-    def __init__(self, task, seed):
-        from dehb import DEHB
-        self.task = task
-        self._folder = tempfile.TemporaryDirectory()
-        names = [*task.ranges, *task.choices]
-        self._tuner = DEHB(
-            dimensions=len(names), min_fidelity=1, max_fidelity=task.steps,
-            eta=ETA, n_workers=1, seed=seed, output_path=self._folder.name,
-            log_level="ERROR", save_freq="end")
-        self._jobs = {}
-        self._trials = 0
-
-    def next(self, worker):
-        if worker in self._jobs:
-            job, values, here, to = self._jobs[worker]
-            if here < to:
-                self._jobs[worker] = (job, values, here + 1, to)
-                return (job["_trial"], here, here + 1, values)
-        job = self._tuner.ask()
-        job["_trial"] = self._trials
-        self._trials += 1
-        units = [float(x) for x in job["config"]]
-        values = {}
-        for (name, x), unit in zip(self.task.ranges.items(), units):
-            values[name] = unit if self.task.fold else x.at(unit)
-        for (name, words), unit in zip(self.task.choices.items(),
-                                       units[len(self.task.ranges):]):
-            values[name] = words[min(int(unit * len(words)), len(words) - 1)]
-        to = max(1, round(float(job["fidelity"])))
-        self._jobs[worker] = (job, values, 1, to)
-        return (job["_trial"], 0, 1, values)
-
-    def told(self, worker, work, value):
-        job, _, _, to = self._jobs[worker]
-        if work[2] == to:
-            self._tuner.tell(job, {"fitness": -self.task.sign * value,
-                                   "cost": to})
-
-    def close(self):
-        self._folder.cleanup()

@@ -1,6 +1,7 @@
 """Public tables of real trainings: YAHPO's surrogates, as tasks of a search.
 
-A folder of data holds `yahpo/SCENARIO` with model.onnx, config_space.json and
+Where the fidelity is the share of the data, a step is a twentieth of it. A
+folder of data holds `yahpo/SCENARIO` with model.onnx, config_space.json and
 encoding.json as its authors give them (slds-lmu/yahpo_data, Apache-2.0).
 """
 
@@ -73,6 +74,13 @@ class Range:
         return round(x) if self.whole else x
 
 
+def open_ones(found):
+    """Without every fourth, from the first on: these are kept back, so that
+    nobody tunes on them.
+    """
+    return [x for i, x in enumerate(found) if i % 4]
+
+
 def folded(unit):
     """Folds a range once, so that its ends lie at 1/4 and 3/4."""
     return abs((2 * unit + .5) % 2 - 1)
@@ -83,9 +91,14 @@ class Task:
 
     ranges: Range by name, in order
     choices: words by name
+    conditions: by the name of a hyper-parameter that has one: that of a choice,
+        and the words of it with which it is there
+    unit: trainings that one of a search's budget stands for
     fold: whether each range is folded, and then is searched between 0 and 1;
         the first step is left out, as the first measurement tells nothing
     """
+
+    unit = 1
 
     def __init__(self, data, scenario, instance, fold=False):
         about = SCENARIOS[scenario]
@@ -101,7 +114,7 @@ class Task:
                        if x not in given}
         self.choices = {x: nodes[x]["choices"] for x in about["words"]
                         if x not in given}
-        self._conditions = {
+        self.conditions = {
             x["child"]: (x["parent"], x.get("values", [x.get("value")]))
             for x in space["conditions"]}
         self._codes = json.loads((folder / "encoding.json").read_text())
@@ -114,19 +127,17 @@ class Task:
 
     @staticmethod
     def instances(data, scenario):
-        """The data sets that may be looked at: without every fourth, by number,
-        from the first on. These are kept back, so that nobody tunes on them.
-        """
+        """The data sets that may be looked at, by number."""
         about = SCENARIOS[scenario]
         space = json.loads((pathlib.Path(data) / "yahpo" / scenario
                             / "config_space.json").read_text())
         found = next(x["choices"] for x in space["hyperparameters"]
                      if x["name"] == about["instance"])
-        found = sorted(found, key=int)
-        return [x for i, x in enumerate(found) if i % 4]
+        return open_ones(sorted(found, key=int))
 
-    def _active(self, name, values):
-        parent, wanted = self._conditions.get(name, (None, None))
+    def active(self, name, values):
+        """Whether a hyper-parameter is there, beside the values of choices."""
+        parent, wanted = self.conditions.get(name, (None, None))
         return parent is None or values.get(parent) in wanted
 
     def numbers_of(self, values):
@@ -140,7 +151,7 @@ class Task:
 
     def rows(self, values, steps):
         values = {**self.numbers_of(values), **self._fixed}
-        values = {x: y for x, y in values.items() if self._active(x, values)}
+        values = {x: y for x, y in values.items() if self.active(x, values)}
         words = [self._codes[x].get(str(values.get(x, "#na#")), 0)
                  for x in self.about["words"]]
         numbers = []

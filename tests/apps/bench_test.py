@@ -16,9 +16,14 @@ from unittest import mock
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 
+sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
+
 import guard  # noqa: E402
 import harness  # noqa: E402
+import public_methods  # noqa: E402
+import public_peers  # noqa: E402
 from harness import Row  # noqa: E402
+from suite import public, public_ranks  # noqa: E402
 
 
 class Figures(unittest.TestCase):
@@ -68,6 +73,168 @@ class Figures(unittest.TestCase):
                                 "b": lambda: order.append("b") or 2})
         self.assertEqual(order, ["a", "b", "a", "b"])
         self.assertEqual(values, {"a": [1, 1], "b": [2, 2]})
+
+
+class Task:
+    """Of public tables: a choice, and a range that is there with one word."""
+
+    ranges = {"nr.rounds": mock.Mock(low=1, high=8, log=True, whole=True),
+              "eta": mock.Mock(low=.1, high=1.0, log=False, whole=False)}
+    choices = {"booster": ["linear", "tree"]}
+    conditions = {"eta": ("booster", ["tree"])}
+    fold = False
+    steps = 3
+    sign = -1
+
+
+class Halves(public_peers.Peer):
+    """Asks for two steps of a trial, then for the third."""
+
+    def __init__(self):
+        super().__init__(Task, 0)
+        self.told_of = []
+
+    def ask(self):
+        at = 2 if self.told_of else 0
+        return public_peers.Job({"x": 1}, at or 2, "handle", at)
+
+    def tell(self, job, value):
+        self.told_of.append((job.handle, job.at, value))
+
+
+class Public(unittest.TestCase):
+    def test_a_peer_hears_of_the_end_of_its_job_alone(self):
+        peer = Halves()
+        self.assertEqual(peer.next("worker")[:3], (0, 0, 1))
+        peer.told("worker", (0, 0, 1, {}), 5)
+        self.assertEqual(peer.told_of, [])
+        self.assertEqual(peer.next("worker")[:3], (0, 1, 2))
+        peer.told("worker", (0, 1, 2, {}), 4)
+        self.assertEqual(peer.told_of, [("handle", 2, -4)], "less is better")
+        self.assertEqual(peer.next("worker")[:3], (1, 2, 3))
+
+    def test_a_space_has_conditions(self):
+        self.assertEqual(
+            public_methods.space_file(Task),
+            "  nr_rounds: {log_int_uniform: [1, 8]}\n"
+            '  booster: {choice: ["linear", {value: tree, '
+            "with: {eta: {uniform: [0.1, 1.0]}}}]}")
+
+    def test_units_are_values(self):
+        with mock.patch.dict(Task.ranges, {"eta": mock.Mock(at=lambda x: -x)}):
+            Task.ranges["nr.rounds"].at = lambda unit: 8 * unit
+            self.assertEqual(Halves().at([.5, .25, 1.0]),
+                             {"nr.rounds": 4, "eta": -.25, "booster": "tree"})
+
+    def test_regrets(self):
+        course = [(1, 50), (3, 90)]
+        for budget, wanted in ((.5, 1), (1, 1), (2.9, 1), (3, .2)):
+            self.assertAlmostEqual(
+                public_ranks.regret(course, budget, (50, 100)), wanted)
+        self.assertEqual(
+            public_ranks.best_known({"t": {"a": [course], "b": [[]]}},
+                                    {"t": (50, 80)}), {"t": (50, 90)})
+
+    def test_ranks(self):
+        self.assertEqual(public_ranks.ranks([3, 1, 3, 9]), [2.5, 1, 2.5, 4])
+        by_task = {"s": {"a": 1, "b": 2}, "t": {"a": 1, "b": 1}}
+        self.assertEqual(public_ranks.mean_ranks(by_task),
+                         {"a": 1.25, "b": 1.75})
+
+    def test_significance(self):
+        # Of SciPy: chi2.sf, and studentized_range.ppf for the difference.
+        for x, degrees, wanted in ((3.2, 1, .0736383), (3.2, 2, .2018965),
+                                   (9, 3, .0292909), (20, 16, .2202206)):
+            self.assertAlmostEqual(
+                public_ranks.chi_square_beyond(x, degrees), wanted, places=6)
+        # Demšar's example: 4 methods on 14 data sets.
+        self.assertAlmostEqual(public_ranks.critical_difference(4, 14), 1.25,
+                               places=2)
+        same = {i: {"a": 0, "b": 1, "c": 2} for i in range(4)}
+        self.assertAlmostEqual(public_ranks.friedman(same), .0183156, places=6)
+
+    def test_where_peers_are_ahead(self):
+        by_task = {"s": {"auto": .5, "gp": .1, "X": .4, "Y": .3},
+                   "t": {"auto": .5, "gp": .6, "X": .6, "Y": .6},
+                   "u": {"auto": .5, "gp": .6, "X": .1, "Y": .6}}
+        self.assertEqual(public_ranks.behind_peers(by_task, ["auto", "gp"]),
+                         [("u", .5, "X", .1), ("s", .5, "Y", .3)])
+        text = "\n".join(public_ranks.section("Title", {10: by_task},
+                                              ["auto", "gp"]))
+        self.assertIn("at 10 on 2 of 3, most on u (0.500, X 0.100), s", text)
+
+    def test_a_table_marks_what_is_not_behind(self):
+        text = public_ranks.table(
+            {10: {i: {"a": .25, "b": .5} for i in range(9)}}, .9)
+        cells = [[x.strip() for x in line.split("|")[1:-1]]
+                 for line in text.splitlines()]
+        self.assertEqual(cells[2:], [["a", "0.250 ± 0.000 (**1.0**)"],
+                                     ["b", "0.500 ± 0.000 (2.0)"]])
+
+    def test_parts(self):
+        self.assertEqual(
+            public.part_of("workers=1|4; methods=gp|asha, gp, from 3;seeds=2"),
+            {"workers": ["1", "4"], "methods": ["gp", "asha, gp, from 3"],
+             "seeds": 2})
+        for text in ("seed=3", "methods=nobody", "seeds=", "fold=1"):
+            with self.assertRaises(harness.Failed, msg=text):
+                public.part_of(text)
+
+    def test_slow_methods_have_fewer_tasks_and_seeds(self):
+        tables = mock.Mock(tasks=lambda _: [str(i) for i in range(25)])
+        fast, all_of_them = public.tables_of(
+            {"scenario": ["lcbench"], "fold": ["no"], "workers": ["4"]}, False,
+            tables)
+        self.assertEqual((len(fast.tasks), fast.seeds), (25, public.SEEDS))
+        self.assertNotIn("HEBO", fast.methods)
+        self.assertEqual(set(all_of_them.methods), set(public.METHODS))
+        self.assertEqual((len(all_of_them.tasks), all_of_them.seeds),
+                         (9, public.SLOW_SEEDS))
+        (table,) = public.tables_of(
+            {"scenario": ["bbob"], "methods": ["HEBO", "dehb"], "tasks": 5},
+            False, tables)
+        self.assertEqual(table.methods, ["HEBO"], "functions have one step")
+        self.assertEqual(table.tasks, ["0", "5", "10", "15", "20"])
+        self.assertEqual(table.seeds, public.SEEDS)
+        (table,) = public.tables_of({"scenario": ["bbob"], "task": ["7"],
+                                     "methods": ["gp"]}, False, tables)
+        self.assertEqual(table.tasks, ["7"])
+        with self.assertRaisesRegex(harness.Failed, "no open task '25'"):
+            public.tables_of({"scenario": ["bbob"], "task": ["7", "25"]}, False,
+                             tables)
+
+    def test_seeds_are_kept(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        program = pathlib.Path(folder.name, "play")
+        program.write_text("first")
+        asked = []
+
+        def play(command):
+            first, last = (int(command[command.index(x) + 1])
+                           for x in ("--first-seed", "--seeds"))
+            asked.append((first, last))
+            return [[[1, x]] for x in range(first, last)]
+
+        bench = mock.Mock(program=lambda _: program, json=play)
+
+        def courses(who, seeds, workers=1):
+            with mock.patch.object(public, "KEPT", pathlib.Path(folder.name)), \
+                 mock.patch.object(public, "data_folder"):
+                return public.Public(bench).courses(who, "lcbench", "t", False,
+                                                    workers, 60, seeds)
+
+        self.assertEqual(len(courses("gp", 2)), 2)
+        self.assertEqual(courses("gp", 5)[4], [[1, 4]])
+        self.assertEqual(len(courses("gp", 1)), 1)
+        courses("HEBO", 2)
+        self.assertEqual(asked, [(0, 2), (2, 5), (0, 2)])
+        program.write_text("second")
+        courses("gp", 1)
+        courses("HEBO", 2)
+        self.assertEqual(asked[3:], [(0, 1)], "ours depend on the program")
+        courses("HEBO", 2, workers=4)
+        self.assertEqual(len(asked), 5)
 
 
 class Instructions(unittest.TestCase):
