@@ -102,9 +102,21 @@ struct model {
   std::vector<population> populations;
   std::function<double(trial_no, step_t)> value;
 
+  /// The ten best, of those that have come farthest first.
+  [[nodiscard]] std::vector<trial_no> farthest() const {
+    std::vector<trial_no> result;
+    for (std::size_t rung = populations.size(); rung-- > 0;)
+      for (const auto x : populations[rung].best(UINT64_MAX))
+        if (std::count(result.begin(), result.end(), x) == 0)
+          result.push_back(x);
+    result.resize(std::min<std::size_t>(result.size(), 10));
+    return result;
+  }
+
   /// The action that is not about who ends.
+  /// @param parents_from nothing: those that have come farthest
   void expect_one(std::size_t rung, std::optional<trial_no> goes_on,
-                  trial_no fresh, std::uint64_t parents_from,
+                  trial_no fresh, std::optional<std::size_t> parents_from,
                   const steps& rungs) {
     auto& own = populations[rung];
     const auto at = own.next++ % own.places.size();
@@ -121,7 +133,8 @@ struct model {
       const auto& x = std::get<cross>(wanted.front());
       EXPECT_EQ(x.trial, trial);
       EXPECT_EQ(x.target, *target.holder);
-      expect_parents(x, populations[parents_from]);
+      expect_parents(x, parents_from ? populations[*parents_from].best(size)
+                                     : farthest());
     }
     const auto loss = value(trial, rungs[rung]);
     if (!target.holder || loss <= target.loss)
@@ -141,12 +154,11 @@ struct model {
   }
 
   /// Three others, of the best first.
-  void expect_parents(const cross& x, const population& from) {
+  void expect_parents(const cross& x, std::vector<trial_no> best) {
     const std::set<trial_no> found{x.parents.begin(), x.parents.end()};
     EXPECT_EQ(x.parents.size(), 3u);
     EXPECT_EQ(found.size(), 3u);
     EXPECT_FALSE(found.contains(x.target));
-    auto best = from.best(size);
     std::erase(best, x.target);
     std::size_t of_best = 0;
     for (auto y : best)
@@ -196,10 +208,11 @@ TEST(Dehb, FollowsItsRule) {
             y.size = z.sizes[k];
             const auto rung = z.first_rung + k;
             for (std::size_t n = 0; n < y.size; ++n) {
-              y.expect_one(rung,
-                           promotes ? std::optional{before[n].second}
-                                    : std::nullopt,
-                           fresh, k == 0 ? rung : rung - 1, rungs);
+              y.expect_one(
+                rung, promotes ? std::optional{before[n].second} : std::nullopt,
+                fresh,
+                always ? std::nullopt : std::optional{k == 0 ? rung : rung - 1},
+                rungs);
               if (HasFatalFailure())
                 return;
               fresh += !promotes;

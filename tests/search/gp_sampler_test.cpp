@@ -344,11 +344,12 @@ TEST(StoredChoices, ARestartGoesOnAsIfThereHadBeenNone) {
     for (const trial_no stored : {0, 3, 11, 20}) {
       const auto make_one = [&]() -> std::unique_ptr<learning_sampler> {
         const auto space = study(plane, "random", "budget: {trials: 9}").space;
+        const std::vector<step_t> marks{9};
         if (is_gp)
           return std::make_unique<gp_sampler>(
             space, std::map<std::string, sequence>{}, minimizing(4), nullptr);
-        return std::make_unique<tpe_sampler>(space, 0, 4, 24,
-                                             direction::minimize, 9, nullptr);
+        return std::make_unique<tpe_sampler>(
+          space, 0, 4, 24, direction::minimize, 9, marks, nullptr);
       };
       const auto first = make_one(), again = make_one();
       for (trial_no trial = 0; trial < 24; ++trial)
@@ -368,7 +369,12 @@ TEST(StoredChoices, ARestartGoesOnAsIfThereHadBeenNone) {
 TEST(StoredChoices, OneThatIsStoredWinsOverComputation) {
   auto gp = make(endless, minimizing(2));
   tpe_sampler tpe{study(endless, "random", "budget: {trials: 9}").space,
-                  0,       2, 24, direction::minimize, 9,
+                  0,
+                  2,
+                  24,
+                  direction::minimize,
+                  9,
+                  {9},
                   nullptr};
   for (learning_sampler* x : {static_cast<learning_sampler*>(&gp),
                               static_cast<learning_sampler*>(&tpe)}) {

@@ -1,7 +1,10 @@
 #include "hippo/search/sampler/tpe_sampler.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -26,8 +29,14 @@ double bowl(const trial_parameters& x) {
 tpe_sampler make(const std::string& space, std::uint64_t startup,
                  const untrained_work* work = nullptr,
                  std::uint64_t candidates = 24) {
-  return {study(space, "random", "budget: {trials: 100}").space, 0, startup,
-          candidates, direction::minimize, 9, work};
+  return {study(space, "random", "budget: {trials: 100}").space,
+          0,
+          startup,
+          candidates,
+          direction::minimize,
+          9,
+          {3, 9},
+          work};
 }
 
 /// The best of `trials` that are told of one after the other.
@@ -115,46 +124,102 @@ int low_of_30(tpe_sampler& tpe) {
   return result;
 }
 
-TEST(TpeSampler, TheLargestStepWithEnoughResultsCounts) {
-  // At step 3 low values are good, at step 9 high ones.
-  for (const std::uint64_t at_9 : {9, 10}) {
+/// Draws 40 trials. @returns their values of x
+std::vector<double> draw_40(tpe_sampler& tpe) {
+  std::vector<double> result;
+  for (trial_no trial = 0; trial < 40; ++trial)
+    result.push_back(number(tpe.draw(trial), "x"));
+  return result;
+}
+
+TEST(TpeSampler, OfTrialsThoseThatHaveComeFartherAreBetter) {
+  for (const bool some_go_on : {true, false}) {
     auto tpe = make(endless, 10);
-    std::vector<double> xs;
-    for (trial_no trial = 0; trial < 40; ++trial) {
-      xs.push_back(number(tpe.draw(trial), "x"));
-      if (trial >= 9) // as long as there are too few
-        continue;
-      tpe.on_result(trial, 3, xs.back());
-    }
-    for (trial_no trial = 9; trial < 40; ++trial)
-      tpe.on_result(trial, 3, xs[trial]);
-    for (trial_no trial = 0; trial < at_9; ++trial)
-      tpe.on_result(trial, 9, -xs[trial]);
-    // One more at a smaller step changes nothing.
-    const auto x = number(tpe.draw(40), "x");
-    tpe.on_result(40, 3, x);
-    if (at_9 == 9)
-      EXPECT_GT(low_of_30(tpe), 24);
+    const auto xs = draw_40(tpe);
+    const auto value = [&](trial_no trial) { // low ones are good, then 0.9
+      return xs[trial] < 0.5 ? xs[trial] : 1 + std::abs(xs[trial] - 0.9);
+    };
+    for (trial_no trial = 0; trial < 40; ++trial)
+      tpe.on_result(trial, 3, value(trial));
+    for (trial_no trial = 0; trial < 40; ++trial)
+      if (some_go_on && xs[trial] >= 0.5)
+        tpe.on_result(trial, 9, value(trial));
+    if (some_go_on)
+      EXPECT_LT(low_of_30(tpe), 6);
     else
-      EXPECT_LT(low_of_30(tpe), 10);
+      EXPECT_GT(low_of_30(tpe), 24);
   }
 }
 
-TEST(TpeSampler, FailuresAndNanAreTheWorst) {
-  // What is low fails, or measures NaN; all else is equal.
-  for (const bool fails : {false, true}) {
+TEST(TpeSampler, AStepWhoseOrderDoesNotLastDoesNotCount) {
+  // The ten best of step 3 go on, by x; some of them are the best of step 9.
+  const auto low_after = [](const std::vector<std::size_t>& order) {
     auto tpe = make(endless, 10);
-    for (trial_no trial = 0; trial < 40; ++trial) {
-      const auto x = number(tpe.draw(trial), "x");
-      if (x >= 0.5)
-        tpe.on_result(trial, 9, 1);
-      else if (fails)
-        tpe.on_failure(trial);
-      else
-        tpe.on_result(trial, 9, NAN);
-    }
-    EXPECT_LT(low_of_30(tpe), 4) << fails;
+    const auto xs = draw_40(tpe);
+    std::vector<trial_no> by_x(40);
+    std::iota(by_x.begin(), by_x.end(), 0);
+    std::ranges::sort(by_x, {}, [&](trial_no trial) { return xs[trial]; });
+    for (std::size_t i = 0; i < 40; ++i)
+      tpe.on_result(by_x[i], 3, static_cast<double>(i));
+    for (std::size_t i = 0; i < order.size(); ++i)
+      tpe.on_result(by_x[order[i]], 9, static_cast<double>(i));
+    return low_of_30(tpe);
+  };
+  // Spearman's correlations of .45 and .02.
+  EXPECT_GT(low_after({9, 0, 1, 2, 3, 4, 5, 6, 7, 8}), 24);
+  EXPECT_LT(low_after({9, 8, 0, 1, 2, 3, 4, 5, 6, 7}), 20);
+  // Of fewer than ten nothing is known.
+  EXPECT_GT(low_after({9, 8, 0, 1, 2, 3, 4, 5, 6}), 24);
+}
+
+TEST(TpeSampler, LearnsFromTheStepsOfAStudyThatWasLengthened) {
+  for (const bool is_longer : {true, false}) {
+    auto tpe = make(endless, 10);
+    const auto xs = draw_40(tpe);
+    for (trial_no trial = 0; trial < 40; ++trial)
+      tpe.on_result(trial, 9, xs[trial]);
+    if (is_longer)
+      tpe.lengthen(study(endless, "random", "budget: {trials: 100}").space,
+                   {27});
+    for (trial_no trial = 0; trial < 40; ++trial)
+      tpe.on_result(trial, 27, -xs[trial]);
+    if (is_longer)
+      EXPECT_LT(low_of_30(tpe), 6);
+    else
+      EXPECT_GT(low_of_30(tpe), 24);
   }
+}
+
+TEST(TpeSampler, WhatIsMeasuredBetweenMarksDoesNotCount) {
+  auto tpe = make(endless, 10);
+  const auto xs = draw_40(tpe);
+  for (trial_no trial = 0; trial < 40; ++trial) {
+    tpe.on_result(trial, 2, -xs[trial]); // before the first one
+    tpe.on_result(trial, 4, xs[trial]);  // the first at or after it
+    tpe.on_result(trial, 5, -xs[trial]);
+  }
+  EXPECT_GT(low_of_30(tpe), 24);
+}
+
+TEST(TpeSampler, FailuresAndNanAreTheWorst) {
+  // What is low fails, or measures NaN; all else is equal. How far it came, and
+  // its results before, do not matter.
+  for (const bool comes_far : {false, true})
+    for (const bool fails : {false, true}) {
+      auto tpe = make(endless, 10);
+      for (trial_no trial = 0; trial < 40; ++trial) {
+        const auto x = number(tpe.draw(trial), "x");
+        if (comes_far)
+          tpe.on_result(trial, 3, x < 0.5 ? 0 : 1);
+        if (x >= 0.5)
+          tpe.on_result(trial, comes_far ? 3 : 9, 1);
+        else if (fails)
+          tpe.on_failure(trial);
+        else
+          tpe.on_result(trial, 9, NAN);
+      }
+      EXPECT_LT(low_of_30(tpe), 4) << fails;
+    }
 }
 
 TEST(TpeSampler, AConditionalLeafLearnsFromThoseThatHadIt) {
@@ -166,7 +231,13 @@ TEST(TpeSampler, AConditionalLeafLearnsFromThoseThatHadIt) {
             " 8]}}}, 2]}, y: {uniform: [0, 1]}}",
             "random", "budget: {trials: 60}")
         .space,
-      seed, 10, 24, direction::minimize, 9, nullptr};
+      seed,
+      10,
+      24,
+      direction::minimize,
+      9,
+      {9},
+      nullptr};
     for (trial_no trial = 0; trial < 60; ++trial) {
       const auto x = tpe.draw(trial);
       const bool has_z = x.sequences.contains("z");
@@ -196,9 +267,14 @@ TEST(TpeSampler, OfEqualCandidatesTheLeastWorkIsTaken) {
   for (const bool heeds : {true, false})
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       tpe_sampler tpe{
-        study("{y: {choice: [1, 2, 3, 4, 5, 6, 7, 8]}}", "random")
-          .space,
-        seed, 1, 60, direction::minimize, 9, heeds ? &work : nullptr};
+        study("{y: {choice: [1, 2, 3, 4, 5, 6, 7, 8]}}", "random").space,
+        seed,
+        1,
+        60,
+        direction::minimize,
+        9,
+        {9},
+        heeds ? &work : nullptr};
       const auto first = tpe.draw(0);
       if (number(first, "y") == 3)
         continue;

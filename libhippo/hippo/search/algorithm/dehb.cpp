@@ -17,6 +17,9 @@ namespace {
 /// Differential evolution by `rand/1`: a base, and the difference of two.
 constexpr std::size_t parent_count = 3;
 
+/// Parents are drawn from so many of the trials that have come farthest.
+constexpr std::size_t farthest_count = 10;
+
 } // namespace
 
 std::vector<dehb_bracket> dehb_brackets(std::size_t rungs, std::uint64_t eta) {
@@ -284,13 +287,32 @@ bool dehb::start_on(std::size_t index, std::vector<action>& out) {
   return true;
 }
 
-std::vector<trial_no> dehb::choose_parents(trial_no trial, std::size_t index,
-                                           trial_no target) const {
+std::vector<trial_no> dehb::farthest() const {
+  std::vector<trial_no> result;
+  for (auto x = populations_.rbegin(); x != populations_.rend(); ++x)
+    for (const auto& y : x->ranking)
+      if (result.size() < farthest_count
+          && std::find(result.begin(), result.end(), y.trial) == result.end())
+        result.push_back(y.trial);
+  return result;
+}
+
+std::vector<trial_no> dehb::possible_parents(std::size_t index) const {
+  if (promotes_always_)
+    return farthest();
   const auto& in = brackets_[index];
   const auto rung = in.first_rung + in.at;
   const auto& from = populations_[in.at == 0 ? rung : rung - 1].ranking;
   const auto wanted = round_[index % round_.size()].sizes[in.at];
-  const auto best = std::min<std::uint64_t>(wanted, from.size());
+  std::vector<trial_no> result;
+  for (std::size_t i = 0; i < std::min<std::uint64_t>(wanted, from.size()); ++i)
+    result.push_back(from[i].trial);
+  return result;
+}
+
+std::vector<trial_no> dehb::choose_parents(trial_no trial, std::size_t index,
+                                           trial_no target) const {
+  const auto from = possible_parents(index);
   counter_rng draws{{seed_, trial}, "parents"};
   std::vector<trial_no> result;
   const auto add = [&](trial_no x) {
@@ -298,13 +320,13 @@ std::vector<trial_no> dehb::choose_parents(trial_no trial, std::size_t index,
         && std::find(result.begin(), result.end(), x) == result.end())
       result.push_back(x);
   };
-  if (best > parent_count) { // these without the target are enough
+  if (from.size() > parent_count) { // these without the target are enough
     while (result.size() < parent_count)
-      add(from[draws.below(best)].trial);
+      add(from[draws.below(from.size())]);
     return result;
   }
-  for (std::uint64_t i = 0; i < best; ++i)
-    add(from[i].trial);
+  for (const auto x : from)
+    add(x);
   std::vector<trial_no> others;
   for (const auto& x : populations_)
     for (const auto& y : x.ranking)
@@ -393,7 +415,8 @@ constexpr option dehb_promote{
   .type = option_type::word,
   .words = {"always", "first-round"},
   .fallback = "always",
-  .meaning = "the rounds in which trials continue on later rungs"};
+  .meaning = "the rounds in which trials continue on later rungs; with"
+             " `first-round` parents are chosen as in the paper, too"};
 
 constexpr option dehb_options[]{eta_option, min_option, max_option,
                                 dehb_promote, auto_concurrent_option};

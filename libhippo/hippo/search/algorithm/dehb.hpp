@@ -31,25 +31,32 @@ std::vector<dehb_bracket> dehb_brackets(std::size_t rungs, std::uint64_t eta);
 /// evolution) instead of drawn at random.
 ///
 /// Each rung has a population, as large as the most trials that a bracket has
-/// there; its places are targets in turn. A new trial on a rung is a cross of
-/// the target with three of the best n of the next lower population, or of its
-/// own one on a bracket's first rung, where n is the bracket's number of trials
-/// on the rung; where these are fewer than three, members of all populations
-/// are added. It takes the target's place if it is no worse. While the place is
-/// empty, or there are fewer than three others, values are drawn at random.
+/// there; its places are targets in turn. A new trial is a cross of the target
+/// with three of the ten best: those of the highest rung, then those of the one
+/// below it, and so on, so that all that is known of late steps comes back to
+/// the first ones. It takes the target's place if it is no worse. While the
+/// place is empty, or there are fewer than three others, values are drawn at
+/// random.
 ///
 /// On its later rungs a bracket has the best n of its rung before go on, as
-/// soon as nobody on that one is awaited any more. The paper has them do so in
-/// the first round only, and begins new trials instead from then on. Brackets
-/// overlap: a trainer is given work of the first bracket that has some, else a
-/// further bracket begins. What is decided depends on the order of results.
+/// soon as nobody on that one is awaited any more. Brackets overlap: a trainer
+/// is given work of the first bracket that has some, else a further bracket
+/// begins. What is decided depends on the order of results.
+///
+/// The paper has trials go on in the first round only, and begins new ones on
+/// later rungs from then on. It takes parents from the best n of the next lower
+/// population, or of the rung's own one on a bracket's first rung, n being the
+/// bracket's number of trials on the rung; where these are fewer than three,
+/// members of all populations are added.
 ///
 /// NaN is the worst. A trial that fails takes no place and does not go on.
 /// @complexity O(brackets that have not ended + largest population) a result
 class dehb : public algorithm {
 public:
   /// @param trials that there are, the last bracket getting those that are left
-  /// @param promotes_always whether trials go on after the first round too
+  /// @param promotes_always whether trials go on after the first round too, and
+  ///                        parents are those that have come farthest; else as
+  ///                        in the paper
   /// @param concurrent trials in flight at most; see `concurrency_limit`
   /// @param seed of the draws of parents
   /// REQUIRES: `rungs` has two at least and increases strictly; `eta >= 2`.
@@ -133,6 +140,12 @@ private:
   /// Ends the bracket's rungs on which nobody is awaited any more.
   void settle(bracket& which, std::vector<action>& out);
   void end_rung(bracket& which, std::vector<action>& out);
+  /// Returns the best of the highest rung, then of those below it, up to a
+  /// number.
+  [[nodiscard]] std::vector<trial_no> farthest() const;
+  /// Returns the trials of which three are crossed in a bracket, but for the
+  /// target.
+  [[nodiscard]] std::vector<trial_no> possible_parents(std::size_t index) const;
   /// Three trials to cross with the target, or none if there are not as many.
   [[nodiscard]] std::vector<trial_no>
   choose_parents(trial_no trial, std::size_t index, trial_no target) const;
@@ -160,7 +173,7 @@ private:
 /// The options of `dehb`.
 class dehb_settings final : public rung_settings {
 public:
-  bool promotes_always = true; ///< else in the first round of brackets only
+  bool promotes_always = true; ///< else as in the paper
 
   [[nodiscard]] std::unique_ptr<algorithm>
   make(const study_spec& study, const trial_states* states,

@@ -15,45 +15,61 @@ namespace {
 /// The most good trials, as in hyperopt and Optuna.
 constexpr std::size_t good_max = 25;
 
+/// Results at a step tell nothing of those at the next one if their order is
+/// correlated less than that, over so many trials that have both at least.
+constexpr double order_min = 0.3;
+constexpr std::size_t common_min = 10;
+
 } // namespace
 
 tpe_sampler::tpe_sampler(search_space space, std::uint64_t seed,
                          std::uint64_t startup, std::uint64_t candidates,
                          direction better, step_t first,
-                         const untrained_work* work,
+                         std::vector<step_t> marks, const untrained_work* work,
                          const trial_outcomes* outcomes)
-  : learning_sampler(std::move(space), seed, first, work),
-    startup_(startup),
-    candidates_(candidates),
-    better_(better),
+  : learning_sampler(std::move(space), seed, first, work), startup_(startup),
+    candidates_(candidates), better_(better), marks_(std::move(marks)),
     outcomes_(outcomes) {}
 
+void tpe_sampler::lengthen(const search_space& space,
+                           const std::vector<step_t>& marks) {
+  learning_sampler::lengthen(space, marks);
+  marks_.insert(marks_.end(), marks.begin(), marks.end());
+}
+
 void tpe_sampler::on_result(trial_no trial, step_t at, double value) {
-  if (at == 0 || taken(trial) == nullptr
-      || (has_lengths() && at != length_of(trial)))
+  if (taken(trial) == nullptr || (has_lengths() && at != length_of(trial)))
     return;
-  auto& [ranking, trials, in_order] = boards_[at];
-  if (!trials.insert(trial).second) // notified before
+  const auto passed = static_cast<std::size_t>(
+    std::upper_bound(marks_.begin(), marks_.end(), at) - marks_.begin());
+  auto& last = reached_[trial];
+  if (passed <= last.marks) // a result of that mark was told
     return;
-  ranking.insert(standing_of(trial, value, better_));
-  in_order.push_back(trial);
-  if (in_order.size() >= startup_)
-    model_step_ = std::max(model_step_, at);
+  if (last.marks > 0) {
+    auto& before = boards_.at(last.at);
+    before.farthest.erase(before.by_trial.at(trial));
+  } else {
+    in_order_.push_back(trial);
+  }
+  last = {passed, at};
+  const auto own = standing_of(trial, value, better_);
+  auto& here = boards_[at];
+  here.ranking.insert(own);
+  here.farthest.insert(own);
+  here.by_trial.emplace(trial, own);
 }
 
 void tpe_sampler::on_failure(trial_no trial) {
-  if (taken(trial) != nullptr
-      && std::find(failed_.begin(), failed_.end(), trial) == failed_.end())
-    failed_.push_back(trial);
+  if (taken(trial) != nullptr)
+    failed_.insert(trial);
 }
 
 std::optional<learning_sampler::proposal>
 tpe_sampler::propose(trial_no trial) {
-  if (has_lengths())
-    model_step_ = nearest_board(length_for(trial));
-  if (model_step_ == 0)
+  const auto model = split_trials(model_steps(trial));
+  if (!model)
     return std::nullopt;
-  auto found = draw_candidates(trial);
+  auto found = draw_candidates(trial, *model);
   std::erase_if(found,
                 [&](const candidate& x) { return was_tried(x.taken); });
   if (found.empty())
@@ -80,9 +96,50 @@ step_t tpe_sampler::nearest_board(step_t length) const {
                     - std::log(static_cast<double>(length)));
   };
   for (const auto& [at, x] : boards_)
-    if (x.in_order.size() >= startup_
+    if (x.ranking.size() >= startup_
         && (result == 0 || distance(at) < distance(result)))
       result = at;
+  return result;
+}
+
+double tpe_sampler::kept_order(const board& before, const board& after) {
+  std::vector<standing> common; // in the order of `before`
+  for (const auto& x : after.ranking)
+    if (const auto found = before.by_trial.find(x.trial);
+        found != before.by_trial.end())
+      common.push_back(found->second);
+  if (common.size() < common_min)
+    return 1;
+  std::sort(common.begin(), common.end());
+  double squares = 0; // of the differences of places
+  double place = 0;
+  for (const auto& x : after.ranking) {
+    const auto found = before.by_trial.find(x.trial);
+    if (found == before.by_trial.end())
+      continue;
+    const auto former =
+      std::lower_bound(common.begin(), common.end(), found->second)
+      - common.begin();
+    const auto off = static_cast<double>(former) - place++;
+    squares += off * off;
+  }
+  return 1 - 6 * squares / (place * (place * place - 1));
+}
+
+std::vector<step_t> tpe_sampler::model_steps(trial_no trial) const {
+  if (has_lengths()) {
+    const auto nearest = nearest_board(length_for(trial));
+    return nearest == 0 ? std::vector<step_t>{} : std::vector{nearest};
+  }
+  std::vector<step_t> result;
+  const board* before = nullptr;
+  for (const auto& [at, x] : boards_) {
+    if (before != nullptr && kept_order(*before, x) < order_min)
+      result.clear();
+    result.push_back(at);
+    before = &x;
+  }
+  std::reverse(result.begin(), result.end());
   return result;
 }
 
@@ -100,10 +157,8 @@ tpe_sampler::by_leaf(const std::vector<const combination*>& trials) {
 }
 
 std::vector<tpe_sampler::candidate>
-tpe_sampler::draw_candidates(trial_no trial) {
-  std::vector<const combination*> good, rest;
-  split_model(good, rest);
-  const auto good_of = by_leaf(good), rest_of = by_leaf(rest);
+tpe_sampler::draw_candidates(trial_no trial, const split& model) {
+  const auto good_of = by_leaf(model.good), rest_of = by_leaf(model.rest);
   std::unordered_map<leaf_no, densities> known;
   const auto density_of = [&](const space_leaf& leaf,
                               leaf_no number) -> densities& {
@@ -150,51 +205,61 @@ tpe_sampler::draw_candidates(trial_no trial) {
   return result;
 }
 
-std::vector<trial_no> tpe_sampler::best_of(const std::vector<trial_no>& trials,
-                                           std::size_t count) const {
-  if (outcomes_ != nullptr)
-    return outcomes_->best_of(trials, model_step_, count);
-  const auto& ranking = boards_.at(model_step_).ranking;
+std::vector<trial_no> tpe_sampler::best_at(step_t at, std::size_t count) const {
   std::vector<trial_no> result;
-  for (auto x = ranking.begin(); x != ranking.end() && result.size() < count;
-       ++x)
-    if (!removed_.contains(x->trial))
-      result.push_back(x->trial);
-  return result;
+  for (const auto& x : boards_.at(at).farthest) {
+    if (outcomes_ == nullptr && (x.is_nan || result.size() == count))
+      break;
+    if (!removed_.contains(x.trial) && !failed_.contains(x.trial)
+        && (outcomes_ == nullptr || !outcomes_->at(x.trial, at).is_nan))
+      result.push_back(x.trial);
+  }
+  return result.size() > count ? outcomes_->best_of(result, at, count) : result;
 }
 
-void tpe_sampler::split_model(std::vector<const combination*>& good,
-                              std::vector<const combination*>& rest) const {
-  const auto& model = boards_.at(model_step_);
-  auto known = model.in_order;
-  const auto is_removed = [&](trial_no x) { return removed_.contains(x); };
-  std::erase_if(known, is_removed);
-  const auto with_results = known;
-  for (auto trial : failed_)
-    if (!model.trials.contains(trial) && !is_removed(trial))
+std::optional<tpe_sampler::split>
+tpe_sampler::split_trials(const std::vector<step_t>& steps) const {
+  if (steps.empty())
+    return std::nullopt;
+  const bool has_all = steps.size() == boards_.size();
+  auto known = in_order_;
+  std::erase_if(known, [&](trial_no trial) {
+    return removed_.contains(trial)
+           || (!has_all
+               && !std::binary_search(steps.rbegin(), steps.rend(),
+                                      reached_.at(trial).at));
+  });
+  if (known.size() < startup_)
+    return std::nullopt;
+  for (const auto trial : failed_)
+    if (!reached_.contains(trial) && !removed_.contains(trial))
       known.push_back(trial);
-  const auto good_count = std::min((known.size() + 9) / 10, good_max);
+  split result;
   std::unordered_set<trial_no> is_good;
-  for (const auto trial : best_of(with_results, good_count)) {
-    is_good.insert(trial);
-    good.push_back(taken(trial));
-  }
+  auto wanted = std::min((known.size() + 9) / 10, good_max);
+  for (const auto at : steps)
+    for (const auto trial : best_at(at, wanted)) {
+      --wanted;
+      is_good.insert(trial);
+      result.good.push_back(taken(trial));
+    }
   const auto every = (known.size() + rest_max - 1) / rest_max;
   for (std::size_t i = 0; i < known.size(); i += every)
     if (!is_good.contains(known[i]))
-      rest.push_back(taken(known[i]));
+      result.rest.push_back(taken(known[i]));
+  return result;
 }
 
 // -- options ------------------------------------------------------------------
 
 namespace {
 
-constexpr option tpe_startup{.name = "startup",
-                             .low = 1,
-                             .high = max_trials,
-                             .fallback = 10.0,
-                             .meaning =
-                               "results at one step before the sampler learns"};
+constexpr option tpe_startup{
+  .name = "startup",
+  .low = 1,
+  .high = max_trials,
+  .fallback = 10.0,
+  .meaning = "trials with a result before the sampler learns"};
 
 constexpr option tpe_candidates{
   .name = "candidates",
@@ -212,9 +277,9 @@ constexpr option tpe_options[]{tpe_startup, tpe_candidates};
 std::unique_ptr<sampler>
 tpe_settings::make(const study_spec& study, const trial_course& course,
                    const sampler_context& context) const {
-  return std::make_unique<tpe_sampler>(study.space, study.seed, startup, drawn,
-                                       study.objective.direction, course.first,
-                                       context.work, context.outcomes);
+  return std::make_unique<tpe_sampler>(
+    study.space, study.seed, startup, drawn, study.objective.direction,
+    course.first, course.marks, context.work, context.outcomes);
 }
 
 const sampler_type tpe_sampler_type{

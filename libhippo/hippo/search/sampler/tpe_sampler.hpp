@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -16,33 +17,36 @@
 namespace hippo {
 
 /// The tree-structured Parzen estimator (TPE; Bergstra et al., *Algorithms for
-/// Hyper-Parameter Optimization*, NeurIPS 2011), over results at several steps
-/// as BOHB takes them (Falkner et al., arXiv 1807.01774).
+/// Hyper-Parameter Optimization*, NeurIPS 2011), over results at several steps.
 ///
-/// The first trials are random. Once `startup` trials have a result at one
-/// step, those at the largest such step are the model: the best ceil(n / 10) of
-/// them, 25 at most, against the rest. Results at different steps are never
-/// compared. Of `candidates` combinations that are drawn from the density of
-/// the good ones the one is taken that is likelier among the good than among
-/// the rest by the greatest ratio. The leaves of the space count as
-/// independent; one that depends on a choice learns only from the trials that
-/// had it.
+/// The first trials are random, until `startup` of them have a result. A result
+/// is the first measurement at or after a mark. Trials that have come to a
+/// higher mark are better than others, and those that have come as far are in
+/// the order of their results there, as in Optuna's TPE: an algorithm lets the
+/// better ones go on. Marks at which this order is another one than at the next
+/// mark do not count, nor do trials that have come no further (Spearman's
+/// correlation over the trials that have come to both). The best ceil(n / 10)
+/// trials, 25 at most, are compared with the rest. Of `candidates` combinations
+/// that are drawn from the density of the good ones the one is taken that is
+/// likelier among the good than among the rest by the greatest ratio. The
+/// leaves of the space count as independent; one that depends on a choice
+/// learns only from the trials that had it.
 ///
-/// Of several metrics, or with constraints, the good ones are those that
-/// `select_best` takes: by non-domination rank, and of the last rank by their
-/// contribution to the hypervolume (Ozaki et al., *Multiobjective
-/// Tree-Structured Parzen Estimator*, JAIR 73, 2022).
+/// Of several metrics, or with constraints, the good ones of those that have
+/// come as far are those that `select_best` takes: by non-domination rank, and
+/// of the last rank by their contribution to the hypervolume (Ozaki et al.,
+/// *Multiobjective Tree-Structured Parzen Estimator*, JAIR 73, 2022).
 ///
 /// Where trials have several lengths, only what they measure at their end
 /// counts, and the model is that of the trial's own length, or of the nearest
 /// one that has results enough. The length itself is drawn at random.
 ///
-/// Trials that failed without a result at that step are among the rest, as are
-/// NaNs. Of candidates that are equally good the one with the least untrained
-/// work is taken, then the first.
-/// @complexity for each trial O(n + leaves * (r log r + candidates * r)) with n
-///             results in the model and r = min(n, `rest_max`); O(log n) for
-///             each result
+/// Trials that failed or measured NaN are among the rest. Of candidates that
+/// are equally good the one with the least untrained work is taken, then the
+/// first.
+/// @complexity for each trial O(n + m log m + leaves * (r log r + candidates *
+///             r)) with n trials, of which m have come to the second mark, and
+///             r = min(n, `rest_max`); O(log n) for each result
 class tpe_sampler final : public learning_sampler {
 public:
   /// The most trials of the rest that are looked at: of more, every k-th as
@@ -50,15 +54,18 @@ public:
   static constexpr std::size_t rest_max = 500;
 
   /// @param first how far a trial goes at first, for the work it makes
+  /// @param marks the steps whose results are learned from, sorted
   /// @param work may be null; otherwise it outlives the sampler
   tpe_sampler(search_space space, std::uint64_t seed, std::uint64_t startup,
               std::uint64_t candidates, direction better, step_t first,
-              const untrained_work* work,
+              std::vector<step_t> marks, const untrained_work* work,
               const trial_outcomes* outcomes = nullptr);
 
+  void lengthen(const search_space& space,
+                const std::vector<step_t>& marks) override;
   void on_result(trial_no trial, step_t at, double value) override;
   void on_failure(trial_no trial) override;
-  void on_retry(trial_no trial) override { std::erase(failed_, trial); }
+  void on_retry(trial_no trial) override { failed_.erase(trial); }
   void on_removal(trial_no trial) override { removed_.insert(trial); }
   void on_return(trial_no trial) override { removed_.erase(trial); }
 
@@ -72,8 +79,19 @@ private:
   /// The results at one step.
   struct board {
     std::set<standing> ranking;
-    std::unordered_set<trial_no> trials;
-    std::vector<trial_no> in_order; ///< as they came
+    std::set<standing> farthest; ///< of trials that have come no further
+    std::unordered_map<trial_no, standing> by_trial;
+  };
+
+  /// The last result of a trial.
+  struct progress {
+    std::size_t marks = 0; ///< that it has passed
+    step_t at = 0;
+  };
+
+  /// The trials of the model.
+  struct split {
+    std::vector<const combination*> good, rest;
   };
 
   struct densities {
@@ -86,28 +104,40 @@ private:
   /// length by their ratio; 0: none has enough.
   [[nodiscard]] step_t nearest_board(step_t length) const;
 
+  /// Returns Spearman's correlation of the results at two steps, over trials
+  /// that have both; 1 if these are too few.
+  [[nodiscard]] static double kept_order(const board& before,
+                                         const board& after);
+
+  /// Returns the steps whose results count for a trial, the last one first.
+  [[nodiscard]] std::vector<step_t> model_steps(trial_no trial) const;
+
   /// Returns decisions of trials by leaf.
   static std::vector<std::vector<std::uint64_t>>
   by_leaf(const std::vector<const combination*>& trials);
 
   /// Returns candidates drawn by the model, the best first.
-  std::vector<candidate> draw_candidates(trial_no trial);
+  std::vector<candidate> draw_candidates(trial_no trial, const split& model);
 
-  /// Returns the best of some trials that have a result at the model's step.
-  [[nodiscard]] std::vector<trial_no>
-  best_of(const std::vector<trial_no>& trials, std::size_t count) const;
+  /// Returns the best trials, `count` at most, of those that have come to a
+  /// step and no further, and have neither failed nor measured NaN.
+  [[nodiscard]] std::vector<trial_no> best_at(step_t at,
+                                              std::size_t count) const;
 
-  /// The trials of the model: those that are good, and the rest.
-  void split_model(std::vector<const combination*>& good,
-                   std::vector<const combination*>& rest) const;
+  /// Returns the good trials and the rest by the results at some steps, the
+  /// last one first; nothing if too few have a result.
+  [[nodiscard]] std::optional<split>
+  split_trials(const std::vector<step_t>& steps) const;
 
   std::uint64_t startup_;
   std::uint64_t candidates_;
   direction better_;
+  std::vector<step_t> marks_;
   const trial_outcomes* outcomes_; ///< null: one metric
   std::map<step_t, board> boards_;
-  step_t model_step_ = 0; ///< of the model; 0: none yet
-  std::vector<trial_no> failed_;
+  std::unordered_map<trial_no, progress> reached_;
+  std::vector<trial_no> in_order_; ///< of their first results
+  std::set<trial_no> failed_;
   std::unordered_set<trial_no> removed_; ///< that do not count
 };
 
