@@ -457,6 +457,20 @@ TEST(StoredChoices, ARestartGoesOnAsIfThereHadBeenNone) {
     }
 }
 
+TEST(StoredChoices, AnotherStartupChangesNoneOfThem) {
+  auto first = make(plane, minimizing(10)), again = make(plane, minimizing(5));
+  for (trial_no trial = 0; trial < 16; ++trial)
+    tell(first, trial, first.draw(trial));
+  for (trial_no trial = 0; trial < 16; ++trial)
+    again.restore(trial, *first.choice_of(trial));
+  for (trial_no trial = 0; trial < 16; ++trial) {
+    const auto values = again.draw(trial);
+    EXPECT_EQ(values.shown, first.recall(trial)->shown);
+    EXPECT_EQ(again.choice_of(trial), first.choice_of(trial));
+    tell(again, trial, values);
+  }
+}
+
 TEST(StoredChoices, OneThatIsStoredWinsOverComputation) {
   auto gp = make(endless, minimizing(2));
   tpe_sampler tpe{study(endless, "random", "budget: {trials: 9}").space,

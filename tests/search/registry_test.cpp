@@ -472,6 +472,11 @@ TEST(Registry, GpIsASamplerAndAnAlgorithm) {
   const auto x = study(twelve, "{gp: {startup: 3}}");
   EXPECT_EQ(read_search(x).sampler->name, "gp");
   EXPECT_EQ(sampling_of<gp_settings>(x).startup, 3u);
+  const auto startup_of = [](const std::string& algorithm) {
+    return sampling_of<gp_settings>(study(twelve, algorithm)).startup;
+  };
+  EXPECT_EQ(startup_of("gp"), 5u);
+  EXPECT_EQ(startup_of("{asha: {sampler: gp}}"), 10u);
   EXPECT_FALSE(concurrent_of(x)); // auto
   EXPECT_EQ(algorithm_of(study(twelve, "gp"))->rungs(),
             std::vector<step_t>{81});

@@ -568,9 +568,15 @@ namespace {
 constexpr option gp_startup{.name = "startup",
                             .low = 1,
                             .high = max_trials,
-                            .fallback = 10.0,
+                            .fallback_text = "5 with `gp` alone, else 10",
                             .meaning =
                               "trials with a result before the sampler learns"};
+
+/// Where each trial is trained to its end ten cost a lot, and with less than a
+/// block of the Latin hypercube optima away from the corners are found late.
+std::uint64_t usual_startup(const study_spec& study) {
+  return study.algorithm.name == gp_sampler_type.name ? 5 : 10;
+}
 
 constexpr option gp_own_options[]{gp_startup};
 
@@ -620,7 +626,8 @@ const sampler_type gp_sampler_type{
   .goals_refusal = gp_goals_refusal,
   .read = [](option_reader& from) -> std::shared_ptr<sampler_settings> {
     auto result = std::make_shared<gp_settings>();
-    result->startup = from.whole(gp_startup);
+    result->startup =
+      from.whole(gp_startup, 1, max_trials, usual_startup(from.study()));
     return result;
   }};
 
