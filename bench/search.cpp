@@ -10,7 +10,8 @@
 // the last mark is spent, in trainings of 81 steps. Prints a line of JSON: for
 // each seed and mark the regret of the incumbent, which is the trial that
 // measured best at step 81 (null: none has come there), and of the trial that
-// measured best at any step.
+// measured best at any step, and how many trials have failed: some functions
+// let trials fail at their first measurement, which costs its steps.
 //
 // `serve` lets others measure: it reads lines of a step and of values, and
 // answers each with what that measures and what its regret is.
@@ -153,6 +154,10 @@ public:
   [[nodiscard]] const std::vector<nlohmann::json>& at_any() const {
     return at_any_;
   }
+  /// The trials that had failed at the marks.
+  [[nodiscard]] const std::vector<std::uint64_t>& failed() const {
+    return failed_at_;
+  }
 
 private:
   void train(trial_no trial, step_t to) {
@@ -170,6 +175,13 @@ private:
              && spent_ > marks_[at_last_.size()] * test_steps) {
         at_last_.push_back(shown(last_.regret));
         at_any_.push_back(shown(any_.regret));
+        failed_at_.push_back(failed_);
+      }
+      if (f_.fails != nullptr && f_.fails(x)) {
+        ++failed_;
+        ended_.insert(trial);
+        take(tuner_.on_failure(trial));
+        return;
       }
       const auto value = f_.measured(x, here, seed_);
       const auto regret = regret_of(f_, x);
@@ -195,6 +207,8 @@ private:
   std::set<trial_no> ended_;
   incumbent last_, any_;
   std::vector<nlohmann::json> at_last_, at_any_;
+  std::uint64_t failed_ = 0;
+  std::vector<std::uint64_t> failed_at_;
 };
 
 /// So many trials cost, by successive halving, as much as so many that are
@@ -230,7 +244,7 @@ int run(const std::vector<std::string>& words) {
   const bool looks = algorithm.find("median") != std::string::npos
                      || algorithm.find("boss") != std::string::npos
                      || algorithm.find("sub-sampling") != std::string::npos;
-  nlohmann::json last = nlohmann::json::array(), any = last;
+  nlohmann::json last = nlohmann::json::array(), any = last, failed = last;
   for (std::uint64_t seed = 0; seed < whole(words[2]); ++seed) {
     study_course x{f,
                    study_of(f, algorithm, seed, std::to_string(trials),
@@ -239,15 +253,19 @@ int run(const std::vector<std::string>& words) {
     x.run();
     last.push_back(x.at_last());
     any.push_back(x.at_any());
+    failed.push_back(x.failed());
   }
-  std::printf("%s\n",
-              nlohmann::json{{"regret", last}, {"regret_of_any_step", any}}
-                .dump()
-                .c_str());
+  std::printf("%s\n", nlohmann::json{{"regret", last},
+                                     {"regret_of_any_step", any},
+                                     {"failed", failed}}
+                        .dump()
+                        .c_str());
   return 0;
 }
 
 int serve(const test_function& f, std::uint64_t seed) {
+  if (f.fails != nullptr)
+    fail("'" + f.name + "' lets trials fail, which `serve` does not tell");
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream in{line};
     step_t at = 0;

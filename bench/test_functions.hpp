@@ -25,6 +25,8 @@ struct test_function {
                      std::uint64_t seed) = nullptr;
   /// The same after all steps, without noise.
   double (*exact)(const std::vector<double>& values) = nullptr;
+  /// Whether a training with these values fails; null: none does.
+  bool (*fails)(const std::vector<double>& values) = nullptr;
 };
 
 inline constexpr step_t test_steps = 81;
@@ -148,6 +150,25 @@ inline const std::vector<test_function>& all() {
     {"ones4", 4, 4, 0, measured_ones<4>, exact_ones<4>},
     {"ones8", 8, 8, 0, measured_ones<8>, exact_ones<8>},
     {"ones16", 16, 16, 0, measured_ones<16>, exact_ones<16>},
+    // Half of the space fails, `least` is that of the other half. The best
+    // values lie within a disc, away from a plane, on a plane; the last one's
+    // halves are told apart by two choices together.
+    {"branin-disc", 2, 0, 0.39788735772, measured_branin,
+     [](const std::vector<double>& x) { return branin(x, 1); },
+     [](const std::vector<double>& x) {
+       return std::pow(x[0] - 0.5, 2) + std::pow(x[1] - 0.5, 2)
+              > 0.5 / std::numbers::pi;
+     }},
+    {"hartmann6-plane", 6, 0, -3.32236801, measured_hartmann<6>,
+     [](const std::vector<double>& x) { return hartmann<6>(x, 0); },
+     [](const std::vector<double>& x) {
+       return x[0] + x[1] + x[2] + x[3] + x[4] + x[5] > 3;
+     }},
+    {"hartmann3-edge", 3, 0, -2.77245634, measured_hartmann<3>,
+     [](const std::vector<double>& x) { return hartmann<3>(x, 0); },
+     [](const std::vector<double>& x) { return x[2] > 0.5; }},
+    {"ones4-pair", 4, 4, 0, measured_ones<4>, exact_ones<4>,
+     [](const std::vector<double>& x) { return x[4] != x[5]; }},
   };
   return result;
 }

@@ -41,6 +41,12 @@ FIRST_ROUND = dict(zip(NAMES, [.25, .6, .75, .6, .75, .85]))
 ALWAYS = dict(zip(NAMES, [.002, .20, .015, .025, .08, .155]))
 BOSS = {"hartmann3": .1, "branin": .5, "hartmann6": .4}
 
+# Functions of which half of the space fails.
+HALF_FAIL = {"branin-disc": "Branin, within a disc",
+             "hartmann6-plane": "Hartmann6, off a plane",
+             "hartmann3-edge": "Hartmann3, best at the edge",
+             "ones4-pair": "ones 4+4, by two choices"}
+
 BANDIT_PULLS = [1_000, 10_000]
 
 
@@ -128,6 +134,33 @@ def bandit_rows(bench, seeds):
     return rows, notes
 
 
+def failure_rows(bench, seeds):
+    """Failed trials, where half of the space fails."""
+    found = bench.at_once({
+        (x, who): lambda x=x, who=who: bench.json([
+            bench.program("search"), "run", x, who, seeds, *MARKS[:3]])
+        for x in HALF_FAIL for who in ["gp", "random"]})
+    lines = [["", *(f"{who}: {what}" for who in ["gp", "random"]
+                    for what in ["failed", "regret"])]]
+    rows = []
+    for x, name in HALF_FAIL.items():
+        line, failed = [name], {}
+        for who in ["gp", "random"]:
+            regrets = found[x, who]["regret"]
+            failed[who] = [statistics.fmean(y)
+                           for y in zip(*found[x, who]["failed"])]
+            line += ["; ".join(f"{y:.1f}" for y in failed[who]),
+                     "; ".join(shown(mean(regrets, mark))
+                               for mark in MARKS[:3])]
+        lines.append(line)
+        rows.append(Row(f"gp: failed trials of {MARKS[2]}, {name}", "",
+                        failed["gp"][-1:], "random", failed["random"][-1:],
+                        more_is_better=False, aim=3, aim_of_ratio=True))
+    return rows, ["Half of the space fails. Failed trials and mean regret "
+                  f"after {MARKS[0]}, {MARKS[1]} and {MARKS[2]} trainings:",
+                  harness.markdown(lines)]
+
+
 def searches(bench):
     """All searches, as functions by function and name that return regrets."""
     seeds = 2 if bench.quick else 20
@@ -154,10 +187,11 @@ def run(bench):
     for (x, who), regret in bench.at_once(searches(bench)).items():
         found.setdefault(who, {})[x] = regret
     rows, notes = bandit_rows(bench, 2 if bench.quick else 12)
-    return Result([*gates(found), *rows],
+    failures, failure_notes = failure_rows(bench, 2 if bench.quick else 20)
+    return Result([*gates(found), *failures, *rows],
                   notes=["Figures are means over seeds. "
                          "Median regret (quartiles) at a cost of so many "
                          "trainings in full:",
                          *(regret_table(x, found) for x in NAMES),
-                         *notes],
+                         *failure_notes, *notes],
                   data=found)

@@ -246,5 +246,28 @@ TEST(ExpectedImprovement, RisesWithTheMeanHoweverFarBelow) {
   }
 }
 
+// -- probability above zero ---------------------------------------------------
+
+TEST(ProbabilityAboveZero, IsThatOfTheNormalDistribution) {
+  for (const auto z : {-30.0, -8.0, -3.0, -1.01, -1.0, -0.99, 0.0, 0.7, 5.0})
+    for (const auto deviation : {0.01, 1.0, 5.0}) {
+      const auto expected = std::log(std::erfc(-z / std::sqrt(2.0)) / 2);
+      EXPECT_NEAR(log_probability_above_zero(z * deviation, deviation),
+                  expected, 1e-9 * (1 + std::abs(expected)))
+        << z;
+    }
+}
+
+TEST(ProbabilityAboveZero, RisesWithTheMeanHoweverFarBelow) {
+  auto before = log_probability_above_zero(-1e6, 1);
+  EXPECT_TRUE(std::isfinite(before));
+  for (const auto mean :
+       {-1e5, -1e3, -50.0, -2.0, -1.0 - 1e-9, -1.0 + 1e-9, 0.0, 5.0}) {
+    const auto now = log_probability_above_zero(mean, 1);
+    EXPECT_GT(now, before) << mean;
+    before = now;
+  }
+}
+
 } // namespace
 } // namespace hippo

@@ -166,23 +166,116 @@ TEST(GpSampler, NeverRepeatsACombinationUntilAllWereTried) {
   EXPECT_TRUE(seen.contains(gp.draw(12).shown.dump()));
 }
 
-TEST(GpSampler, FailuresAndNanAreTheWorst) {
-  // What is low fails, or measures NaN; what is high is better the higher.
+/// Tells that a trial has failed, in one of three ways.
+void fail(gp_sampler& gp, trial_no trial, int how) {
+  if (how == 0)
+    gp.on_failure(trial);
+  else
+    gp.on_result(trial, 9, how == 1 ? NAN : INFINITY);
+}
+
+TEST(GpSampler, WhatFailsIsLeftAloneThoughItPromisesMost) {
+  for (const int how : {0, 1, 2}) {
+    int failed = 0;
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      auto options = minimizing(8);
+      options.seed = seed;
+      auto gp = make(endless, options);
+      for (trial_no trial = 0; trial < 24; ++trial) {
+        const auto x = number(gp.draw(trial), "x");
+        if (x > 0.5)
+          gp.on_result(trial, 9, x);
+        else
+          fail(gp, trial, how);
+        failed += trial >= 8 && x <= 0.5;
+      }
+    }
+    EXPECT_LT(failed, 12) << how; // of 48
+  }
+}
+
+TEST(GpSampler, FailuresAreNoValues) {
   for (const int how : {0, 1, 2}) {
     auto gp = make(endless, minimizing(8));
-    int low = 0;
+    int checked = 0;
     for (trial_no trial = 0; trial < 24; ++trial) {
       const auto x = number(gp.draw(trial), "x");
-      low += trial >= 8 && x < 0.5;
+      if (trial >= 12) {
+        ++checked;
+        EXPECT_NEAR(gp.choice_of(trial)->why.predicted.value(), 100 + 50 * x, 3)
+          << how << ' ' << trial;
+      }
       if (x > 0.5)
-        gp.on_result(trial, 9, 1 - x);
-      else if (how == 0)
-        gp.on_failure(trial);
+        gp.on_result(trial, 9, 100 + 50 * x);
       else
-        gp.on_result(trial, 9, how == 1 ? NAN : INFINITY);
+        fail(gp, trial, how);
     }
-    EXPECT_LT(low, 8) << how; // of 16: it looks there, and does not stay
+    EXPECT_EQ(checked, 12);
   }
+}
+
+TEST(GpSampler, LearnsOnceATrialHasSucceeded) {
+  auto gp = make(endless, minimizing(3)), random = make(endless, minimizing(9));
+  for (trial_no trial = 0; trial < 8; ++trial) {
+    EXPECT_EQ(gp.draw(trial).shown, random.draw(trial).shown);
+    EXPECT_EQ(gp.choice_of(trial)->why.how, "startup");
+    if (trial < 7)
+      gp.on_failure(trial);
+    else
+      gp.on_result(trial, 9, 1);
+  }
+  gp.draw(8);
+  EXPECT_EQ(gp.choice_of(8)->why.how, "model");
+}
+
+TEST(GpSampler, AFailureCountsHoweverLateItComes) {
+  // The less x is, the better it begins; below 0.5 it fails later on.
+  auto options = minimizing(8);
+  options.marks = {3, 9, 27};
+  int failed = 0;
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    options.seed = seed;
+    auto gp = make(endless, options);
+    for (trial_no trial = 0; trial < 24; ++trial) {
+      const auto x = number(gp.draw(trial), "x");
+      gp.on_result(trial, 3, x);
+      if (x > 0.5)
+        gp.on_result(trial, 27, x);
+      else
+        gp.on_failure(trial);
+      failed += trial >= 8 && x <= 0.5;
+    }
+  }
+  EXPECT_LT(failed, 12); // of 48
+  // What has failed is nothing to be improved on.
+  auto gp = make(endless, options);
+  for (trial_no trial = 0; trial < 9; ++trial) {
+    gp.draw(trial);
+    gp.on_result(trial, 3, 1);
+    gp.on_failure(trial);
+  }
+  EXPECT_EQ(gp.choice_of(8)->why.how, "startup");
+}
+
+TEST(GpSampler, FailuresAtRandomDoNotHide) {
+  double learned = 0; // logarithm, over seeds
+  for (std::uint64_t seed = 0; seed < 5; ++seed) {
+    auto options = minimizing(8);
+    options.seed = seed;
+    auto gp = make(plane, options);
+    double least = INFINITY;
+    for (trial_no trial = 0; trial < 40; ++trial) {
+      const auto value = bowl(gp.draw(trial));
+      if (trial % 3 == 2) {
+        gp.on_failure(trial);
+        continue;
+      }
+      gp.on_result(trial, 9, value);
+      least = std::min(least, value);
+    }
+    learned += std::log(least) / 5;
+  }
+  EXPECT_LT(learned, -5);
 }
 
 TEST(GpSampler, WhatIsTriedAgainHasNotFailed) {
@@ -364,6 +457,20 @@ TEST(StoredChoices, ARestartGoesOnAsIfThereHadBeenNone) {
         tell(*again, trial, values);
       }
     }
+}
+
+TEST(StoredChoices, AnotherStartupChangesNoneOfThem) {
+  auto first = make(plane, minimizing(10)), again = make(plane, minimizing(5));
+  for (trial_no trial = 0; trial < 16; ++trial)
+    tell(first, trial, first.draw(trial));
+  for (trial_no trial = 0; trial < 16; ++trial)
+    again.restore(trial, *first.choice_of(trial));
+  for (trial_no trial = 0; trial < 16; ++trial) {
+    const auto values = again.draw(trial);
+    EXPECT_EQ(values.shown, first.recall(trial)->shown);
+    EXPECT_EQ(again.choice_of(trial), first.choice_of(trial));
+    tell(again, trial, values);
+  }
 }
 
 TEST(StoredChoices, OneThatIsStoredWinsOverComputation) {

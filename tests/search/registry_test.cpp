@@ -480,6 +480,11 @@ TEST(Registry, GpIsASamplerAndAnAlgorithm) {
   EXPECT_TRUE(sampling_of<gp_settings>(x).has_schedule_mean);
   EXPECT_FALSE(sampling_of<gp_settings>(study(twelve, "{gp: {mean: zero}}"))
                  .has_schedule_mean);
+  const auto startup_of = [](const std::string& algorithm) {
+    return sampling_of<gp_settings>(study(twelve, algorithm)).startup;
+  };
+  EXPECT_EQ(startup_of("gp"), 5u);
+  EXPECT_EQ(startup_of("{asha: {sampler: gp}}"), 10u);
   EXPECT_FALSE(concurrent_of(x)); // auto
   EXPECT_EQ(algorithm_of(study(twelve, "gp"))->rungs(),
             std::vector<step_t>{81});

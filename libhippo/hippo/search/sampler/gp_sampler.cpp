@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,13 @@ constexpr std::size_t good_trials = 8;
 /// Candidates near the best of these. With more of them, or in several rounds,
 /// little is looked at elsewhere (the noisy quadratic of bench/schedules.cpp).
 constexpr std::uint64_t refining_candidates = 40;
+
+/// A candidate is safe if it is feasible with so much of the probability of the
+/// surest trial. Without that, twice as many and more fail, and better values
+/// are found later: where nothing is known there is always more to be gained
+/// than where the best was found (the half-feasible functions of
+/// bench/search.cpp).
+constexpr double safe_share = 0.9;
 
 /// What is worse than the median by more interquartile ranges is as bad.
 constexpr double worst_ranges = 3;
@@ -74,7 +82,8 @@ gp_sampler::gp_sampler(const search_space& space,
     defaults_(std::move(defaults)),
     features_(space, defaults_, options.marks.back(), options.seed),
     groups_(features_.group_of()), options_(std::move(options)),
-    kernel_(static_cast<Index>(features_.groups())) {
+    kernel_(static_cast<Index>(features_.groups())),
+    feasibility_kernel_(kernel_) {
   if (options_.has_schedule_mean && options_.better == direction::minimize)
     mean_ = {space, defaults_, options_.marks.back(), options_.seed};
 }
@@ -92,6 +101,7 @@ void gp_sampler::lengthen(const search_space& space,
   end_means_.clear();
   // Fitted anew to as many findings, whenever that is wanted.
   kernel_ = gp_kernel{static_cast<Index>(features_.groups())};
+  feasibility_kernel_ = kernel_;
   fitted_ = 0;
 }
 
@@ -174,11 +184,9 @@ gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
   auto measured = values;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& x = findings_[i];
-    if (x.void_from < count)
+    if (x.void_from < count || std::isnan(x.value))
       continue;
     result.all.push_back({&x});
-    if (std::isnan(x.value))
-      continue;
     values[x.mark].push_back(x.value - mean_at(x));
     if (mean_.has_law())
       measured[x.mark].push_back(x.value);
@@ -194,8 +202,7 @@ gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
   for (auto& x : result.all) {
     x.value =
       sign * (x.of->value - mean_at(*x.of) - result.middles[x.of->mark]);
-    if (!std::isnan(x.value))
-      known.push_back(x.value);
+    known.push_back(x.value);
   }
   double worst = 0;
   if (!known.empty()) {
@@ -206,10 +213,9 @@ gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
   }
   double squares = 0;
   for (auto& x : result.all) {
-    x.value = std::isnan(x.value) ? worst : std::max(x.value, worst);
-    x.height = mean_.has_law() && !std::isnan(x.of->value)
-                 ? sign * (x.of->value - medians[x.of->mark])
-                 : x.value;
+    x.value = std::max(x.value, worst);
+    x.height = mean_.has_law() ? sign * (x.of->value - medians[x.of->mark])
+                               : x.value;
     squares += x.value * x.value;
   }
   if (squares > 0)
@@ -220,8 +226,28 @@ gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
 }
 
 std::vector<gp_sampler::response>
-gp_sampler::chosen(const response_table& from, std::size_t most) {
-  const auto& all = from.all;
+gp_sampler::outcomes(std::size_t count) const {
+  std::vector<response> result;
+  std::unordered_map<trial_no, std::size_t> places;
+  bool has_failures = false;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto& x = findings_[i];
+    if (x.void_from < count)
+      continue;
+    const auto [place, is_new] = places.try_emplace(x.trial, result.size());
+    if (is_new)
+      result.push_back({&x, 1, 1});
+    if (std::isnan(x.value)) {
+      auto& of_trial = result[place->second];
+      of_trial.value = of_trial.height = -1;
+      has_failures = true;
+    }
+  }
+  return has_failures ? result : std::vector<response>{};
+}
+
+std::vector<gp_sampler::response> gp_sampler::chosen(std::vector<response> all,
+                                                     std::size_t most) {
   if (all.size() <= most)
     return all;
   const auto third = static_cast<std::ptrdiff_t>(most / 3);
@@ -251,8 +277,8 @@ gp_sampler::chosen(const response_table& from, std::size_t most) {
   return result;
 }
 
-/// Fits the kernel to the first so many findings, so many that it depends on
-/// their number alone and not on when it was asked for.
+/// Fits the kernels to the first so many findings, so many that they depend on
+/// their number alone and not on when they were asked for.
 void gp_sampler::fit() {
   const auto before = fitted_;
   auto next = before == 0 ? options_.startup : before;
@@ -263,11 +289,24 @@ void gp_sampler::fit() {
   if (fitted_ == before)
     return;
   fit_mean();
-  const auto xs = chosen(responses(fitted_), fitted_max);
-  if (xs.empty())
-    return;
-  kernel_ = fit_kernel(points_of(xs), values_in(xs),
-                       gp_kernel{kernel_.lengths.size()});
+  const auto values = chosen(responses(fitted_).all, fitted_max);
+  kernel_ = fitted(points_of(values), values);
+  const auto ends = chosen(outcomes(fitted_), fitted_max);
+  feasibility_kernel_ = fitted(ends_of(trials_of(ends)), ends);
+}
+
+gp_kernel gp_sampler::fitted(const gp_points& points,
+                             const std::vector<response>& xs) const {
+  gp_kernel begin{kernel_.lengths.size()};
+  return xs.empty() ? begin
+                    : fit_kernel(points, values_in(xs), std::move(begin));
+}
+
+std::vector<trial_no> gp_sampler::trials_of(const std::vector<response>& xs) {
+  std::vector<trial_no> result;
+  for (const auto& x : xs)
+    result.push_back(x.of->trial);
+  return result;
 }
 
 /// Fits the mean to the losses of the trials that count among the first
@@ -359,6 +398,16 @@ gp_points gp_sampler::empty_points(std::size_t count) const {
   return {Eigen::MatrixXd{static_cast<Index>(features_.size()),
                           static_cast<Index>(count)},
           groups_};
+}
+
+template <class Trials>
+gp_points gp_sampler::ends_of(const Trials& trials) {
+  auto result = empty_points(trials.size());
+  Index column = 0;
+  for (auto x : trials)
+    set_column(result, column++,
+               features_.cut(features_of(x), end_of(length_of(x))));
+  return result;
 }
 
 gp_points gp_sampler::pending_points() {
@@ -464,25 +513,39 @@ gp_sampler::propose(trial_no trial) {
   fit();
   extend_means();
   const auto table = responses(findings_.size());
-  const auto seen = chosen(table, findings_max);
-  if (seen.empty()) // all are tried again
-    return std::nullopt;
-  const gp_posterior posterior{kernel_, points_of(seen), values_in(seen),
-                               pending_points()};
-  const auto known = rank_trials(posterior, seen, table.scale);
-  const auto good = std::min(known.size(), good_trials);
+  const auto seen = chosen(table.all, findings_max);
+  const auto ended = outcomes(findings_.size());
+  std::set<trial_no> failed;
+  for (const auto& x : ended)
+    if (x.value < 0)
+      failed.insert(x.of->trial);
+  if (std::ranges::all_of(
+        seen, [&](const response& x) { return failed.contains(x.of->trial); }))
+    return std::nullopt; // none has succeeded, or all are tried again
+  models known{{kernel_, points_of(seen), values_in(seen), pending_points()}};
+  known.scale = table.scale;
+  const auto ranked = rank_trials(known.values, seen, failed, table.scale);
+  known.least = -ranked.front().first;
+  if (!failed.empty()) {
+    const auto xs = chosen(ended, findings_max);
+    known.feasibility.emplace(feasibility_kernel_, ends_of(trials_of(xs)),
+                              values_in(xs), empty_points(0));
+    known.surest =
+      log_feasibility(*known.feasibility, ends_of(std::views::values(ranked)))
+        .maxCoeff();
+  }
+  const auto good = std::min(ranked.size(), good_trials);
   candidates drawn{*this, trial};
   drawn.add_random(random_candidates);
   if (has_prior())
     drawn.add_believed(believed_candidates);
   for (std::uint64_t i = 0; i < near_candidates; ++i)
-    drawn.add_near(*taken(known[i % good].second), 1);
-  const auto least = -known.front().first; // what is to be improved
-  auto best = best_of(drawn.take(), posterior, least, table.scale);
+    drawn.add_near(*taken(ranked[i % good].second), 1);
+  auto best = best_of(drawn.take(), known);
   if (!best)
     return std::nullopt;
   drawn.add_near(best->taken, refining_candidates);
-  auto other = best_of(drawn.take(), posterior, least, table.scale);
+  auto other = best_of(drawn.take(), known);
   if (other && other->goes_before(*best))
     best = std::move(other);
   const double sign = options_.better == direction::maximize ? 1 : -1;
@@ -502,52 +565,68 @@ step_t gp_sampler::end_of(step_t length) const {
   return has_lengths() ? length : options_.marks.back();
 }
 
-/// The trials that were seen, by minus what they come to in the end.
+/// The trials that were seen and have not failed, by minus what they come to in
+/// the end.
 std::vector<std::pair<double, trial_no>>
 gp_sampler::rank_trials(const gp_posterior& posterior,
-                        const std::vector<response>& seen, double scale) {
+                        const std::vector<response>& seen,
+                        const std::set<trial_no>& failed, double scale) {
   std::set<trial_no> trials;
   for (const auto& x : seen)
-    trials.insert(x.of->trial);
-  auto points = empty_points(trials.size());
-  Index column = 0;
-  for (auto x : trials)
-    set_column(points, column++,
-               features_.cut(features_of(x), end_of(length_of(x))));
-  const auto means = posterior.means(points);
+    if (!failed.contains(x.of->trial))
+      trials.insert(x.of->trial);
+  const auto means = posterior.means(ends_of(trials));
   std::vector<std::pair<double, trial_no>> result;
-  column = 0;
+  Index column = 0;
   for (auto x : trials)
     result.emplace_back(mean_at_end(x) / scale - means[column++], x);
   std::sort(result.begin(), result.end());
   return result;
 }
 
+VectorXd gp_sampler::log_feasibility(const gp_posterior& outcomes,
+                                     const gp_points& at) const {
+  const auto expected = outcomes.predict(at);
+  VectorXd result(at.size());
+  for (Index i = 0; i < at.size(); ++i)
+    result[i] = log_probability_above_zero(
+      expected.means[i],
+      std::sqrt(expected.variances[i] + feasibility_kernel_.noise));
+  return result;
+}
+
 std::optional<gp_sampler::standing>
-gp_sampler::best_of(std::vector<candidate> xs, const gp_posterior& posterior,
-                    double least, double scale) const {
+gp_sampler::best_of(std::vector<candidate> xs, const models& known) const {
   auto points = empty_points(xs.size());
   for (std::size_t i = 0; i < xs.size(); ++i)
     set_column(points, static_cast<Index>(i),
                features_.cut(features_.of(xs[i].values.sequences),
                              end_of(xs[i].values.length)));
-  const auto expected = posterior.predict(points);
+  const auto expected = known.values.predict(points);
+  VectorXd feasible;
+  if (known.feasibility)
+    feasible = log_feasibility(*known.feasibility, points);
   const auto factor = price_factor();
   std::optional<standing> best;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const auto at = static_cast<Index>(i);
-    const auto mean = expected.means[at] - mean_at_end(xs[i].values) / scale;
-    auto score = log_expected_improvement(
-      mean, std::sqrt(expected.variances[at]), least);
+    standing now;
+    now.mean = expected.means[at] - mean_at_end(xs[i].values) / known.scale;
+    now.score = log_expected_improvement(
+      now.mean, std::sqrt(expected.variances[at]), known.least);
+    if (known.feasibility) {
+      now.score += feasible[at];
+      now.is_safe = feasible[at] >= known.surest + std::log(safe_share);
+    }
     if (has_prior())
-      score += belief_in(xs[i].taken);
+      now.score += belief_in(xs[i].taken);
     // What is untrained is looked up where it may tell.
-    if (factor == 0 && best && score < best->score)
+    if (factor == 0 && best && best->goes_before(now))
       continue;
-    const auto work = untrained(xs[i].values);
+    now.work = untrained(xs[i].values);
     if (factor > 0)
-      score -= factor * log_price(work);
-    standing now{std::move(xs[i].taken), score, work, mean};
+      now.score -= factor * log_price(now.work);
+    now.taken = std::move(xs[i].taken);
     if (!best || now.goes_before(*best))
       best = std::move(now);
   }
@@ -561,7 +640,7 @@ namespace {
 constexpr option gp_startup{.name = "startup",
                             .low = 1,
                             .high = max_trials,
-                            .fallback = 10.0,
+                            .fallback_text = "5 with `gp` alone, else 10",
                             .meaning =
                               "trials with a result before the sampler learns"};
 
@@ -573,6 +652,12 @@ constexpr option gp_mean{.name = "mean",
                            "`schedules`: losses are expected to follow a law of"
                            " learning-rate schedules, where it predicts them;"
                            " `zero`: no expectation"};
+
+/// Where each trial is trained to its end ten cost a lot, and with less than a
+/// block of the Latin hypercube optima away from the corners are found late.
+std::uint64_t usual_startup(const study_spec& study) {
+  return study.algorithm.name == gp_sampler_type.name ? 5 : 10;
+}
 
 constexpr option gp_own_options[]{gp_startup, gp_mean};
 
@@ -623,7 +708,8 @@ const sampler_type gp_sampler_type{
   .goals_refusal = gp_goals_refusal,
   .read = [](option_reader& from) -> std::shared_ptr<sampler_settings> {
     auto result = std::make_shared<gp_settings>();
-    result->startup = from.whole(gp_startup);
+    result->startup =
+      from.whole(gp_startup, 1, max_trials, usual_startup(from.study()));
     result->has_schedule_mean = from.word(gp_mean) == "schedules";
     return result;
   }};

@@ -47,14 +47,25 @@ struct gp_options {
 /// Bayesian Optimization of Machine Learning Algorithms*, NeurIPS 2012): what
 /// shares training is one point to it.
 ///
-/// The first trials are random. Then it learns from each trial's first result
-/// at or after each mark: the value less the median of all at that mark, the
-/// worst cut off, of unit variance. Failures and NaN count as the worst. Of
-/// more than 300 results it takes 100 of the best, the latest 100 and 100 by
-/// their address. Trials without a result count at their mean. The kernel is
-/// fitted anew whenever the results have grown by a tenth, and so is a law of
-/// learning-rate schedules (`schedule_mean`), the mean of the process where a
-/// loss is minimised.
+/// The first trials are random, until one has succeeded. Then it learns from
+/// each trial's first result at or after each mark: the value less the median
+/// of all at that mark, the worst cut off, of unit variance. Of more than 300
+/// results it takes 100 of the best, the latest 100 and 100 by their address.
+/// Trials without a result count at their mean. The kernel is fitted anew
+/// whenever the results have grown by a tenth, and so is a law of learning-rate
+/// schedules (`schedule_mean`), the mean of the process where a loss is
+/// minimised.
+///
+/// Failures and NaN are no values. Once there are some, a second process learns
+/// from whole trials which of them fail: to it the value of a trial is -1 if it
+/// has failed, at whatever step, else 1, and a trial is feasible if that,
+/// noise and all, is above 0 (a regression on labels: Rasmussen and Williams,
+/// 2006, section 6.5). The logarithm of that probability is added to that of
+/// the expected improvement (Gardner et al., *Bayesian Optimization with
+/// Inequality Constraints*, ICML 2014). Candidates of 0.9 of the surest trial's
+/// probability or more go before all others (Gelbart et al., *Bayesian
+/// Optimization with Unknown Constraints*, UAI 2014, ask for a probability,
+/// too).
 ///
 /// Of 150 random combinations, and 150 that differ from one of the best 8
 /// trials in one leaf or two, then 40 that differ so from the best of these,
@@ -95,14 +106,14 @@ private:
     std::size_t void_from = SIZE_MAX;
   };
 
-  /// A finding as the model takes it: more is better.
+  /// A finding as a model takes it: more is better.
   struct response {
     const finding* of = nullptr;
     double value = 0;  ///< less the mean of the process
     double height = 0; ///< with it, and less the median of all at the mark
   };
 
-  /// The responses of the first findings, and how to get back from them.
+  /// The values among the first findings, and how to get back from them.
   struct response_table {
     std::vector<response> all;
     std::vector<double> middles; ///< by mark: value of the response 0
@@ -117,13 +128,27 @@ private:
   /// The model's knowledge of a candidate.
   struct standing {
     combination taken;
+    bool is_safe = true; ///< feasible, about as surely as any
     double score = 0; ///< the greater, the better
     step_t work = 0;  ///< its untrained steps
     double mean = 0;  ///< its response, as expected
 
     [[nodiscard]] bool goes_before(const standing& place) const {
+      if (is_safe != place.is_safe)
+        return is_safe;
       return score != place.score ? score > place.score : work < place.work;
     }
+  };
+
+  /// All that is known when a trial is proposed.
+  struct models {
+    gp_posterior values;
+    double scale = 1; ///< of the responses
+    double least = 0; ///< the response that is to be improved on
+    std::optional<gp_posterior> feasibility{}; ///< nothing: none has failed
+    /// The logarithm of the greatest probability that a trial that succeeded
+    /// is feasible.
+    double surest = 0;
   };
 
   class candidates;
@@ -132,9 +157,12 @@ private:
   void on_drawn(trial_no trial) override { pending_.insert(trial); }
 
   [[nodiscard]] response_table responses(std::size_t count) const;
+  /// Returns a response for each trial among the first findings, -1 if it has
+  /// failed, else 1; none if none has.
+  [[nodiscard]] std::vector<response> outcomes(std::size_t count) const;
   /// Returns `most` of the responses, in the order in which they came.
-  [[nodiscard]] static std::vector<response>
-  chosen(const response_table& from, std::size_t most);
+  [[nodiscard]] static std::vector<response> chosen(std::vector<response> all,
+                                                    std::size_t most);
   void fit();
   void fit_mean();
   /// Returns the mean of the process at a finding, as a value of the objective.
@@ -143,9 +171,16 @@ private:
   /// The same at the end of a trial.
   [[nodiscard]] double mean_at_end(const trial_parameters& values) const;
   [[nodiscard]] double mean_at_end(trial_no trial);
+  [[nodiscard]] gp_kernel fitted(const gp_points& points,
+                                 const std::vector<response>& xs) const;
   [[nodiscard]] gp_points empty_points(std::size_t count) const;
   [[nodiscard]] gp_points points_of(const std::vector<response>& xs);
+  /// Returns trials at their ends.
+  template <class Trials>
+  [[nodiscard]] gp_points ends_of(const Trials& trials);
   [[nodiscard]] gp_points pending_points();
+  [[nodiscard]] static std::vector<trial_no>
+  trials_of(const std::vector<response>& xs);
   [[nodiscard]] static Eigen::VectorXd
   values_in(const std::vector<response>& xs);
   const std::vector<double>& features_of(trial_no trial);
@@ -155,16 +190,16 @@ private:
                              std::uint64_t number);
   [[nodiscard]] std::vector<std::pair<double, trial_no>>
   rank_trials(const gp_posterior& posterior, const std::vector<response>& seen,
-              double scale);
+              const std::set<trial_no>& failed, double scale);
 
   [[nodiscard]] step_t end_of(step_t length) const;
+  /// Returns the logarithms of the probabilities that points are feasible.
+  [[nodiscard]] Eigen::VectorXd log_feasibility(const gp_posterior& outcomes,
+                                                const gp_points& at) const;
   /// Returns the best of some candidates, the first of equal ones; nothing of
   /// none.
-  /// @param least the response that they are to improve on
   [[nodiscard]] std::optional<standing> best_of(std::vector<candidate> xs,
-                                                const gp_posterior& posterior,
-                                                double least,
-                                                double scale) const;
+                                                const models& known) const;
   [[nodiscard]] double price_factor() const;
 
   std::map<std::string, sequence> defaults_;
@@ -181,7 +216,8 @@ private:
   /// Of trials that do not count: from where on their findings are void.
   std::map<trial_no, std::size_t> removed_;
   gp_kernel kernel_;
-  std::size_t fitted_ = 0; ///< findings by which the kernel was fitted
+  gp_kernel feasibility_kernel_;
+  std::size_t fitted_ = 0; ///< findings by which the kernels were fitted
   std::unordered_map<trial_no, std::vector<double>> known_features_;
 };
 

@@ -243,24 +243,45 @@ gp_posterior::prediction gp_posterior::predict(const gp_points& inputs) const {
 
 // -- expected improvement -----------------------------------------------------
 
+namespace {
+
+double log_normal_density(double z) {
+  return -z * z / 2 - std::log(2 * std::numbers::pi) / 2;
+}
+
+/// The continued fraction 1 / (t + 2 / (t + 3 / ...)): Mills' ratio, of the
+/// probability above t to the density there, is 1 / (t + k).
+/// @param t at least 1
+double mills_fraction(double t) {
+  double k = 0;
+  for (int i = 150; i > 0; --i)
+    k = i / (t + k);
+  return k;
+}
+
+} // namespace
+
 double log_expected_improvement(double mean, double deviation, double best) {
   assert(deviation > 0);
   const auto z = (mean - best) / deviation;
-  const auto log_density = -z * z / 2 - std::log(2 * std::numbers::pi) / 2;
+  const auto log_density = log_normal_density(z);
   // EI = deviation * (density + z * distribution).
   if (z > -1) {
     const auto distribution = normal_below(z);
     return std::log(deviation)
            + std::log(std::exp(log_density) + z * distribution);
   }
-  // With t = -z, Mills' ratio is 1 / (t + k) where k is the continued fraction
-  // 1 / (t + 2 / (t + 3 / ...)): so density * k / (t + k), of which nothing
+  // With t = -z it is deviation * density * k / (t + k), of which nothing
   // cancels.
-  const auto t = -z;
-  double k = 0;
-  for (int i = 150; i > 0; --i)
-    k = i / (t + k);
-  return std::log(deviation) + log_density + std::log(k / (t + k));
+  const auto k = mills_fraction(-z);
+  return std::log(deviation) + log_density + std::log(k / (k - z));
+}
+
+double log_probability_above_zero(double mean, double deviation) {
+  assert(deviation > 0);
+  const auto z = mean / deviation;
+  return z > -1 ? std::log(normal_below(z))
+                : log_normal_density(z) - std::log(mills_fraction(-z) - z);
 }
 
 } // namespace hippo

@@ -84,4 +84,9 @@ private:
 /// @param deviation above 0
 double log_expected_improvement(double mean, double deviation, double best);
 
+/// Returns the logarithm of the probability that a normal variable is above 0:
+/// finite and rising in `mean` however far below it lies.
+/// @param deviation above 0
+double log_probability_above_zero(double mean, double deviation);
+
 } // namespace hippo
