@@ -107,6 +107,19 @@ TEST_P(Resume, TheSeedChangesTheResult) {
   EXPECT_FALSE(one->save() == two->save());
 }
 
+TEST(ResumeThreads, AreAlikeFromTheirFirstProductOn) {
+  // MKL would compute these small ones otherwise with more threads.
+  auto config = default_configuration("fashion-mlp");
+  config["batch_size"] = form::constant(6);
+  const auto train = [&] {
+    const auto work = make_built_in(small_spec("fashion-mlp"));
+    work->train(config, 0, 1);
+    return work->save();
+  };
+  const auto state = train();
+  std::thread{[&] { EXPECT_TRUE(train() == state); }}.join();
+}
+
 class ResumeLarge : public testing::TestWithParam<std::string> {};
 
 TEST_P(ResumeLarge, InAnotherProcessGivesTheSameBits) {

@@ -163,6 +163,13 @@ expected<device_info> prepare_cuda(const at::Device& device) {
   return result;
 }
 
+/// Has this thread compute with as many threads as the process. LibTorch sees
+/// to that when it divides work among threads, which products of matrices do
+/// not wait for: until then MKL would take all cores, which changes bits.
+void prepare_thread() {
+  at::get_num_threads();
+}
+
 /// A built-in workload with the stream that it launches on: on a GPU it is made
 /// and let go of by that.
 class streaming_workload final : public workload, public data_wait {
@@ -187,10 +194,14 @@ public:
   void init() override { work_->init(); }
 
   void train(const configuration& config, step_t from, step_t to) override {
+    prepare_thread();
     work_->train(config, from, to);
   }
 
-  metrics evaluate() override { return work_->evaluate(); }
+  metrics evaluate() override {
+    prepare_thread();
+    return work_->evaluate();
+  }
 
   std::string save() override { return work_->save(); }
 
