@@ -22,6 +22,7 @@
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/kernels/cuda_kernels.hpp"
 #include "hippo/train/torch/linear/linear_workload.hpp"
+#include "hippo/train/torch/member_workload.hpp"
 #include "hippo/train/torch/span_workload.hpp"
 
 namespace hippo {
@@ -278,12 +279,29 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
     throw std::invalid_argument("numerics: this trainer computes with "
                                 + offered + " ones, not with " + wanted
                                 + " ones");
-  return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
-    return spec.name.starts_with("squad-") ? make_span_workload(spec, x, stream)
-           : is_click_workload(spec)
-             ? make_click_workload(spec, x, stream, data.prepare_threads)
-             : make_image_workload(spec, x, stream, data);
-  });
+  if (spec.name.starts_with("squad-"))
+    return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
+      return make_span_workload(spec, x, stream);
+    });
+  if (is_click_workload(spec))
+    return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
+      return make_click_workload(spec, x, stream, data.prepare_threads);
+    });
+  const auto on = [&](at::Device where, gang* place) {
+    return std::make_unique<streaming_workload>(
+      where, [&](device_stream& stream) {
+        return make_image_workload(spec, where, stream, data, place);
+      });
+  };
+  auto members = data.members;
+  members.resize(
+    std::min(members.size(), static_cast<std::size_t>(parts_of(spec))));
+  if (members.size() < 2)
+    return on(x, nullptr);
+  return make_member_workload(members,
+                              [&](const std::string& where, gang& place) {
+                                return on(at::Device{where}, &place);
+                              });
 }
 
 void add_built_in_workloads(workload_registry& registry,
