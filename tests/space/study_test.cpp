@@ -121,12 +121,12 @@ TEST(Study, PartsArePowersOfTwoOfABatch) {
   };
   using list = std::vector<std::string>;
   EXPECT_EQ(errors(", parts: 6"),
-            list{"s.yaml:2:36: workload.parts: must divide 64, found '6'"});
+            list{"s.yaml:2:38: workload.parts: must divide 64, found '6'"});
   EXPECT_EQ(
     errors(", parts: 128"),
-    list{"s.yaml:2:36: workload.parts: must be at most 64, found '128'"});
+    list{"s.yaml:2:38: workload.parts: must be at most 64, found '128'"});
   EXPECT_EQ(errors(", parts: 64"), list{});
-  EXPECT_EQ(errors(", parts: 32", "batch_size: [32, 64]"), list{});
+  EXPECT_EQ(errors(", parts: 32", "batch_size: {choice: [32, 64]}"), list{});
   EXPECT_EQ(errors(", parts: 32", "batch_size: 31"),
             list{"s.yaml:5:21: space.batch_size: must be at least 32, found "
                  "31"});

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "train/temporary_folder.hpp"
@@ -111,13 +112,16 @@ TEST(ResumeThreads, AreAlikeFromTheirFirstProductOn) {
   // MKL would compute these small ones otherwise with more threads.
   auto config = default_configuration("fashion-mlp");
   config["batch_size"] = form::constant(6);
-  const auto train = [&] {
-    const auto work = make_built_in(small_spec("fashion-mlp"));
-    work->train(config, 0, 1);
-    return work->save();
-  };
-  const auto state = train();
-  std::thread{[&] { EXPECT_TRUE(train() == state); }}.join();
+  const auto here = make_built_in(small_spec("fashion-mlp"));
+  const auto there = make_built_in(small_spec("fashion-mlp"));
+  for (auto* x : {here.get(), there.get()})
+    x->train(config, 0, 1); // which makes the moments
+  here->train(config, 1, 2);
+  std::thread{[&] { there->train(config, 1, 2); }}.join();
+  EXPECT_TRUE(here->save() == there->save());
+  std::optional<metrics> measured;
+  std::thread{[&] { measured = there->evaluate(); }}.join();
+  EXPECT_EQ(measured, here->evaluate());
 }
 
 class ResumeLarge : public testing::TestWithParam<std::string> {};
