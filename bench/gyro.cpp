@@ -81,7 +81,9 @@ void time_products(const arguments& args) {
     std::vector<double> ours, theirs, ratios;
     for (int i = 0; i <= rounds; ++i) {
       // Each round has other masks, and the first one does not count.
-      put_subnetworks(how, 1, static_cast<std::uint64_t>(i), values);
+      put_subnetworks(how,
+                      subnetworks_of(how, 1, static_cast<std::uint64_t>(i)), 0,
+                      1, values);
       const auto by_blocks = milliseconds(true), all = milliseconds(false);
       if (i == 0)
         continue;

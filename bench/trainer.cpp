@@ -1,11 +1,13 @@
 // How fast the built-in workloads train on one device.
 //
-//   trainer WORKLOAD BATCH_SIZE EXAMPLES [SECONDS [DEVICE [AT_ONCE]]]
+//   trainer WORKLOAD BATCH_SIZE EXAMPLES
+//           [SECONDS [DEVICE [AT_ONCE [MEMBERS]]]]
 //           [--option NAME=VALUE]... [--set NAME=VALUE]...
 //
 // Trains epochs of so many examples (images, or windows of text) for about as
 // long as said (default: 2), after one that does not count, on a device
-// (default: cpu), as many trials at once as said (default: 1). There is no
+// (default: cpu), as many trials at once as said (default: 1), each by as many
+// threads for the option `parts` as said (default: 1). There is no
 // dropout and no augmentation unless --set gives these hyper-parameters. Prints
 // a line of JSON: iterations of one trial, and examples of all, per second, and
 // iterations of all per second of processor time.
@@ -27,20 +29,25 @@
 
 int main(int argc, char** argv) {
   using clock = std::chrono::steady_clock;
-  const hippo::arguments args{
-    argc, argv, 3,
-    "trainer WORKLOAD BATCH_SIZE EXAMPLES [SECONDS [DEVICE [AT_ONCE]]] "
-    "[--option NAME=VALUE]... [--set NAME=VALUE]..."};
+  const hippo::arguments args{argc, argv, 3,
+                              "trainer WORKLOAD BATCH_SIZE EXAMPLES "
+                              "[SECONDS [DEVICE [AT_ONCE [MEMBERS]]]] "
+                              "[--option NAME=VALUE]... [--set NAME=VALUE]..."};
   const auto& name = args.words[0];
   const double batch_size = args.number(1, 0);
   const double examples = args.number(2, 0);
   const double wanted = args.number(3, 2);
   const auto count = static_cast<std::ptrdiff_t>(args.number(5, 1));
   const auto config = hippo::plain(name, batch_size, args.values);
+  const auto device = args.word(4, "cpu");
+  const hippo::data_options data{
+    .prepare_threads = 0,
+    .members = std::vector<std::string>(
+      static_cast<std::size_t>(args.number(6, 1)), device)};
   std::vector<std::unique_ptr<hippo::workload>> all;
   for (std::ptrdiff_t i = 0; i < count; ++i)
     all.push_back(
-      hippo::made(name, examples, args.word(4, "cpu"), args.options));
+      hippo::made(hippo::spec_of(name, examples, args.options), device, data));
 
   // Each goes on until the time is over, so that all are there all the time.
   std::atomic<std::int64_t> steps{0};

@@ -15,6 +15,7 @@
 #include "hippo/base/types.hpp"
 #include "hippo/base/version.hpp"
 #include "hippo/model/lease.hpp"
+#include "hippo/model/parts.hpp"
 #include "hippo/model/workload_spec.hpp"
 
 namespace hippo {
@@ -136,6 +137,13 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                  "result; its memory limits the number")
     ->check(CLI::Range(1u, lanes_max))
     ->default_str("16 of built-in workloads on a GPU, else 1");
+  app
+    .add_option("--members", opts.members,
+                "Threads of a CPU, or GPUs that are joined to one trainer, "
+                "that compute the parts of a built-in workload together, "
+                "which decides no result: 1, 2, 4, ...")
+    ->check(check_members)
+    ->capture_default_str();
   app
     .add_option("--ranks", opts.ranks,
                 "Train trials of so many processes: GPUs are joined to "
@@ -272,6 +280,10 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
     refused = set_time_limit("--until", until, opts);
   else if (job_end != nullptr && *job_end != '\0')
     refused = set_time_limit(slurm_end_variable, job_end, opts);
+  if (opts.members > 1 && opts.ranks.value_or(1) > 1)
+    refused = {errc::invalid_argument,
+               "--members is for built-in workloads, and --ranks for code that "
+               "studies bring: give one of them"};
   if (refused)
     return fail(*refused, exit_usage);
   if (connect->empty() && describe->empty() && prepare_study->empty()

@@ -68,24 +68,24 @@ numerics numerics_for(const trainer_options& opts,
 
 /// Joins GPUs of one kind to groups of so many, by the names of their first
 /// ones. Those that are left over are of no use, and said.
+/// @param purpose of a group, for people
 std::map<std::string, std::vector<std::string>>
 joined(const std::vector<std::pair<std::string, std::string>>& kinds_by_name,
-       std::uint32_t ranks) {
+       std::uint32_t size, const std::string& purpose) {
   std::map<std::string, std::vector<std::string>> result;
   std::map<std::string, std::vector<std::string>> open; // by kind
   for (const auto& [name, kind] : kinds_by_name) {
     auto& group = open[kind];
     group.push_back(name);
-    if (group.size() < ranks)
+    if (group.size() < size)
       continue;
     const auto first = group.front();
     result[first] = std::exchange(group, {});
   }
   for (const auto& [kind, group] : open)
     for (const auto& name : group)
-      spdlog::warn("trainer: {} is left over, since trials have {} ranks; it "
-                   "is skipped",
-                   name, ranks);
+      spdlog::warn("trainer: {} is left over, since {}; it is skipped", name,
+                   purpose);
   return result;
 }
 
@@ -94,8 +94,15 @@ joined(const std::vector<std::pair<std::string, std::string>>& kinds_by_name,
 std::optional<error>
 add_workloads(const trainer_options& opts, const std::string& device,
               unsigned threads, workload_registry& registry,
-              const std::vector<std::string>& rank_devices) {
-  add_built_in_workloads(registry, device, opts.data);
+              const std::vector<std::string>& joined_devices) {
+  auto data = opts.data;
+  std::vector<std::string> rank_devices;
+  if (opts.members > 1)
+    data.members =
+      device == "cpu" ? std::vector(opts.members, device) : joined_devices;
+  else
+    rank_devices = joined_devices;
+  add_built_in_workloads(registry, device, data);
   const bool serves = !opts.describe && opts.prepare.empty()
                       && opts.check.empty() && opts.measure.empty()
                       && opts.weights.empty();
@@ -129,15 +136,16 @@ prepare_devices(const trainer_options& opts) {
     result.push_back(device_entry{name, std::move(*info), {}, numerics});
   }
   std::map<std::string, std::vector<std::string>> groups;
-  if (ranks > 1) {
-    groups = joined(gpus, ranks);
+  const auto together = std::max(ranks, opts.members);
+  const auto of_one_kind =
+    std::to_string(together) + (ranks > 1 ? " ranks" : " members");
+  if (together > 1) {
+    groups = joined(gpus, together, "trainers are of " + of_one_kind);
     std::erase_if(result, [&](const device_entry& x) {
       return x.name != "cpu" && !groups.contains(x.name);
     });
     if (result.empty() && !gpus.empty())
-      reasons = std::to_string(ranks)
-                + " ranks take as many GPUs of one kind, "
-                  "and there are "
+      reasons = of_one_kind + " take as many GPUs of one kind, and there are "
                 + std::to_string(gpus.size());
   }
   for (auto& x : result)

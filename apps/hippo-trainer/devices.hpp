@@ -20,12 +20,13 @@ struct device_entry {
 };
 
 /// Adds what can be trained on a device.
-/// @param rank_devices as of `process_context`
+/// @param joined_devices the GPUs of its trainer, if that has several: for
+///        members, or the ranks of a trial (`process_context`)
 /// @returns why a library cannot be used
 std::optional<error>
 add_workloads(const trainer_options& opts, const std::string& device,
               unsigned threads, workload_registry& registry,
-              const std::vector<std::string>& rank_devices = {});
+              const std::vector<std::string>& joined_devices = {});
 
 /// Makes the devices of this process ready. One that cannot be used is skipped
 /// as long as another one can. Where trials have several ranks, an entry is the

@@ -33,6 +33,8 @@ struct trainer_options {
   /// Leases that each device trains at once; nothing: `default_at_once`.
   std::optional<std::uint32_t> at_once;
   data_options data;
+  /// Of the threads, or GPUs, that compute the parts of a workload.
+  unsigned members = 1;
   std::string numerics; ///< of a CPU; empty: as the study or recipe has it
   /// Of each trial that it trains; nothing: 1, or as the study or recipe has
   /// it.

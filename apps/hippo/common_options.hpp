@@ -11,6 +11,7 @@
 
 #include "child_process.hpp"
 #include "hippo/model/lease.hpp"
+#include "hippo/model/parts.hpp"
 #include "hippo/plan/schedule/placement.hpp"
 #include "hippo/plan/schedule/scheduler.hpp"
 
@@ -130,6 +131,18 @@ inline void add_prepare_threads(CLI::App& verb,
                 "are prepared between training")
     ->check(CLI::Range(0u, trainers_max))
     ->default_str("1");
+}
+
+/// Adds `--members` of trainers that are started here.
+/// REQUIRES: `members` lives longer than `verb`.
+inline void add_members(CLI::App& verb, unsigned& members) {
+  verb
+    .add_option("--members", members,
+                "Threads of each trainer here, or GPUs with --device all, that "
+                "compute the parts of a built-in workload together, which "
+                "decides no result: 1, 2, 4, ...")
+    ->check(check_members)
+    ->capture_default_str();
 }
 
 /// Adds `--data-memory` of trainers that are started here.

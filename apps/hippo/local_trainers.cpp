@@ -59,6 +59,9 @@ local_trainers::start(const workload_catalogue& catalogue,
     if (data_memory)
       command.insert(command.end(),
                      {"--data-memory", std::to_string(*data_memory)});
+    if (options.members > 1)
+      command.insert(command.end(),
+                     {"--members", std::to_string(options.members)});
     if (const auto& numerics = options.numerics; !numerics.empty())
       command.insert(command.end(),
                      {"--numerics",

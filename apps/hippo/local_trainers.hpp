@@ -24,6 +24,8 @@ struct local_trainer_options {
   /// That training images of each trainer may take; nothing: half of the
   /// machine's memory, divided by the trainers.
   std::optional<std::uint64_t> data_memory_bytes{};
+  /// That compute the parts of a workload in each trainer.
+  unsigned members = 1;
   /// That a call of training has to return which was cancelled.
   double grace_seconds = 10;
   /// That are needed on CPUs; trainers take them in turns.

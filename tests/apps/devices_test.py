@@ -150,5 +150,38 @@ exec {TRAINER} "${{@/#{replaced}/cpu}}"
                 self.assertFalse(os.path.exists(self.path("s")))
 
 
+class Members(Case):
+    """Threads that compute the parts of a workload together."""
+
+    def trainer(self, *args, code=0):
+        """Says what a trainer writes."""
+        done = subprocess.run(
+            [TRAINER, *args], stdin=subprocess.DEVNULL, capture_output=True,
+            text=True, timeout=PATIENCE)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done.stdout + done.stderr
+
+    def test_bad_numbers(self):
+        for number in "0", "3", "128", "two":
+            self.assertIn(
+                "--members: must be a power of two from 1 to 64, found "
+                f"'{number}'",
+                self.trainer("--connect", "127.0.0.1:1", "--members", number,
+                             code=2))
+        self.assertIn(
+            "--members is for built-in workloads, and --ranks for code that "
+            "studies bring",
+            self.trainer("--connect", "127.0.0.1:1", "--members", "2",
+                         "--ranks", "2", code=2))
+
+    def test_they_train_studies_of_parts(self):
+        whole = study("parts", SHA)
+        whole["workload"]["parts"] = 4
+        file, = self.studies(whole)
+        for number in "1", "2", "8":
+            self.assertIn("no bit differed", self.trainer(
+                "--check", file, "--members", number))
+
+
 if __name__ == "__main__":
     main()

@@ -97,6 +97,42 @@ TEST(Study, FillsInTheWorkloadsOptions) {
   EXPECT_EQ(file.study->workload.options, expected);
 }
 
+study_file study_of_parts(const std::string& options,
+                          const std::string& space = "lr: 0.1") {
+  return read_study("study: s\nworkload: {name: fashion-cnn" + options
+                      + "}\nobjective: {metric: val_accuracy}\n"
+                        "max_steps: 1\nspace: {"
+                      + space + "}\n",
+                    "s.yaml", built_in_workloads());
+}
+
+TEST(Study, OnePartIsTheKeyOfBeforeThereWereParts) {
+  const auto key = [](const std::string& options) {
+    return key_of(study_of_parts(options).study.value().workload);
+  };
+  EXPECT_EQ(key("").find("parts"), std::string::npos);
+  EXPECT_EQ(key(", parts: 1"), key(""));
+  EXPECT_NE(key(", parts: 8").find(";parts=8;"), std::string::npos);
+}
+
+TEST(Study, PartsArePowersOfTwoOfABatch) {
+  const auto errors = [](const std::string& options,
+                         const std::string& space = "lr: 0.1") {
+    return texts(study_of_parts(options, space).errors);
+  };
+  using list = std::vector<std::string>;
+  EXPECT_EQ(errors(", parts: 6"),
+            list{"s.yaml:2:38: workload.parts: must divide 64, found '6'"});
+  EXPECT_EQ(
+    errors(", parts: 128"),
+    list{"s.yaml:2:38: workload.parts: must be at most 64, found '128'"});
+  EXPECT_EQ(errors(", parts: 64"), list{});
+  EXPECT_EQ(errors(", parts: 32", "batch_size: {choice: [32, 64]}"), list{});
+  EXPECT_EQ(errors(", parts: 32", "batch_size: 31"),
+            list{"s.yaml:5:21: space.batch_size: must be at least 32, found "
+                 "31"});
+}
+
 TEST(Study, OptionsMayBeSpeltWithDotsAndWordsMayLookLikeNumbers) {
   const auto file =
     read("study: s\n"

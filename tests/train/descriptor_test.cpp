@@ -32,6 +32,8 @@ void expect_equal(const parameter_descriptor& x,
   EXPECT_EQ(x.integer, y.integer);
   EXPECT_EQ(x.words, y.words);
   EXPECT_EQ(x.affects_speed, y.affects_speed);
+  EXPECT_EQ(x.max_option, y.max_option);
+  EXPECT_EQ(x.min_option, y.min_option);
   EXPECT_EQ(x.max_parameter, y.max_parameter);
   EXPECT_EQ(x.divides, y.divides);
   EXPECT_EQ(x.left_out, y.left_out);
@@ -127,7 +129,8 @@ TEST(Descriptor, LimitsOfGyroDropout) {
 
 TEST(Descriptor, JsonOfEarlierLibraries) {
   auto text = to_json({built_in_workloads().front()});
-  for (const auto* name : {"max_parameter", "divides", "left_out", "only_with"})
+  for (const auto* name :
+       {"min_option", "max_parameter", "divides", "left_out", "only_with"})
     for (auto at = text.find('"' + std::string{name} + '"'); at != text.npos;
          at = text.find('"' + std::string{name} + '"'))
       text.replace(at + 1, std::string{name}.size(), "other");
@@ -136,7 +139,7 @@ TEST(Descriptor, JsonOfEarlierLibraries) {
   for (const auto& x : back->front().hyper_parameters) {
     EXPECT_EQ(x.divides, 0);
     EXPECT_FALSE(x.left_out);
-    EXPECT_EQ(x.max_parameter + x.only_with, "");
+    EXPECT_EQ(x.min_option + x.max_parameter + x.only_with, "");
   }
 }
 

@@ -287,6 +287,54 @@ TEST(ImageFolder, TrainingIsTheSameWhereImagesAreReadMeanwhile) {
     }
 }
 
+TEST(ImageFolder, PartsAreTheSameWhereImagesAreReadMeanwhile) {
+  ASSERT_TRUE(prepare_device(test_device()));
+  std::optional<std::string> expected;
+  for (const std::size_t members : {1, 2, 4})
+    for (const auto memory : {all_bytes, std::uint64_t{0}}) {
+      const temporary_folder folder;
+      write_two_classes(folder.path, 8);
+      auto spec = folder_spec(folder.path);
+      spec.options["parts"] = 4.0;
+      const auto work =
+        make_with(spec, {1, memory, std::vector(members, test_device())});
+      auto config = default_configuration(spec.name);
+      config["lr"] = form::constant(0.02);
+      // In the last batch two parts have no image.
+      config["batch_size"] = form::constant(7);
+      work->train(config, 0, 1);
+      if (!expected)
+        expected = work->save();
+      EXPECT_TRUE(work->save() == *expected) << members << ' ' << memory;
+    }
+}
+
+TEST(ImageFolder, OneMembersFailureIsTheWorkloads) {
+  ASSERT_TRUE(prepare_device(test_device()));
+  for (const std::size_t members : {2, 4}) {
+    const temporary_folder folder;
+    write_two_classes(folder.path, 8);
+    auto spec = folder_spec(folder.path);
+    spec.options["parts"] = 4.0;
+    const auto work =
+      make_with(spec, {1, 0, std::vector(members, test_device())});
+    const auto broken = folder.path + "/train/sky/1.JPEG";
+    auto config = default_configuration("folder-resnet20");
+    config["batch_size"] = form::constant(4);
+    work->train(config, 0, 1);
+    const auto state = work->save();
+    const auto saved = read_file(broken);
+    write_file(broken, "JFIF");
+    const auto said =
+      message_of<std::runtime_error>([&] { work->train(config, 1, 2); });
+    EXPECT_TRUE(has(said, broken + " is damaged, or no JPEG file: ")) << said;
+    write_file(broken, saved);
+    work->init();
+    work->train(config, 0, 1); // as if nothing had happened
+    EXPECT_TRUE(work->save() == state);
+  }
+}
+
 TEST(ImageFolder, AFileThatIsDamagedLaterEndsTrainingWithItsName) {
   ASSERT_TRUE(prepare_device(test_device()));
   for (const unsigned threads : {0, 2}) {

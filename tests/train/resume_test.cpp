@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include "train/temporary_folder.hpp"
@@ -105,6 +106,22 @@ TEST_P(Resume, TheSeedChangesTheResult) {
   train_changing(*one, GetParam(), 0, 1);
   train_changing(*two, GetParam(), 0, 1);
   EXPECT_FALSE(one->save() == two->save());
+}
+
+TEST(ResumeThreads, AreAlikeFromTheirFirstProductOn) {
+  // MKL would compute these small ones otherwise with more threads.
+  auto config = default_configuration("fashion-mlp");
+  config["batch_size"] = form::constant(6);
+  const auto here = make_built_in(small_spec("fashion-mlp"));
+  const auto there = make_built_in(small_spec("fashion-mlp"));
+  for (auto* x : {here.get(), there.get()})
+    x->train(config, 0, 1); // which makes the moments
+  here->train(config, 1, 2);
+  std::thread{[&] { there->train(config, 1, 2); }}.join();
+  EXPECT_TRUE(here->save() == there->save());
+  std::optional<metrics> measured;
+  std::thread{[&] { measured = there->evaluate(); }}.join();
+  EXPECT_EQ(measured, here->evaluate());
 }
 
 class ResumeLarge : public testing::TestWithParam<std::string> {};

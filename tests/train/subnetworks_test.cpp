@@ -37,7 +37,10 @@ step_values dropping_by(const subnetwork_settings& how, double share,
                         std::uint64_t period = 0, step_t step = 0,
                         std::uint64_t iteration = 0) {
   auto result = dropping({seed, step, iteration, share});
-  put_subnetworks(how, seed, period, result);
+  put_subnetworks(how,
+                  how.count == 0 ? std::vector<std::uint32_t>{}
+                                 : subnetworks_of(how, seed, period),
+                  0, 1, result);
   return result;
 }
 
@@ -107,6 +110,33 @@ TEST(Subnetworks, ACycleTrainsEachOnce) {
       orders.insert(order);
     }
     EXPECT_EQ(orders.size(), all.size() / how.count) << "cycles are alike";
+  }
+}
+
+TEST(Subnetworks, PartsOfABatchHaveSharesOfThem) {
+  struct expectation {
+    std::uint32_t at_once;
+    std::int64_t parts;
+    std::vector<std::vector<std::uint32_t>> shares;
+  };
+  for (const auto& [at_once, parts, shares] :
+       std::vector<expectation>{{4, 1, {{0, 1, 2, 3}}},
+                                {4, 2, {{0, 1}, {2, 3}}},
+                                {2, 4, {{0}, {0}, {1}, {1}}},
+                                {6, 4, {{0, 1}, {1, 2}, {3, 4}, {4, 5}}}}) {
+    const auto how = settings(8, at_once);
+    const auto all = subnetworks_of(how, seed, 1);
+    for (std::int64_t part = 0; part < parts; ++part) {
+      auto values = dropping({seed, 0, 0, 0.5});
+      put_subnetworks(how, all, part, parts, values);
+      std::vector<std::uint32_t> expected;
+      for (const auto i : shares[static_cast<std::size_t>(part)])
+        expected.push_back(all[i]);
+      EXPECT_EQ(std::vector(values->subnetworks,
+                            values->subnetworks + values->dropout_slots),
+                expected)
+        << at_once << " in part " << part << " of " << parts;
+    }
   }
 }
 

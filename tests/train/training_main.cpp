@@ -95,12 +95,15 @@ numerics test_numerics() {
   return word == nullptr ? default_numerics : numerics_from(word).value();
 }
 
-std::unique_ptr<workload> make_built_in(const workload_spec& spec) {
+std::unique_ptr<workload> make_built_in(const workload_spec& spec,
+                                        std::size_t members) {
   const auto device = prepare_device(test_device(), 1, test_numerics());
   if (!device)
     throw std::runtime_error(device.failure().message);
   workload_registry registry;
-  add_built_in_workloads(registry, test_device());
+  data_options data;
+  data.members.assign(members, test_device());
+  add_built_in_workloads(registry, test_device(), data);
   auto made = registry.make(spec);
   if (!made)
     throw std::runtime_error(made.failure().message);

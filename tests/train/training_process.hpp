@@ -22,7 +22,9 @@ numerics test_numerics();
 
 /// The workload of `spec` on the device of the tests. Throws
 /// `std::runtime_error` if it cannot be made.
-std::unique_ptr<workload> make_built_in(const workload_spec& spec);
+/// @param members of the devices that compute its parts
+std::unique_ptr<workload> make_built_in(const workload_spec& spec,
+                                        std::size_t members = 1);
 
 /// The defaults of the built-in workload `name` as constants.
 configuration default_configuration(const std::string& name);

@@ -455,6 +455,7 @@ void add_run(verb_table& verbs) {
   add_at_once(*verb, x->run.node.local.at_once);
   add_prepare_threads(*verb, x->run.node.local.prepare_threads);
   add_data_memory(*verb, x->run.node.local.data_memory_bytes);
+  add_members(*verb, x->run.node.local.members);
   verb
     ->add_option("--state", x->run.node.state,
                  "Folder for results and checkpoints")

@@ -262,6 +262,7 @@ void add_serve(verb_table& verbs) {
   add_at_once(*verb, x->serve.node.local.at_once);
   add_prepare_threads(*verb, x->serve.node.local.prepare_threads);
   add_data_memory(*verb, x->serve.node.local.data_memory_bytes);
+  add_members(*verb, x->serve.node.local.members);
   verb
     ->add_option("--ranks", x->ranks,
                  "Processes of each trial that these trainers train")

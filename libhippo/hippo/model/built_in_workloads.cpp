@@ -7,6 +7,7 @@
 
 #include "hippo/model/paper_workloads.hpp"
 #include "hippo/model/parameter_makers.hpp"
+#include "hippo/model/parts.hpp"
 #include "hippo/model/subnetworks.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 
@@ -16,6 +17,17 @@ namespace {
 
 using namespace describe;
 
+/// Specs of one part leave the option out, as did those of before it was there.
+parameter_descriptor parts() {
+  auto x = integer(parts_option, 1, 1, parts_max,
+                   "parts of a batch, each with gradients, statistics and "
+                   "dropout of its own, which several devices may compute; a "
+                   "power of two, at most batch_size");
+  x.divides = parts_max;
+  x.left_out = true;
+  return x;
+}
+
 std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
   return {
     text("data.folder", x.folder, x.meaning),
@@ -24,6 +36,7 @@ std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
     integer("data.validation", x.validation, 1, x.count,
             "images to measure on: " + x.validation_part),
     numerics_option(),
+    parts(),
     precision(),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order, augmentation and dropout"),
@@ -39,10 +52,12 @@ std::vector<parameter_descriptor>
 training_hyper_parameters(const training_defaults& defaults,
                           const images_descriptor& images) {
   const auto infinity = std::numeric_limits<double>::infinity();
+  auto batch = batch_size(defaults.batch_size, images.count,
+                          "images of an iteration; at most data.train");
+  batch.min_option = parts_option;
   return {
     learning_rate(defaults.lr),
-    batch_size(defaults.batch_size, images.count,
-               "images of an iteration; at most data.train"),
+    std::move(batch),
     optimizer("sgd"),
     fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
     integer("nesterov", 0, 0, 1, "1: sgd looks ahead (Nesterov)"),

@@ -55,6 +55,7 @@ json to_json(const parameter_descriptor& x) {
     {"min_excluded", x.min_excluded},
     {"max_excluded", x.max_excluded},
     {"max_option", x.max_option},
+    {"min_option", x.min_option},
     {"max_parameter", x.max_parameter},
     {"divides", x.divides},
     {"integer", x.integer},
@@ -83,6 +84,7 @@ parameter_descriptor parameter_of(const json& j) {
   x.words = j.at("words").get<std::vector<std::string>>();
   x.affects_speed = j.at("affects_speed");
   // A library of before had none of these.
+  x.min_option = j.value("min_option", "");
   x.max_parameter = j.value("max_parameter", "");
   x.divides = j.value("divides", 0.0);
   x.left_out = j.value("left_out", false);
@@ -178,10 +180,16 @@ parameter_descriptor::refuses(const scalar& param) const {
 
 workload_descriptor limited_by(workload_descriptor descriptor,
                                const workload_spec& spec) {
-  for (auto& p : descriptor.hyper_parameters)
-    if (auto i = spec.options.find(p.max_option); i != spec.options.end())
-      if (auto* limit = std::get_if<double>(&i->second))
-        p.max = std::min(p.max, *limit);
+  const auto number = [&](const std::string& option) {
+    const auto i = spec.options.find(option);
+    return i == spec.options.end() ? nullptr : std::get_if<double>(&i->second);
+  };
+  for (auto& p : descriptor.hyper_parameters) {
+    if (const auto* limit = number(p.max_option))
+      p.max = std::min(p.max, *limit);
+    if (const auto* limit = number(p.min_option))
+      p.min = std::max(p.min, *limit);
+  }
   return descriptor;
 }
 

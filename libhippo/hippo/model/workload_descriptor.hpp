@@ -20,6 +20,7 @@ struct parameter_descriptor {
   bool min_excluded = false; ///< `min` itself is not allowed
   bool max_excluded = false;
   std::string max_option; ///< an option that limits it further, or empty
+  std::string min_option; ///< an option that it may not be below, or empty
   /// Another hyper-parameter above which it may not be where that one is not 0,
   /// or empty.
   std::string max_parameter;
@@ -29,8 +30,9 @@ struct parameter_descriptor {
   /// Whether it decides how long a step takes (batch size does, learning rate
   /// does not): time estimates are learned for each value of these.
   bool affects_speed = false;
-  /// Whether configurations leave it out where it has its fallback. Those of
-  /// before there was this hyper-parameter are then equal to those of today.
+  /// Whether configurations, or specs for an option, leave it out where it has
+  /// its fallback. Those of before it was there are then equal to those of
+  /// today.
   bool left_out = false;
   /// Another hyper-parameter without which it has no effect, or empty: where
   /// that one is 0 or left out, configurations leave this one out too.
@@ -66,7 +68,7 @@ struct workload_descriptor {
 };
 
 /// Returns the hyper-parameters of `descriptor` with the limits that the
-/// options of a spec set (`parameter_descriptor::max_option`).
+/// options of a spec set (`parameter_descriptor::max_option`, `min_option`).
 workload_descriptor limited_by(workload_descriptor descriptor,
                                const workload_spec& spec);
 

@@ -165,6 +165,10 @@ private:
     for (const auto& option : workload_->options)
       study_.workload.options[option.name] = option.fallback;
     read_options(*x, "");
+    for (const auto& option : workload_->options)
+      if (const auto i = study_.workload.options.find(option.name);
+          option.left_out && i->second == option.fallback)
+        study_.workload.options.erase(i);
     check_workload(*x);
   }
 

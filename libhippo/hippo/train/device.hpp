@@ -99,7 +99,7 @@ using device_lost_handler = void (*)(const std::string& device,
 /// Has `handler` called when a GPU is lost, on any thread; null: nothing.
 void on_device_lost(device_lost_handler handler);
 
-/// How data come to training. No result depends on it.
+/// How data come to training, and what shares it. No result depends on it.
 struct data_options {
   /// Threads that prepare batches for each lease, where a workload has such
   /// (`batch_pipeline`); 0: the one that trains does.
@@ -107,6 +107,10 @@ struct data_options {
   /// Bytes that the training images of a folder may take in memory; larger sets
   /// are decoded in each epoch. Nothing: half of the machine's memory.
   std::optional<std::uint64_t> memory_bytes{};
+  /// The devices that compute the parts of a workload which has such, a power
+  /// of two of them and all of one kind; the first one trains all others. On a
+  /// CPU each is a thread of its own. Empty: the one device.
+  std::vector<std::string> members{};
 };
 
 /// Adds those of `built_in_workloads()` that this program can train.

@@ -174,7 +174,7 @@ private:
 } // namespace hippo
 
 /// The version of everything above that a shared library compiles in.
-#define HIPPO_WORKLOAD_ABI 10
+#define HIPPO_WORKLOAD_ABI 11
 
 /// Defines the entry points of a workload library: `HIPPO_WORKLOADS(r) { ... }`
 /// adds to the registry `r`.

@@ -5,17 +5,22 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "hippo/model/parts.hpp"
 #include "hippo/train/torch/data/image_files.hpp"
 #include "hippo/train/torch/data/image_folder.hpp"
 #include "hippo/train/torch/data/image_stream.hpp"
 #include "hippo/train/torch/data/shared_values.hpp"
 #include "hippo/train/torch/epoch.hpp"
+#include "hippo/train/torch/epoch_parts.hpp"
 #include "hippo/train/torch/kernels/step_kernels.hpp"
 #include "hippo/train/torch/kernels/step_recorder.hpp"
 #include "hippo/train/torch/networks/networks.hpp"
+#include "hippo/train/torch/part_sum.hpp"
 #include "hippo/train/torch/precision.hpp"
 #include "hippo/train/torch/stateful_workload.hpp"
 #include "hippo/train/torch/subnetworks.hpp"
@@ -106,13 +111,33 @@ update_rule rule_at(const configuration& config, step_t at) {
   return rule;
 }
 
+/// Returns the parts that a member computes. @param members null: it is alone
+own_parts own_parts_of(const workload_spec& spec, const gang* members) {
+  const auto all = parts_of(spec);
+  if (members == nullptr)
+    return {all, 0, all};
+  const auto count = all / static_cast<std::int64_t>(members->size());
+  return {all, static_cast<std::int64_t>(members->rank()) * count, count};
+}
+
+/// Throws `std::invalid_argument` if batches at a step have fewer images than
+/// parts.
+void check_parts(std::int64_t batch_size, std::int64_t parts, step_t at) {
+  if (batch_size < parts)
+    throw std::invalid_argument(
+      "batch_size " + std::to_string(batch_size) + " at epoch "
+      + std::to_string(at) + " is below parts " + std::to_string(parts)
+      + ": it must be at least that, as each part has images of its own");
+}
+
 class image_workload final : public stateful_workload {
 public:
   image_workload(const workload_spec& spec,
                  std::shared_ptr<const loaded_images> images, at::Device device,
-                 device_stream& stream, const data_options& data)
+                 device_stream& stream, const data_options& data, gang* members)
     : stateful_workload(stream), seed_(whole(spec.options.at("seed"))),
       device_(device), precision_(precision_of(spec, device)),
+      members_(members), parts_(own_parts_of(spec, members)),
       images_(std::move(images)), training_(images_->training, device),
       validation_(images_->validation, device),
       model_(make_network(network_of(spec.name), images_->data.form,
@@ -125,6 +150,8 @@ public:
                                   .dtype(at::kDouble)
                                   .pinned_memory(!device.is_cpu()))),
       steps_(device) {
+    if (parts_.all > 1)
+      sum_.emplace(state_.values(), model_->parameters().size(), parts_);
     if (images_->data.make_reader)
       read_.emplace(images_->data, data.prepare_threads, device);
     reset();
@@ -145,12 +172,14 @@ public:
 private:
   metrics measure() override {
     const auto size = validation_.size();
-    each_batch(size, evaluation_batch, [this](std::int64_t first,
-                                              std::int64_t n) {
+    const auto batches = epoch_parts{size, evaluation_batch, {}};
+    launch_each(batches.size(), [&](std::int64_t i) {
       const c10::InferenceMode guard;
-      plain_->first = first;
+      const auto batch = batches.at(i);
+      plain_->first = batch.first;
       plain_.publish();
-      steps_.run({n, measuring}, [this, n] { measure_batch(n); });
+      steps_.run({batch.size, measuring},
+                 [this, n = batch.size] { measure_batch(n); });
     });
     const auto [loss, right] = read_sums();
     return {{"val_accuracy", right / static_cast<double>(size)},
@@ -174,73 +203,89 @@ private:
     const auto rule = rule_at(config, step);
     const auto batch_size
       = static_cast<std::int64_t>(whole(number_at(config, "batch_size", step)));
+    check_parts(batch_size, parts_.all, step);
     const auto order = epoch_order(
       seed_, step, static_cast<std::size_t>(training_.size()));
     const auto subnetworks = subnetworks_at(config, step);
-    const auto iterations = (training_.size() + batch_size - 1) / batch_size;
+    const epoch_parts parts{training_.size(), batch_size, parts_};
     std::optional<std::uint64_t> period;
-    std::uint64_t iteration = 0;
+    std::vector<std::uint32_t> drawn; // of that period
     stream_.run([&] {
       values_.reset({seed_, step, 0, number_at(config, "dropout", step)});
       put_values(config, step, values_);
       training_.set(order);
     });
     if (read_)
-      read_->begin(order, static_cast<std::size_t>(batch_size));
-    const auto train_next =
-      [&](std::int64_t first, std::int64_t n) {
-        const auto now = subnetwork_period_of(
-          subnetworks, step,
-          static_cast<double>(iteration) / static_cast<double>(iterations));
-        if (period != now)
-          put_subnetworks(subnetworks, seed_, *(period = now), values_);
-        values_->iteration = iteration++;
-        values_->first = first;
+      read_->begin(order, parts);
+    const auto train = [&](std::int64_t i) {
+      const auto part = parts.at(i);
+      const auto now =
+        subnetwork_period_of(subnetworks, step,
+                             static_cast<double>(part.iteration)
+                               / static_cast<double>(parts.iterations()));
+      if (period != now && subnetworks.count != 0)
+        drawn = subnetworks_of(subnetworks, seed_, now);
+      period = now;
+      put_subnetworks(subnetworks, drawn, part.number, parts_.all, values_);
+      values_->iteration = part.address;
+      values_->first = part.first;
+      if (part.number == parts_.first)
         state_.plan(rule, values_);
-        values_.publish();
-        steps_.run({n, values_.drops(), state_.moments()},
-                   [this, n] { train_batch(n); });
-      };
-    if (read_)
-      each_batch_read(batch_size, train_next);
+      values_.publish();
+      if (sum_)
+        train_part(part);
+      else
+        steps_.run({part.size, values_.drops(), state_.moments()},
+                   [this, n = part.size] { train_batch(n); });
+    };
+    if (read_ || members_ != nullptr)
+      launch_in_turn(parts.size(), train);
     else
-      each_batch(training_.size(), batch_size, train_next);
+      launch_each(parts.size(), train);
     state_.train_loss
       = read_sums().first / static_cast<double>(training_.size());
   }
 
-  /// Launches `f` for each batch of `size` images, and begins the sums anew.
-  /// @param f takes the first image's place and how many there are
+  /// Launches `f(i)` for each `i` below `count`, and begins the sums anew.
   template <class F>
-  void each_batch(std::int64_t size, std::int64_t batch_size, const F& f) {
-    std::int64_t first = 0;
+  void launch_each(std::int64_t count, const F& f) {
+    std::int64_t i = 0;
     stream_.run_each([&] {
       const tf32_scope products{precision_};
-      if (first == 0)
+      if (i == 0)
         sums_.zero_();
-      f(first, std::min(batch_size, size - first));
-      first += batch_size;
-      return first < size;
+      f(i);
+      return ++i < count;
     });
   }
 
-  /// As `each_batch` of the training images, which are read meanwhile. It waits
-  /// for them here: others use the device's thread.
+  /// As `launch_each` of a member's parts; waits before each of them for its
+  /// images, where these are read, and after those of a batch for other
+  /// members. It does that here: others use the device's thread.
   template <class F>
-  void each_batch_read(std::int64_t batch_size, const F& f) {
-    for (std::int64_t first = 0; first < training_.size();
-         first += batch_size) {
-      const auto pixels = read_->next();
+  void launch_in_turn(std::int64_t count, const F& f) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto pixels = read_ ? read_->next() : at::Tensor{};
       stream_.run_each([&] {
         const tf32_scope products{precision_};
-        if (first == 0)
+        if (i == 0)
           sums_.zero_();
-        read_->put(pixels);
-        f(first, pixels.size(0));
+        if (read_)
+          read_->put(pixels);
+        f(i);
         return false;
       });
+      if (members_ != nullptr && (i + 1) % parts_.count == 0) {
+        stream_.finish([this] { sum_->read(); });
+        sum_->share(*members_);
+        stream_.run([this] {
+          sum_->write();
+          update();
+        });
+      }
     }
-    note_wait(read_->waited());
+    if (read_)
+      note_wait(read_->waited());
   }
 
   /// The sums, once the device has them.
@@ -253,13 +298,47 @@ private:
 
   /// Trains by the next `n` images.
   void train_batch(std::int64_t n) {
-    const auto& all = training_.arrays();
-    const auto [images, targets] =
-      batch(read_ ? read_->arrays(all) : all, values_, n);
-    const auto mean = losses(scores_of(images, &values_), targets).mean();
+    const auto mean = training_losses(n).mean();
     state_.go_back(mean, loss_scale(precision_));
     state_.apply(values_);
     sums_[0].add_(mean.detach().to(at::kDouble).mul_(static_cast<double>(n)));
+  }
+
+  /// Adds the gradients of a part of a batch to those of the parts before, and
+  /// updates the weights after the last one, unless there are other members.
+  void train_part(const batch_part& part) {
+    if (part.number == parts_.first)
+      sum_->begin();
+    if (part.size == 0)
+      sum_->take_nothing();
+    else
+      steps_.run({part.size, part.batch, values_.drops()}, [this, part] {
+        sum_->reset();
+        const auto loss = training_losses(part.size).sum();
+        state_.go_back(loss / static_cast<double>(part.batch),
+                       loss_scale(precision_));
+        sum_->take(loss.detach());
+      });
+    sum_->add(part.number);
+    if (members_ == nullptr && part.number + 1 == parts_.all)
+      update();
+  }
+
+  /// Updates the weights by the sum over all parts.
+  void update() {
+    steps_.run({state_.moments()}, [this] {
+      const auto loss = sum_->put();
+      state_.apply(values_);
+      sums_[0].add_(loss.squeeze(0).to(at::kDouble));
+    });
+  }
+
+  /// Returns the losses of the next `n` images.
+  at::Tensor training_losses(std::int64_t n) {
+    const auto& all = training_.arrays();
+    const auto [images, targets] =
+      batch(read_ ? read_->arrays(all) : all, values_, n);
+    return losses(scores_of(images, &values_), targets);
   }
 
   /// Adds up the loss of the next `n` images, and how many are scored right.
@@ -304,6 +383,8 @@ private:
   std::uint64_t seed_;
   at::Device device_;
   precision precision_;
+  gang* members_; ///< null: this one computes all parts
+  own_parts parts_;
   std::shared_ptr<const loaded_images> images_;
   image_order training_;
   image_order validation_;
@@ -311,6 +392,7 @@ private:
   std::optional<image_stream> read_;
   std::unique_ptr<model> model_;
   training_state state_;
+  std::optional<part_sum> sum_; ///< if batches have several parts
   step_values values_;
   step_values plain_; ///< images as they are
   at::Tensor sums_; ///< over the images so far: of losses, of right answers
@@ -320,14 +402,19 @@ private:
 
 } // namespace
 
+std::int64_t parts_of(const workload_spec& spec) {
+  return spec.options.contains(parts_option) ? count_of(spec, parts_option) : 1;
+}
+
 std::unique_ptr<workload> make_image_workload(const workload_spec& spec,
                                               at::Device device,
                                               device_stream& stream,
-                                              const data_options& data) {
+                                              const data_options& data,
+                                              gang* members) {
   auto images = loaded(spec, device, stream, data);
   return stream.run([&] {
     return std::make_unique<image_workload>(spec, std::move(images), device,
-                                            stream, data);
+                                            stream, data, members);
   });
 }
 

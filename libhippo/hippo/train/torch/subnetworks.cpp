@@ -92,12 +92,18 @@ std::vector<std::uint32_t> subnetworks_of(const subnetwork_settings& settings,
   return result;
 }
 
-void put_subnetworks(const subnetwork_settings& settings, std::uint64_t seed,
-                     std::uint64_t period, step_values& to) {
-  to->dropout_slots = settings.count == 0 ? 0 : settings.at_once;
+void put_subnetworks(const subnetwork_settings& settings,
+                     const std::vector<std::uint32_t>& all, std::int64_t part,
+                     std::int64_t parts, step_values& to) {
+  to->dropout_slots = 0;
   to->dropout_block = settings.block;
-  if (settings.count != 0)
-    std::ranges::copy(subnetworks_of(settings, seed, period), to->subnetworks);
+  if (settings.count == 0)
+    return;
+  const auto count = static_cast<std::int64_t>(all.size());
+  const auto first = part * count / parts;
+  const auto end = ((part + 1) * count + parts - 1) / parts;
+  std::copy(all.begin() + first, all.begin() + end, to->subnetworks);
+  to->dropout_slots = static_cast<std::uint32_t>(end - first);
 }
 
 } // namespace hippo

@@ -36,10 +36,15 @@ std::vector<std::uint32_t> subnetworks_of(const subnetwork_settings& settings,
                                           std::uint64_t seed,
                                           std::uint64_t period);
 
-/// Has a step drop activations by subnetworks, or, if there are none, as
-/// ordinary dropout does.
-void put_subnetworks(const subnetwork_settings& settings, std::uint64_t seed,
-                     std::uint64_t period, step_values& to);
+/// Has a part of a batch drop activations by its share of a period's
+/// subnetworks, or, if there are none, as ordinary dropout does. Part p of P
+/// has those of n from p n / P to below (p + 1) n / P, rounded so that each has
+/// one at least: where they do not divide each other, two parts share one.
+/// @param all as of `subnetworks_of`; not used if there are none
+/// @param parts that a batch has; 1: it is whole
+void put_subnetworks(const subnetwork_settings& settings,
+                     const std::vector<std::uint32_t>& all, std::int64_t part,
+                     std::int64_t parts, step_values& to);
 
 /// Calls `visit(first, count, numbers)` for each slot of a batch that has
 /// examples: the first of them, how many there are, and the numbers by which

@@ -22,6 +22,7 @@
 #include "hippo/train/torch/image_workload.hpp"
 #include "hippo/train/torch/kernels/cuda_kernels.hpp"
 #include "hippo/train/torch/linear/linear_workload.hpp"
+#include "hippo/train/torch/member_workload.hpp"
 #include "hippo/train/torch/span_workload.hpp"
 
 namespace hippo {
@@ -163,6 +164,13 @@ expected<device_info> prepare_cuda(const at::Device& device) {
   return result;
 }
 
+/// Has this thread compute with as many threads as the process. LibTorch sees
+/// to that when it divides work among threads, which products of matrices do
+/// not wait for: until then MKL would take all cores, which changes bits.
+void prepare_thread() {
+  at::get_num_threads();
+}
+
 /// A built-in workload with the stream that it launches on: on a GPU it is made
 /// and let go of by that.
 class streaming_workload final : public workload, public data_wait {
@@ -187,10 +195,14 @@ public:
   void init() override { work_->init(); }
 
   void train(const configuration& config, step_t from, step_t to) override {
+    prepare_thread();
     work_->train(config, from, to);
   }
 
-  metrics evaluate() override { return work_->evaluate(); }
+  metrics evaluate() override {
+    prepare_thread();
+    return work_->evaluate();
+  }
 
   std::string save() override { return work_->save(); }
 
@@ -267,12 +279,29 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
     throw std::invalid_argument("numerics: this trainer computes with "
                                 + offered + " ones, not with " + wanted
                                 + " ones");
-  return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
-    return spec.name.starts_with("squad-") ? make_span_workload(spec, x, stream)
-           : is_click_workload(spec)
-             ? make_click_workload(spec, x, stream, data.prepare_threads)
-             : make_image_workload(spec, x, stream, data);
-  });
+  if (spec.name.starts_with("squad-"))
+    return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
+      return make_span_workload(spec, x, stream);
+    });
+  if (is_click_workload(spec))
+    return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
+      return make_click_workload(spec, x, stream, data.prepare_threads);
+    });
+  const auto on = [&](at::Device where, gang* place) {
+    return std::make_unique<streaming_workload>(
+      where, [&](device_stream& stream) {
+        return make_image_workload(spec, where, stream, data, place);
+      });
+  };
+  auto members = data.members;
+  members.resize(
+    std::min(members.size(), static_cast<std::size_t>(parts_of(spec))));
+  if (members.size() < 2)
+    return on(x, nullptr);
+  return make_member_workload(members,
+                              [&](const std::string& where, gang& place) {
+                                return on(at::Device{where}, &place);
+                              });
 }
 
 void add_built_in_workloads(workload_registry& registry,

@@ -75,6 +75,9 @@ public:
     return optimizer_.second().empty() ? 1 : 2;
   }
 
+  /// The weights, followed by the buffers.
+  [[nodiscard]] const tensor_piece& values() const { return values_; }
+
   [[nodiscard]] const averaging& average() const { return average_; }
 
   /// Keeps weights and buffers for means to come, in place of the oldest ones.

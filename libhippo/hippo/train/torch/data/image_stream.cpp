@@ -1,6 +1,5 @@
 #include "hippo/train/torch/data/image_stream.hpp"
 
-#include <algorithm>
 #include <memory>
 
 namespace hippo {
@@ -10,38 +9,36 @@ image_stream::image_stream(const image_data& data, unsigned threads,
   : data_(data), threads_(threads), device_(device) {}
 
 void image_stream::begin(const std::vector<std::uint32_t>& order,
-                         std::size_t batch_size) {
+                         const epoch_parts& parts) {
   batches_.reset(); // of an epoch that has failed, before others begin
   const auto all = std::make_shared<const std::vector<std::uint32_t>>(order);
-  const auto make_preparer = [this, all, batch_size] {
-    return
-      [all, batch_size, size = data_.form.size(), is_pinned = !device_.is_cpu(),
-       read = data_.make_reader()](std::uint64_t number) {
-        const auto first = number * batch_size,
-                   count = std::min(batch_size, all->size() - first);
-        auto result = at::empty(
-          {static_cast<std::int64_t>(count), static_cast<std::int64_t>(size)},
-          at::TensorOptions().dtype(at::kByte).pinned_memory(is_pinned));
-        auto* to = result.mutable_data_ptr<std::uint8_t>();
-        for (std::size_t i = 0; i < count; ++i, to += size)
-          read((*all)[first + i], to);
-        return result;
-      };
+  const auto make_preparer = [this, all, parts] {
+    return [all, parts, size = data_.form.size(), is_pinned = !device_.is_cpu(),
+            read = data_.make_reader()](std::uint64_t number) {
+      const auto part = parts.at(static_cast<std::int64_t>(number));
+      auto result = at::empty(
+        {part.size, static_cast<std::int64_t>(size)},
+        at::TensorOptions().dtype(at::kByte).pinned_memory(is_pinned));
+      auto* to = result.mutable_data_ptr<std::uint8_t>();
+      for (std::int64_t i = 0; i < part.size; ++i, to += size)
+        read((*all)[static_cast<std::size_t>(part.first + i)], to);
+      return result;
+    };
   };
-  batches_.emplace((order.size() + batch_size - 1) / batch_size, threads_,
+  batches_.emplace(static_cast<std::uint64_t>(parts.size()), threads_,
                    make_preparer);
 }
 
-void image_stream::put(const at::Tensor& batch) {
+void image_stream::put(const at::Tensor& part) {
   if (device_.is_cpu()) {
-    present_ = batch;
+    present_ = part;
     return;
   }
-  auto& place = places_[batch.size(0)];
+  auto& place = places_[part.size(0)];
   if (!place.defined())
-    place = at::empty(batch.sizes(),
-                      batch.options().device(device_).pinned_memory(false));
-  place.copy_(batch, /*non_blocking=*/true);
+    place = at::empty(part.sizes(),
+                      part.options().device(device_).pinned_memory(false));
+  place.copy_(part, /*non_blocking=*/true);
   present_ = place;
 }
 

@@ -10,11 +10,12 @@
 
 #include "hippo/train/batch_pipeline.hpp"
 #include "hippo/train/torch/data/image_data.hpp"
+#include "hippo/train/torch/epoch_parts.hpp"
 
 namespace hippo {
 
 /// Training images that are too many for memory: threads read those of the next
-/// batches while the ones before train.
+/// batches, or parts of batches, while the ones before train.
 class image_stream {
 public:
   /// @param data whose training images are read; outlives this
@@ -22,10 +23,10 @@ public:
   /// REQUIRES: `data.make_reader`
   image_stream(const image_data& data, unsigned threads, at::Device device);
 
-  /// Begins to read the batches of an epoch.
-  void begin(const std::vector<std::uint32_t>& order, std::size_t batch_size);
+  /// Begins to read the parts of an epoch.
+  void begin(const std::vector<std::uint32_t>& order, const epoch_parts& parts);
 
-  /// Waits for the next batch: the bytes of its images, in their order. Throws
+  /// Waits for the next part: the bytes of its images, in their order. Throws
   /// what reading one of them throws.
   at::Tensor next() { return *batches_->next(); }
 
@@ -34,11 +35,11 @@ public:
     return batches_->waited();
   }
 
-  /// Puts a batch where kernels that are launched later read it: those of one
+  /// Puts a part where kernels that are launched later read it: those of one
   /// size always in the same place.
-  void put(const at::Tensor& batch);
+  void put(const at::Tensor& part);
 
-  /// Returns the arrays of all images with the pixels of the batch that was put
+  /// Returns the arrays of all images with the pixels of the part that was put
   /// last.
   [[nodiscard]] hippo_cuda_images arrays(hippo_cuda_images all) const;
 
@@ -47,9 +48,8 @@ private:
   unsigned threads_;
   at::Device device_;
   std::optional<batch_pipeline<at::Tensor>> batches_;
-  std::map<std::int64_t, at::Tensor>
-    places_;           ///< on a GPU, by images of a batch
-  at::Tensor present_; ///< the batch that was put last
+  std::map<std::int64_t, at::Tensor> places_; ///< on a GPU, by images of a part
+  at::Tensor present_;                        ///< the part that was put last
 };
 
 } // namespace hippo

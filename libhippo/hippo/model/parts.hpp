@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+namespace hippo {
+
+/// The option of workloads whose iterations have several parts: each is a share
+/// of the batch, and gradients are added up over them in one order. So any
+/// number of devices may compute them, with equal bits. It is 1 where a spec
+/// leaves it out, so that keys of before there was the option stay.
+inline constexpr const char* parts_option = "parts";
+
+/// The most parts; their number divides it.
+inline constexpr unsigned parts_max = 64;
+
+/// Says why a text is no number of members, of those that compute the parts of
+/// a workload together: powers of two are, up to `parts_max`. Empty: it is one.
+std::string check_members(const std::string& text);
+
+} // namespace hippo

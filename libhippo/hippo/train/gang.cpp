@@ -1,0 +1,38 @@
+#include "hippo/train/gang.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+namespace hippo {
+
+void sum_over_members(gang& members, std::span<float> values) {
+  const auto rank = members.rank();
+  // The halves that were sent away, by distance.
+  std::vector<std::span<float>> sent;
+  auto mine = values;
+  const auto received =
+    std::make_unique_for_overwrite<float[]>(values.size() / 2 + 1);
+  for (std::size_t distance = 1; distance < members.size(); distance *= 2) {
+    const auto lower = mine.first(mine.size() / 2);
+    const auto upper = mine.last(mine.size() - lower.size());
+    const bool is_upper = (rank & distance) != 0;
+    mine = is_upper ? upper : lower;
+    sent.push_back(is_upper ? lower : upper);
+    const std::span theirs{received.get(), mine.size()};
+    members.exchange(rank ^ distance, std::as_bytes(sent.back()),
+                     std::as_writable_bytes(theirs));
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      mine[i] = is_upper ? theirs[i] + mine[i] : mine[i] + theirs[i];
+  }
+  for (auto distance = members.size() / 2; distance > 0; distance /= 2) {
+    const auto& theirs = sent.back();
+    members.exchange(rank ^ distance, std::as_bytes(mine),
+                     std::as_writable_bytes(theirs));
+    // The two are neighbours.
+    mine = {std::min(mine.data(), theirs.data()), mine.size() + theirs.size()};
+    sent.pop_back();
+  }
+}
+
+} // namespace hippo
