@@ -214,8 +214,8 @@ gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
   double squares = 0;
   for (auto& x : result.all) {
     x.value = std::max(x.value, worst);
-    x.height = mean_.has_law() ? sign * (x.of->value - medians[x.of->mark])
-                               : x.value;
+    x.height =
+      mean_.has_law() ? sign * (x.of->value - medians[x.of->mark]) : x.value;
     squares += x.value * x.value;
   }
   if (squares > 0)
