@@ -5,12 +5,11 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <stdexcept>
 #include <utility>
 
 #include <Eigen/Cholesky>
-#include <LBFGS.h>
 
+#include "hippo/search/surrogate/descent.hpp"
 #include "hippo/search/surrogate/normal.hpp"
 
 namespace hippo {
@@ -20,8 +19,6 @@ namespace {
 using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
-
-constexpr int iterations_max = 30; ///< of a descent of the fit
 
 /// The second descent begins with so much less noise, in logarithms: that a
 /// function is rough, and that it is smooth and its values are noisy, are hills
@@ -175,7 +172,7 @@ gp_kernel fit_kernel(const gp_points& points, const VectorXd& values,
   const auto first = parameters_of(begin);
   auto best = first;
   auto least = std::numeric_limits<double>::infinity();
-  const auto loss = [&](const VectorXd& x, VectorXd& gradient) {
+  auto loss = [&](const VectorXd& x, VectorXd& gradient) {
     const auto result = fit_loss(points, values, x, gradient);
     if (result < least) {
       least = result;
@@ -183,24 +180,10 @@ gp_kernel fit_kernel(const gp_points& points, const VectorXd& values,
     }
     return result;
   };
-  LBFGSpp::LBFGSParam<double> options;
-  options.max_iterations = iterations_max;
-  options.epsilon = options.epsilon_rel = 1e-3;
-  options.past = 1;
-  options.delta = 1e-5;
-  // Without the second of Wolfe's conditions a step may leave L-BFGS with a
-  // direction in which the loss rises.
-  options.linesearch = LBFGSpp::LBFGS_LINESEARCH_BACKTRACKING_WOLFE;
-  LBFGSpp::LBFGSSolver<double, LBFGSpp::LineSearchBracketing> solver{options};
   for (const auto off : {0.0, less_noise}) {
-    auto now = first;
-    now[now.size() - 1] -= off;
-    double reached = 0;
-    try {
-      solver.minimize(loss, now, reached);
-    } catch (const std::exception&) {
-      // The line search has found nothing better: what was found before counts.
-    }
+    auto from = first;
+    from[from.size() - 1] -= off;
+    descend(loss, std::move(from));
   }
   return std::isfinite(least) ? kernel_of(best) : std::move(begin);
 }

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <exception>
 #include <limits>
 #include <utility>
 
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
-#include <LBFGS.h>
+
+#include "hippo/search/surrogate/descent.hpp"
 
 namespace hippo {
 
@@ -23,8 +23,6 @@ using Eigen::VectorXd;
 constexpr step_t ranges_max = 32;
 
 constexpr std::size_t points_min = 8;
-
-constexpr int iterations_max = 30; ///< of a descent
 
 /// Rates and sums are no smaller, as shares of their units.
 constexpr double share_min = 1e-3;
@@ -174,23 +172,8 @@ public:
 
   std::optional<schedule_law> best() {
     least_ = std::numeric_limits<double>::infinity();
-    LBFGSpp::LBFGSParam<double> options;
-    options.max_iterations = iterations_max;
-    options.epsilon = options.epsilon_rel = 1e-3;
-    options.past = 1;
-    options.delta = 1e-5;
-    options.linesearch = LBFGSpp::LBFGS_LINESEARCH_BACKTRACKING_WOLFE;
-    LBFGSpp::LBFGSSolver<double, LBFGSpp::LineSearchBracketing> solver{options};
-    for (const auto off : begins) {
-      VectorXd now = Eigen::Vector2d{alpha_prior.mean, pace_prior.mean + off};
-      double reached = 0;
-      try {
-        solver.minimize(*this, now, reached);
-      } catch (const std::exception&) {
-        // The line search has found nothing better: what was found before
-        // counts.
-      }
-    }
+    for (const auto off : begins)
+      descend(*this, Eigen::Vector2d{alpha_prior.mean, pace_prior.mean + off});
     return std::isfinite(least_) ? std::optional{best_} : std::nullopt;
   }
 
