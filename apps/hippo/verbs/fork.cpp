@@ -18,7 +18,7 @@ struct fork_arguments {
   std::string params;
 };
 
-int fork(const fork_arguments& x) {
+int fork_trial(const fork_arguments& x) {
   const auto text = "forks: [{trial: " + std::to_string(x.trial) + ", at: "
                     + std::to_string(x.at) + ", params: " + x.params + "\n}]";
   return with_study(x.of, [&](client&, study_handle& study) {
@@ -40,7 +40,7 @@ void add_fork(verb_table& verbs) {
     verbs.add(service_group, "fork",
               "Give a study a trial that goes on from a step of another one",
               "hippo fork lr-schedules 3 --at 40 --params '{lr: 0.01}'",
-              [x] { return fork(*x); }));
+              [x] { return fork_trial(*x); }));
   verb->add_option("trial,--trial", x->trial, "The trial that it goes on from")
     ->required();
   verb->add_option("--at", x->at, "The last step that both have")->required();

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "hippo/base/text.hpp"
 #include "outcome.hpp"
 #include "verbs/client_options.hpp"
 #include "verbs/verbs.hpp"
