@@ -17,7 +17,7 @@ namespace hippo {
 
 namespace {
 
-using source = time_estimates::step_estimate::source;
+using estimate_source = time_estimates::step_estimate::source;
 
 /// Whether two workload keys differ in their seed at the most: which numbers
 /// are drawn makes no step longer.
@@ -177,7 +177,7 @@ known_times::find(const machine_kind& kind,
       keys.insert(x.speed_key);
   for (const auto& speed : keys) {
     const auto here = estimates->estimate(speed, device);
-    if (here.from != source::predicted)
+    if (here.from != estimate_source::predicted)
       continue;
     margin = std::max(margin, here.margin);
     ratios += std::log(here.seconds / estimates->step_seconds(speed));
