@@ -25,7 +25,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     def test_bash_completes_verbs_options_and_values(self):
         self.assertEqual(["restore", "resume", "retry"],
                          self.completed("re"))
-        self.assertEqual({"--merge", "--machines"},
+        self.assertEqual({"--merge", "--machines", "--members"},
                          set(self.completed("run", "a.yaml", "--m")))
         self.assertEqual(["on", "off"], self.completed("run", "--merge", ""))
         self.assertEqual(["add"], self.completed("keys", "a"))

@@ -27,7 +27,7 @@ void descend(Function& function, Eigen::VectorXd begin) {
   try {
     solver.minimize(function, begin, reached);
   } catch (const std::exception&) {
-    // What was found before counts.
+    // The least value so far counts.
   }
 }
 
