@@ -200,6 +200,25 @@ private:
   double best_ = 0;
 };
 
+// -- losses by learning rate
+// ---------------------------------------------------
+
+/// A workload with the hyper-parameter `lr`, and a loss.
+workload_descriptor loss_by_rate(const std::string& name, double fallback) {
+  workload_descriptor result;
+  result.name = name;
+  parameter_descriptor rate;
+  rate.name = "lr";
+  rate.fallback = fallback;
+  rate.min = 0;
+  result.hyper_parameters = {rate};
+  metric_descriptor loss;
+  loss.name = "loss";
+  loss.better = direction::minimize;
+  result.metrics = {loss};
+  return result;
+}
+
 // -- the noisy quadratic ------------------------------------------------------
 
 constexpr std::size_t pieces = 6;
@@ -218,19 +237,6 @@ public:
   static constexpr bool maximizes = false;
   static constexpr std::array regrets{1.0, 0.5, 0.25, 0.1};
   static constexpr std::array costs{50.0, 100.0, 200.0, 400.0};
-
-  quadratic() {
-    workload_.name = "quadratic";
-    parameter_descriptor rate;
-    rate.name = "lr";
-    rate.fallback = 0.1;
-    rate.min = 0;
-    workload_.hyper_parameters = {rate};
-    metric_descriptor loss;
-    loss.name = "loss";
-    loss.better = direction::minimize;
-    workload_.metrics = {loss};
-  }
 
   [[nodiscard]] const workload_descriptor& workload() const {
     return workload_;
@@ -311,7 +317,7 @@ private:
     return loss(x);
   }
 
-  workload_descriptor workload_;
+  workload_descriptor workload_ = loss_by_rate("quadratic", 0.1);
   double best_ = 1;
 };
 
@@ -330,19 +336,6 @@ public:
   static constexpr bool maximizes = false;
   static constexpr std::array regrets{0.004, 0.002, 0.001, 0.0005};
   static constexpr std::array costs{2.0, 4.0, 8.0, 16.0};
-
-  decays() {
-    workload_.name = "decays";
-    parameter_descriptor rate;
-    rate.name = "lr";
-    rate.fallback = 3e-4;
-    rate.min = 0;
-    workload_.hyper_parameters = {rate};
-    metric_descriptor loss;
-    loss.name = "loss";
-    loss.better = direction::minimize;
-    workload_.metrics = {loss};
-  }
 
   [[nodiscard]] const workload_descriptor& workload() const {
     return workload_;
@@ -390,7 +383,7 @@ public:
   void find_best(const study_spec& spec);
 
 private:
-  workload_descriptor workload_;
+  workload_descriptor workload_ = loss_by_rate("decays", 3e-4);
   double best_ = 0;
 };
 

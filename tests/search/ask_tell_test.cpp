@@ -44,7 +44,8 @@ ask_tell made(const std::string& space, const std::string& algorithm,
   return {*result.study, {}};
 }
 
-/// What a trial is at a step: the hash of its values, in [0, 1).
+/// The made loss of a trial at a step: the hash of its values, in [0, 1), plus
+/// a part that falls with the step.
 double loss_of(const ask_tell& study, trial_no trial, step_t at) {
   const auto state = states_at(study.segments(trial), {at}).front();
   return static_cast<double>(state % 1000) / 1000 + 1 / static_cast<double>(at);

@@ -7,6 +7,7 @@
 #include "hippo/model/averaging.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 #include "train/temporary_folder.hpp"
+#include "train/test_name.hpp"
 #include "train/training_process.hpp"
 
 namespace hippo {
@@ -124,11 +125,7 @@ TEST(AveragingStates, OthersAreAsTheyWereAndRefused) {
 INSTANTIATE_TEST_SUITE_P(Workloads, Averaging,
                          testing::Values("fashion-mlp", "fashion-cnn",
                                          "squad-bert-tiny"),
-                         [](const auto& x) {
-                           auto name = x.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         [](const auto& x) { return test_name_of(x.param); });
 
 } // namespace
 } // namespace hippo

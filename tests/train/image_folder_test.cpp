@@ -309,6 +309,25 @@ TEST(ImageFolder, PartsAreTheSameWhereImagesAreReadMeanwhile) {
     }
 }
 
+/// Damages a file of `write_two_classes` after a step of training: the next
+/// step is to fail with its name, and training to go on once it is mended.
+void expect_damage_is_told(workload& work, const std::string& folder) {
+  const auto broken = folder + "/train/sky/1.JPEG";
+  auto config = default_configuration("folder-resnet20");
+  config["batch_size"] = form::constant(4);
+  work.train(config, 0, 1);
+  const auto state = work.save();
+  const auto saved = read_file(broken);
+  write_file(broken, "JFIF");
+  const auto said =
+    message_of<std::runtime_error>([&] { work.train(config, 1, 2); });
+  EXPECT_TRUE(has(said, broken + " is damaged, or no JPEG file: ")) << said;
+  write_file(broken, saved);
+  work.init();
+  work.train(config, 0, 1); // as if nothing had happened
+  EXPECT_TRUE(work.save() == state);
+}
+
 TEST(ImageFolder, OneMembersFailureIsTheWorkloads) {
   ASSERT_TRUE(prepare_device(test_device()));
   for (const std::size_t members : {2, 4}) {
@@ -318,20 +337,7 @@ TEST(ImageFolder, OneMembersFailureIsTheWorkloads) {
     spec.options["parts"] = 4.0;
     const auto work =
       make_with(spec, {1, 0, std::vector(members, test_device())});
-    const auto broken = folder.path + "/train/sky/1.JPEG";
-    auto config = default_configuration("folder-resnet20");
-    config["batch_size"] = form::constant(4);
-    work->train(config, 0, 1);
-    const auto state = work->save();
-    const auto saved = read_file(broken);
-    write_file(broken, "JFIF");
-    const auto said =
-      message_of<std::runtime_error>([&] { work->train(config, 1, 2); });
-    EXPECT_TRUE(has(said, broken + " is damaged, or no JPEG file: ")) << said;
-    write_file(broken, saved);
-    work->init();
-    work->train(config, 0, 1); // as if nothing had happened
-    EXPECT_TRUE(work->save() == state);
+    expect_damage_is_told(*work, folder.path);
   }
 }
 
@@ -341,18 +347,7 @@ TEST(ImageFolder, AFileThatIsDamagedLaterEndsTrainingWithItsName) {
     const temporary_folder folder;
     write_two_classes(folder.path, 8);
     const auto work = make_with(folder_spec(folder.path), {threads, 0});
-    const auto broken = folder.path + "/train/sky/1.JPEG";
-    auto config = default_configuration("folder-resnet20");
-    config["batch_size"] = form::constant(4);
-    work->train(config, 0, 1);
-    const auto saved = read_file(broken);
-    write_file(broken, "JFIF");
-    const auto said =
-      message_of<std::runtime_error>([&] { work->train(config, 1, 2); });
-    EXPECT_TRUE(has(said, broken + " is damaged, or no JPEG file: ")) << said;
-    write_file(broken, saved);
-    work->init();
-    work->train(config, 0, 1); // as if nothing had happened
+    expect_damage_is_told(*work, folder.path);
   }
 }
 

@@ -16,6 +16,7 @@
 #include "hippo/train/torch/part_sum.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 #include "train/message_of.hpp"
+#include "train/test_name.hpp"
 #include "train/training_process.hpp"
 
 namespace hippo {
@@ -344,11 +345,7 @@ INSTANTIATE_TEST_SUITE_P(Workloads, PartsOfMembers,
                          testing::Values("fashion-mlp", "fashion-cnn",
                                          "fashion-resnet", "cifar-resnet20",
                                          "cifar-mobilenetv2"),
-                         [](const auto& x) {
-                           auto name = x.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         [](const auto& x) { return test_name_of(x.param); });
 
 TEST(Parts, MembersAverageWeights) {
   std::optional<metrics> expected;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "train/temporary_folder.hpp"
+#include "train/test_name.hpp"
 #include "train/training_process.hpp"
 
 namespace hippo {
@@ -154,10 +155,6 @@ INSTANTIATE_TEST_SUITE_P(Workloads, Resume,
                          testing::Values("fashion-mlp", "fashion-cnn",
                                          "fashion-resnet", "squad-bert-tiny",
                                          "graph-sage"),
-                         [](const auto& x) {
-                           auto name = x.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         [](const auto& x) { return test_name_of(x.param); });
 
 } // namespace hippo

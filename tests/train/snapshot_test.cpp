@@ -7,6 +7,7 @@
 #include <future>
 #include <stdexcept>
 
+#include "train/test_name.hpp"
 #include "train/training_process.hpp"
 
 namespace hippo {
@@ -102,11 +103,7 @@ TEST_P(Snapshot, TellsHowLargeItIs) {
 INSTANTIATE_TEST_SUITE_P(Workloads, Snapshot,
                          testing::Values("fashion-mlp", "fashion-cnn",
                                          "squad-bert-tiny"),
-                         [](const auto& x) {
-                           auto name = x.param;
-                           std::ranges::replace(name, '-', '_');
-                           return name;
-                         });
+                         [](const auto& x) { return test_name_of(x.param); });
 
 TEST(SnapshotOf, AnotherWorkloadIsRefused) {
   const auto mlp = make_built_in(small_spec("fashion-mlp"));

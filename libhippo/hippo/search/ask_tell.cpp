@@ -75,7 +75,7 @@ ask_tell::state ask_tell::next_state(trial_no trial) const {
 
 std::optional<trial_work> ask_tell::begin(trial_no trial) {
   auto& x = trials_[trial];
-  // What is asked for on the way has its place among the others.
+  // Requests that are made on the way wait in the queue, like all others.
   for (const auto goal = x.goal;
        x.goes_on() && x.reached() < goal && end().empty();) {
     const auto next = next_state(trial);
@@ -164,7 +164,7 @@ std::optional<error> ask_tell::tell(trial_no trial, step_t to,
     trials_[trial].results.emplace(to, values);
     add_to_front(trial, to);
   }
-  // What the algorithm has asked for anew has its place among the others.
+  // New requests of the algorithm wait in the queue, like all others.
   if (goes_on && trials_[trial].goes_on())
     queue(trial, going_);
   check_invariants();
@@ -177,10 +177,12 @@ std::optional<error> ask_tell::fail(trial_no trial, step_t to) {
   take_back(trial);
   auto& x = trials_[trial];
   x.has_failed = true;
-  front_.clear();
-  for (const auto& [no, y] : trials_)
-    for (const auto& kvp : y.results)
-      add_to_front(no, kvp.first);
+  if (!x.results.empty()) { // they may be on the front
+    front_.clear();
+    for (const auto& [no, y] : trials_)
+      for (const auto& kvp : y.results)
+        add_to_front(no, kvp.first);
+  }
   if (!std::exchange(x.has_ended, true) && end().empty())
     take(tuner_.on_failure(trial));
   check_invariants();

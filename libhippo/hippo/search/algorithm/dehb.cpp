@@ -17,7 +17,7 @@ namespace {
 /// Differential evolution by `rand/1`: a base, and the difference of two.
 constexpr std::size_t parent_count = 3;
 
-/// Parents are drawn from so many of the trials that have come farthest.
+/// The number of possible parents: the trials that have come farthest.
 constexpr std::size_t farthest_count = 10;
 
 } // namespace

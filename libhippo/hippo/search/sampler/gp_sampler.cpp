@@ -277,8 +277,8 @@ std::vector<gp_sampler::response> gp_sampler::chosen(std::vector<response> all,
   return result;
 }
 
-/// Fits the kernels to the first so many findings, so many that they depend on
-/// their number alone and not on when they were asked for.
+/// Fits the kernels to the first `fitted_` findings. That number follows from
+/// the number of all findings, whenever a fit is asked for.
 void gp_sampler::fit() {
   const auto before = fitted_;
   auto next = before == 0 ? options_.startup : before;

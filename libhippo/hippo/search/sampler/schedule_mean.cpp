@@ -35,7 +35,8 @@ struct placed_point {
   step_t part = 0;
 };
 
-/// What is twice as far is as bad as what has nothing to do with the loss.
+/// Returns the squared relative error of an expected loss, at most 1: an
+/// expectation of twice the loss is as bad as any.
 double error_of(double expected, double loss) {
   const auto off = std::min(std::abs(expected / loss - 1), 1.0);
   return off * off;

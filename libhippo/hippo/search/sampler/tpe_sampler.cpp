@@ -15,9 +15,10 @@ namespace {
 /// The most good trials, as in hyperopt and Optuna.
 constexpr std::size_t good_max = 25;
 
-/// Results at a step tell nothing of those at the next one if their order is
-/// correlated less than that, over so many trials that have both at least.
+/// The rank correlation of results at a step with those at the next one, below
+/// which the former tell nothing of the latter.
 constexpr double order_min = 0.3;
+/// The least number of trials with both results for that judgement.
 constexpr std::size_t common_min = 10;
 
 } // namespace

@@ -191,8 +191,8 @@ public:
         weights_[i] *= usual / errors[i];
   }
 
-  /// What is minimised, n / 2 * log(squares) less the logarithm of the prior,
-  /// and its gradient.
+  /// The minimised function, n / 2 * log(squares) less the logarithm of the
+  /// prior, and its gradient.
   /// @param x the logarithms of alpha and pace
   double operator()(const VectorXd& x, VectorXd& gradient) {
     gradient = VectorXd::Zero(x.size());
