@@ -323,6 +323,8 @@ struct LeaseView $python("LeaseInfo") {
   # The names of the studies that it trains for.
   studyIds @6 :List(UInt64) $since("0.2");
   # Their numbers.
+  members @7 :UInt32 = 1 $since("0.2");
+  # The number of trainers that train it together, as a gang.
 }
 
 struct TrainerView $python("TrainerInfo") {

@@ -43,6 +43,8 @@ struct Hello {
   secondsLeft @14 :UInt32; # until it begins to leave by itself; 0 = no limit
   ranks     @15 :UInt32;   # processes of each trial that it trains, at most
                            # 1024; 0 = 1
+  gang      @16 :Text;     # address, HOST:PORT, where other trainers reach it
+                           # that train a path with it; empty = it trains alone
 }
 
 struct Welcome {
@@ -97,6 +99,16 @@ struct StopPoint {
   last     @3 :Bool;    # whether the lease ends there, whatever comes after
 }
 
+struct Gang {
+  # The trainers that train one path together, and the place of one of them.
+  lead    @0 :UInt64;      # number of the lease of the first member, which alone
+                           # has stops to report; 0 = malformed
+  members @1 :List(Text);  # their addresses (Hello.gang), by rank: a power of
+                           # two of them, from 2 to 64; others = malformed
+  rank    @2 :UInt32;      # of this trainer; 0 = it is the first
+  secret  @3 :Text;        # known to members alone; empty = malformed
+}
+
 struct Lease {
   # Pool to trainer: train this path.
   number   @0 :UInt64;                 # unique in a service; 0 = malformed
@@ -123,6 +135,7 @@ struct Lease {
                                        # the one that trains it; 0 = the first
   base     @10 :Checkpoint;            # has parts that states saved by it may
                                        # share; unset = nothing
+  gang     @11 :Gang;                  # unset = the trainer trains it alone
 }
 
 struct Stop {

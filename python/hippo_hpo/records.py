@@ -330,6 +330,8 @@ class LeaseInfo:
         lanes: the number of lanes in training; 0 if it is unknown.
         studies: the names of the studies that it trains for.
         study_ids: their numbers. New in 0.2.
+        members: the number of trainers that train it together, as a gang. New
+            in 0.2.
     """
 
     values: str = ""
@@ -339,6 +341,7 @@ class LeaseInfo:
     lanes: int = 0
     studies: tuple[str, ...] = ()
     study_ids: tuple[int, ...] = ()
+    members: int = 1
 
     @property
     def what(self) -> str:
@@ -367,7 +370,8 @@ def lease_info_of(message: Any) -> LeaseInfo:
         steps_per_second=message.stepsPerSecond,
         lanes=message.lanes,
         studies=tuple(str(x) for x in message.studies),
-        study_ids=tuple(int(x) for x in message.studyIds))
+        study_ids=tuple(int(x) for x in message.studyIds),
+        members=message.members)
 
 
 @dataclass(frozen=True)

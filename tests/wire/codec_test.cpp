@@ -70,6 +70,7 @@ TEST(Codec, LeaseRoundTrips) {
   EXPECT_EQ(y.token, x.token);
   EXPECT_EQ(y.depot, x.depot);
   EXPECT_EQ(y.lane, x.lane);
+  EXPECT_EQ(y.gang, x.gang);
   EXPECT_EQ(y.start, x.start);
   EXPECT_EQ(y.code, x.code);
   EXPECT_EQ(y.stops, x.stops);
@@ -214,6 +215,7 @@ TEST(Codec, RefusesBrokenHellos) {
           "numerics is too long");
   refused([](hello& x) { x.machine.assign(max_name_bytes + 1, 'm'); },
           "kind of machine is too long");
+  refused([](hello& x) { x.gang = "node7"; }, "gang is not HOST:PORT");
   refused([](hello& x) { x.code_at_once = lanes_max + 1; },
           "the number of leases at once is out of range");
   refused([](hello& x) { x.at_once = lanes_max + 1; },
@@ -261,6 +263,15 @@ TEST(Codec, RefusesBrokenLeases) {
   refused([](lease& x) { x.workload.settings[""] = 1.0; }, "name is empty");
   refused([](lease& x) { x.code.file = "../code"; }, "leads out");
   refused([](lease& x) { x.lane = lanes_max; }, "lane is out of range");
+  refused([](lease& x) { x.gang->lead = {}; }, "lease has no number");
+  refused([](lease& x) { x.gang->secret.clear(); },
+          "secret of a gang is empty");
+  refused([](lease& x) { x.gang->rank = 2; }, "rank in a gang is out of range");
+  refused([](lease& x) { x.gang->members.pop_back(); }, "out of range");
+  refused([](lease& x) { x.gang->members.push_back("a:1"); }, "out of range");
+  refused([](lease& x) { x.gang->members.assign(128, "a:1"); }, "out of range");
+  refused([](lease& x) { x.gang->members[1].clear(); }, "member is empty");
+  refused([](lease& x) { x.gang->members[1] = "node7"; }, "not HOST:PORT");
   refused([](lease& x) { x.stages.clear(); }, "no stages");
   refused([](lease& x) { x.stops.clear(); }, "no stops");
   refused([](lease& x) { x.stages[1].begin = 13; }, "where the one before");

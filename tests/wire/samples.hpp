@@ -78,6 +78,7 @@ inline lease path() {
               {node_id{5}, 12, 20, config(12), 78},
               {node_id{9}, 20, 20, {{"lr", form::constant(0.5)}}}};
   x.stops = {{10, true, false}, {12, false, true}, {20, true, true}};
+  x.gang = gang_place{lease_id{6}, {"node7:4001", "[::1]:4002"}, 1, "s3cret"};
   return x;
 }
 
@@ -106,9 +107,23 @@ inline stop_report report() {
 }
 
 inline hello greeting() {
-  return {protocol_version, "node7", 4711, "cpu avx2 t1",
-          {{"fashion-cnn", "built-in 3"}, {"toy", ""}}, 2, 1ull << 34,
-          "13.0", "9.0", "portable", 120, "a100-spot", 16};
+  return {protocol_version,
+          "node7",
+          4711,
+          "cpu avx2 t1",
+          {{"fashion-cnn", "built-in 3"}, {"toy", ""}},
+          2,
+          1ull << 34,
+          "13.0",
+          "9.0",
+          "portable",
+          120,
+          "a100-spot",
+          16,
+          1,
+          0,
+          1,
+          "node7:4001"};
 }
 
 } // namespace hippo::samples

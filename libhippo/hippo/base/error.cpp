@@ -22,6 +22,8 @@ const char* to_string(errc code) noexcept {
     case errc::resource_exhausted: return "resource_exhausted";
     case errc::cannot_start: return "cannot_start";
     case errc::fails_everywhere: return "fails_everywhere";
+    case errc::gang_lost:
+      return "gang_lost";
   }
   return "invalid_errc"; // a code from a newer peer
 }

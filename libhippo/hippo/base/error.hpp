@@ -29,6 +29,7 @@ enum class errc : std::uint8_t {
   resource_exhausted,    ///< a limit on how many or how much; see the message
   cannot_start,          ///< this trainer cannot start the workload; see there
   fails_everywhere,      ///< training threw the same on several trainers
+  gang_lost,             ///< another trainer of the gang is gone or has failed
 };
 
 /// Whether training that has failed so may succeed if it is tried again: what

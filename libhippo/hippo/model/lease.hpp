@@ -66,6 +66,18 @@ struct stop_point {
 /// The most leases that a trainer may train at once; it has a lane for each.
 inline constexpr std::uint32_t lanes_max = 64;
 
+/// The place of a trainer in a gang: trainers that train one path together, of
+/// which the first one, the lead, reports.
+struct gang_place {
+  lease_id lead{}; ///< the lead's lease
+  /// Their addresses, HOST:PORT, by rank: a power of two of them, from 2 to
+  /// `parts_max`.
+  std::vector<std::string> members;
+  std::uint32_t rank = 0; ///< of this trainer; 0: it is the lead
+  std::string secret;     ///< known to members alone; not empty
+  friend bool operator==(const gang_place&, const gang_place&) = default;
+};
+
 /// A path handed to one trainer, with a number.
 ///
 /// @invariant `stages` is not empty, each begins where the one before ends
@@ -85,6 +97,7 @@ struct lease {
   /// saved need not hold again; no file: there is none.
   checkpoint base{};
   std::uint32_t lane = 0; ///< of the trainer's lanes the one that trains it
+  std::optional<gang_place> gang{}; ///< nothing: its trainer trains it alone
   std::vector<stage> stages;
   std::vector<stop_point> stops;
 };

@@ -1,6 +1,7 @@
 #include "hippo/net/wire/codec.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <utility>
@@ -8,8 +9,10 @@
 #include <kj/exception.h>
 #include <nlohmann/json.hpp>
 
+#include "hippo/base/endpoint.hpp"
 #include "hippo/base/name.hpp"
 #include "hippo/base/utf8.hpp"
+#include "hippo/model/parts.hpp"
 #include "hippo/net/wire/complaint.hpp"
 #include "hippo/net/wire/form_codec.hpp"
 #include "hippo/net/wire/workload_size.hpp"
@@ -315,6 +318,13 @@ bool get(schema::Stage::Reader in, stage& out, complaint& why) {
                         "a form", "begins after its stage");
 }
 
+bool get_gang_address(capnp::Text::Reader in, std::string& out,
+                      complaint& why) {
+  return get_word(in, out, "the address for a gang", why)
+         && why.require(out.empty() || parse_endpoint(out),
+                        "the address for a gang", "is not HOST:PORT");
+}
+
 bool get(schema::Hello::Reader in, hello& out, complaint& why) {
   out.protocol = in.getProtocol();
   out.process_id = in.getProcessId();
@@ -336,7 +346,8 @@ bool get(schema::Hello::Reader in, hello& out, complaint& why) {
       || !get_word(in.getComputeCapability(), out.compute_capability,
                    "the compute capability", why)
       || !get_word(in.getNumerics(), out.numerics, "the numerics", why)
-      || !get_word(in.getMachine(), out.machine, "the kind of machine", why))
+      || !get_word(in.getMachine(), out.machine, "the kind of machine", why)
+      || !get_gang_address(in.getGang(), out.gang, why))
     return false;
   const auto version = [](auto x, std::string& to, complaint& y) {
     return get_word(x.getVersion(), to, "a workload's version", y);
@@ -400,6 +411,25 @@ bool get_stops(schema::Lease::Reader in, lease& out, complaint& why) {
                         "the last stop", "is not at the end of the stages");
 }
 
+bool get(schema::Gang::Reader in, gang_place& out, complaint& why) {
+  const auto members = in.getMembers();
+  out.rank = in.getRank();
+  if (!why.require(members.size() >= 2 && members.size() <= parts_max
+                     && std::has_single_bit(std::size_t{members.size()}),
+                   "the number of a gang's members", "is out of range")
+      || !why.require(out.rank < members.size(), "the rank in a gang",
+                      "is out of range")
+      || !get_number(in.getLead(), out.lead, why)
+      || !get_name(in.getSecret(), out.secret, "the secret of a gang", why))
+    return false;
+  for (auto member : members)
+    if (!get_gang_address(member, out.members.emplace_back(), why)
+        || !why.require(!out.members.back().empty(),
+                        "the address of a gang's member", "is empty"))
+      return false;
+  return true;
+}
+
 bool get(schema::Lease::Reader in, lease& out, complaint& why) {
   out.depot = in.getDepot();
   out.lane = in.getLane();
@@ -410,6 +440,7 @@ bool get(schema::Lease::Reader in, lease& out, complaint& why) {
          && get(in.getStart(), out.start, emptiness::allowed, why)
          && get(in.getCode(), out.code, emptiness::allowed, why)
          && get(in.getBase(), out.base, emptiness::allowed, why)
+         && (!in.hasGang() || get(in.getGang(), out.gang.emplace(), why))
          && get_stages(in, out, why) && get_stops(in, out, why)
          && why.require(out.lane < lanes_max, "the lane", "is out of range")
          && why.require(!out.start.file.empty()
@@ -539,6 +570,7 @@ wire<schema::Hello> encode(const hello& hello) {
     out.setNotice(hello.notice_seconds);
     out.setSecondsLeft(hello.seconds_left);
     out.setRanks(hello.ranks);
+    out.setGang(hello.gang);
     out.setMachine(hello.machine);
     out.setAtOnce(hello.at_once);
     out.setCodeAtOnce(hello.code_at_once);
@@ -562,6 +594,15 @@ wire<schema::Welcome> encode(const welcome& welcome) {
   });
 }
 
+void put(schema::Gang::Builder out, const gang_place& gang) {
+  out.setLead(number_of(gang.lead));
+  out.setRank(gang.rank);
+  out.setSecret(gang.secret);
+  auto members = out.initMembers(count(gang.members.size()));
+  for (unsigned i = 0; i < members.size(); ++i)
+    members.set(i, gang.members[i]);
+}
+
 wire<schema::Lease> encode(const lease& lease) {
   return make<schema::Lease>([&lease](schema::Lease::Builder out) {
     out.setNumber(number_of(lease.number));
@@ -575,6 +616,8 @@ wire<schema::Lease> encode(const lease& lease) {
       put(out.initCode(), lease.code);
     if (!lease.base.file.empty())
       put(out.initBase(), lease.base);
+    if (lease.gang)
+      put(out.initGang(), *lease.gang);
     auto stages = out.initStages(count(lease.stages.size()));
     for (unsigned i = 0; i < stages.size(); ++i) {
       stages[i].setNode(number_of(lease.stages[i].node));

@@ -40,6 +40,7 @@ struct hello {
   /// Seconds until it begins to leave by itself; 0: it has no time limit.
   std::uint32_t seconds_left = 0;
   std::uint32_t ranks = 1; ///< processes of each trial, at most `ranks_max`
+  std::string gang{}; ///< HOST:PORT for others of a gang; empty: it is in none
   friend bool operator==(const hello&, const hello&) = default;
 };
 

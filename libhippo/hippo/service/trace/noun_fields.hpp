@@ -38,6 +38,7 @@ void fields(F& inspector, hello& hello) {
   inspector("code_at_once", hello.code_at_once);
   inspector("seconds_left", hello.seconds_left);
   inspector("ranks", hello.ranks);
+  inspector("gang", hello.gang);
 }
 template <class F>
 void fields(F& inspector, welcome& welcome) {
@@ -133,6 +134,13 @@ void fields(F& inspector, stop_point& stop) {
   inspector("last", stop.last);
 }
 template <class F>
+void fields(F& inspector, gang_place& gang) {
+  inspector("lead", gang.lead);
+  inspector("members", gang.members);
+  inspector("rank", gang.rank);
+  inspector("secret", gang.secret);
+}
+template <class F>
 void fields(F& inspector, lease& lease) {
   inspector("number", lease.number);
   inspector("workload", lease.workload);
@@ -143,6 +151,7 @@ void fields(F& inspector, lease& lease) {
   inspector("start", lease.start);
   inspector("base", lease.base);
   inspector("lane", lease.lane);
+  inspector("gang", lease.gang);
   inspector("stages", lease.stages);
   inspector("stops", lease.stops);
 }
