@@ -205,7 +205,7 @@ class FunctionWorkload(Workload):
     measured there: the function cannot be asked for it again without training.
     """
 
-    _run: Generator[Measure, None, None] | None = None
+    _run: Generator[Measure | Mapping[str, float], None, None] | None = None
 
     def __init__(self, function: TrainingFunction) -> None:
         self._name = function.__name__
@@ -284,7 +284,7 @@ class FunctionWorkload(Workload):
         self._metrics = None
         self._ctx._begun = time.monotonic()
         try:
-            self._measure = next(self._run)
+            measured = next(self._run)
             self.step_seconds = time.monotonic() - self._ctx._begun
             if begin is not None:
                 self._setup_seconds += self._ctx._begun - begin
@@ -298,10 +298,15 @@ class FunctionWorkload(Workload):
                 "the function yields outside of a loop over ctx.steps(): write "
                 "`for step in ctx.steps(model=model, opt=opt)` with all that "
                 "training changes")
-        if not callable(self._measure):
+        if isinstance(measured, Mapping):
+            self._measure = lambda: measured
+        elif callable(measured):
+            self._measure = measured
+        else:
             raise TypeError(
-                f"the function yields {self._measure!r}: yield a function that "
-                "measures, `yield lambda: {\"val_accuracy\": ...}`")
+                f"the function yields {measured!r}: yield metrics by name, "
+                "`yield {\"loss\": ...}`, or a function that measures them, "
+                "`yield lambda: {\"val_accuracy\": ...}`")
 
     def take_setup_seconds(self) -> float:
         """Returns how long the function has worked before its loops since the

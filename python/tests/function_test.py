@@ -139,6 +139,27 @@ class Training(unittest.TestCase):
         random.seed(2)
         self.assertEqual(once, x.evaluate())
 
+    def test_metrics_may_be_yielded_as_they_are(self):
+        @hippo.workload
+        def sums(ctx):
+            net = {"w": 0.0}
+            metrics = {}
+            for step in ctx.steps(net=net):
+                net["w"] += ctx.hp.lr(step)
+                metrics["loss"] = net["w"]
+                yield metrics
+        for cut in range(1, 5):
+            first = made(sums)
+            first.init()
+            first.train(0, cut, HyperParameters(0, cut, {"lr": LR[:cut]}))
+            saved = first.state_dict()
+            self.assertEqual({"loss": sum(LR[:cut])}, first.evaluate())
+            rest = made(sums)
+            rest.load_state_dict(saved)
+            rest.train(cut, 5, HyperParameters(cut, 5, {"lr": LR[cut:5]}))
+            self.assertEqual({"loss": sum(LR[:5])}, rest.evaluate())
+            self.assertEqual(sum(LR[:cut]), saved["metrics"]["loss"])
+
     def test_training_leaves_states_alone(self):
         x = self.straight(train, 3)
         state = x.state_dict()
@@ -247,7 +268,7 @@ class Training(unittest.TestCase):
         def number(ctx):
             for step in ctx.steps():
                 yield ctx.hp.lr(step)
-        self.refused(number, TypeError, "yield lambda:")
+        self.refused(number, TypeError, "yields 0.1: yield metrics by name")
 
         def outside(ctx):
             yield lambda: {}
