@@ -235,6 +235,12 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                 "(repeatable)")
     ->check(CLI::Range(1u, threads_max))
     ->needs(check_study);
+  app
+    .add_option("--other-members", opts.proof.other_members,
+                "The same with so many members of a workload with parts "
+                "(repeatable)")
+    ->check(check_members)
+    ->needs(check_study);
   app.add_option("--python", opts.python,
                  "The interpreter for studies that name none")
     ->capture_default_str();

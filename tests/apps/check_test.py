@@ -157,6 +157,22 @@ class Toys(Checking):
         self.assertIn("exact: ", self.check("s.yaml").out)
 
 
+    def test_members(self):
+        parts = programs.study("s", "grid", steps=4)
+        parts["workload"]["parts"] = 4
+        self.write("s.yaml", parts)
+        said = self.check("s.yaml", "--members", "1,2,4").out
+        self.assertNotIn("1 members", said)
+        for members in (2, 4):
+            self.assertIn(f"ok      the same steps with {members} members\n",
+                          said)
+        said = self.check("s.yaml", "--members", "8", code=2).err
+        self.assertIn("--members 8: at most 4 can train 'fashion-mlp' of this "
+                      "study together", said)
+        self.assertIn("power of two",
+                      self.check("s.yaml", "--members", "1,3", code=2).err)
+
+
 class Classes(Checking):
     """`hippo check FILE.py`, without a study."""
 

@@ -29,14 +29,15 @@ enum class mistake {
   trains_nothing,
   throws_at_2,
   counts_threads, ///< results depend on the number of threads
+  counts_members, ///< likewise of members
 };
 
 /// Gradient descent with momentum on (w - 1)^2. In-process objects stand for
 /// processes.
 class descent final : public workload {
 public:
-  descent(mistake what, double process, unsigned threads)
-    : what_(what), process_(process), threads_(threads) {}
+  descent(mistake what, double process, const trained_by& number)
+    : what_(what), process_(process), number_(number) {}
 
   void init() override {
     w_ = 0;
@@ -61,7 +62,9 @@ public:
       if (what_ == mistake::process_random && at == 1)
         gradient += process_;
       if (what_ == mistake::counts_threads)
-        gradient *= threads_;
+        gradient *= number_.threads;
+      if (what_ == mistake::counts_members)
+        gradient *= number_.members;
       moment_ = decay * moment_ + gradient;
       w_ -= lr * moment_;
     }
@@ -101,7 +104,7 @@ public:
 private:
   mistake what_;
   double process_;
-  unsigned threads_;
+  trained_by number_;
   double w_ = 0;
   double moment_ = 0;
   bool has_loaded_ = false;
@@ -141,13 +144,14 @@ struct Proof : testing::Test {
                                              const study_spec& x = study()) {
     double processes = 0;
     return hippo::prove(
-      x, {{"lr", sequence{form::constant(0.1)}},
-          {"kind", sequence{form::text("light")}}},
+      x,
+      {{"lr", sequence{form::constant(0.1)}},
+       {"kind", sequence{form::text("light")}}},
       options,
-      [&](unsigned threads) -> expected<made_workload> {
+      [&](const trained_by& number) -> expected<made_workload> {
         return made_workload{
           std::nullopt, std::nullopt,
-          std::make_unique<descent>(what, ++processes, threads)};
+          std::make_unique<descent>(what, ++processes, number)};
       },
       [this](const proof_finding& y) { told.push_back(y.what); });
   }
@@ -179,6 +183,7 @@ struct Proof : testing::Test {
 
 TEST_F(Proof, FindsNothingWrongWithWhatIsExact) {
   options.other_threads = {2};
+  options.other_members = {2, 4};
   const auto found = prove(mistake::none);
   ASSERT_TRUE(found);
   EXPECT_TRUE(holds(*found));
@@ -233,6 +238,17 @@ TEST_F(Proof, WhatDiffersByThreadsShowsWhereItIsClaimed) {
   options.other_threads = {3};
   EXPECT_EQ(broken(mistake::counts_threads),
             std::set<std::string>{"the same steps with 3 threads"});
+}
+
+TEST_F(Proof, ResultsThatDependOnTheNumberOfMembersAreFound) {
+  EXPECT_TRUE(broken(mistake::counts_members).empty());
+  options.threads = 2;
+  options.other_members = {2, 4};
+  EXPECT_EQ(broken(mistake::counts_members),
+            (std::set<std::string>{"the same steps with 2 members",
+                                   "the same steps with 4 members"}));
+  options.threads = 1;
+  EXPECT_TRUE(broken(mistake::counts_threads).empty());
 }
 
 TEST_F(Proof, WhatCannotBeTrainedIsNoProof) {

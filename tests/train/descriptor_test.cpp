@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hippo/model/parts.hpp"
+
 namespace hippo {
 
 namespace {
@@ -174,6 +176,20 @@ TEST(Descriptor, JsonRoundTrip) {
     for (std::size_t j = 0; j < x.options.size(); ++j)
       expect_equal(x.options[j], y.options[j]);
   }
+}
+
+TEST(Descriptor, OnlySharesOfBatchesAreForSeveralMembers) {
+  const auto members = [](const std::string& name, const char* option) {
+    workload_spec spec;
+    spec.name = name;
+    spec.options[option] = 8.0;
+    return members_max(spec);
+  };
+  EXPECT_EQ(members("fashion-cnn", "parts"), 8u);
+  EXPECT_EQ(members("cifar-resnet20", "parts"), 8u);
+  EXPECT_EQ(members("fashion-cnn", "data.train"), 1u); // the option is left out
+  EXPECT_EQ(members("clicks-dlrm", "parts"), 1u);
+  EXPECT_EQ(members("a-workload-of-others", "parts"), 1u);
 }
 
 TEST(Descriptor, MalformedJson) {

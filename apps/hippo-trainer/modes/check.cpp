@@ -1,8 +1,11 @@
 #include <iostream>
 #include <map>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "hippo/check/proof.hpp"
+#include "hippo/model/parts.hpp"
 #include "hippo/search/accepted_study.hpp"
 #include "hippo/space/trial_defaults.hpp"
 #include "hippo/train/process/made_workload.hpp"
@@ -11,14 +14,39 @@
 
 namespace hippo {
 
+namespace {
+
+/// Says why so many members cannot train a workload together.
+std::optional<error> check_members_of(const workload_spec& workload,
+                                      const std::vector<unsigned>& members) {
+  const auto most = members_max(workload);
+  for (const auto x : members)
+    if (x > most)
+      return error{errc::invalid_argument,
+                   "--members " + std::to_string(x) + ": at most "
+                     + std::to_string(most) + " can train '" + workload.name
+                     + "' of this study together; image workloads with parts: "
+                     + std::to_string(x) + " have work for so many"};
+  return std::nullopt;
+}
+
+} // namespace
+
 int check_study(trainer_options opts, std::vector<device_entry> devices) {
   auto& device = devices.front();
   const auto study = read_checked(opts.check, device.registry);
   if (!study)
     return fail(study.failure(), exit_usage);
-  const auto maker = [&](unsigned threads) -> expected<made_workload> {
+  if (auto why = check_members_of(study->workload, opts.proof.other_members))
+    return fail(*why, exit_usage);
+  const auto maker = [&](const trained_by& number) -> expected<made_workload> {
     workload_registry registry;
-    if (auto why = add_workloads(opts, device.name, threads, registry))
+    auto with = opts;
+    with.members = number.members;
+    if (auto why = add_workloads(with, device.name, number.threads, registry,
+                                 number.members > 1
+                                   ? std::vector(number.members, device.name)
+                                   : std::vector<std::string>{}))
       return *why;
     return make_workload(registry, study->workload, study->code,
                          {study->initial_path});

@@ -196,6 +196,7 @@ struct check_arguments {
   std::string device = "cpu";
   unsigned threads = 1;
   std::vector<unsigned> other_threads;
+  std::vector<unsigned> members;
 };
 
 int check(check_arguments& x) {
@@ -212,6 +213,9 @@ int check(check_arguments& x) {
   add("--threads", x.threads);
   for (const auto n : x.other_threads)
     add("--other-threads", n);
+  for (const auto n : x.members)
+    if (n > 1) // all else is trained by one
+      add("--other-members", n);
   x.check.trainer_program = x.common.program();
   x.check.libraries = x.common.libraries;
   return check(std::as_const(x.check));
@@ -251,6 +255,13 @@ void add_check(verb_table& verbs) {
                  "(repeatable)")
     ->check(CLI::Range(1u, trainers_max))
     ->allow_extra_args(false);
+  verb
+    ->add_option("--members", x->members,
+                 "Results are to be the same with each of these numbers of "
+                 "members, which compute the parts of an image workload "
+                 "together: 1,2,4")
+    ->check(check_members)
+    ->delimiter(',');
   x->common.add_to(*verb);
 }
 

@@ -50,6 +50,8 @@ constexpr auto evaluation
 constexpr auto threads_matter
   = "sums are formed in another order with more threads: do not claim that "
     "their number does not matter";
+constexpr auto members_matter =
+  "the members do not add up what they compute in one order";
 constexpr auto unread
   = "the code never reads it, or nothing comes of what it reads";
 
@@ -89,7 +91,11 @@ public:
     try_after_others();
     try_evaluating();
     for (const auto threads : options_.other_threads)
-      try_threads(threads);
+      try_number({.threads = threads}, std::to_string(threads) + " threads",
+                 threads_matter);
+    for (const auto members : options_.other_members)
+      try_number({options_.threads, members},
+                 std::to_string(members) + " members", members_matter);
     for (const auto& [name, values] : main_)
       try_hyper_parameter(name);
     try_metric();
@@ -166,15 +172,17 @@ private:
 
   // -- training ---------------------------------------------------------------
 
-  std::unique_ptr<made_workload> make(unsigned threads) {
-    auto made = make_(threads);
+  std::unique_ptr<made_workload> make(const trained_by& number) {
+    auto made = make_(number);
     if (!made)
       throw std::runtime_error(made.failure().message);
     made->work->prepare();
     return std::make_unique<made_workload>(std::move(*made));
   }
 
-  std::unique_ptr<made_workload> make() { return make(options_.threads); }
+  std::unique_ptr<made_workload> make() {
+    return make({.threads = options_.threads});
+  }
 
   static void train(workload& work, const trial& x, step_t from, step_t to) {
     const auto segments = join(x, to);
@@ -348,13 +356,13 @@ private:
     });
   }
 
-  void try_threads(unsigned threads) {
-    note("the same steps with " + std::to_string(threads) + " threads",
-         threads_matter, [&] {
-           const auto x = make(threads);
-           x->work->init();
-           return follow(*x->work, 0);
-         });
+  void try_number(const trained_by& number, const std::string& text,
+                  const char* cause) {
+    note("the same steps with " + text, cause, [&] {
+      const auto x = make(number);
+      x->work->init();
+      return follow(*x->work, 0);
+    });
   }
 
   void try_hyper_parameter(const std::string& name) {

@@ -15,12 +15,20 @@ namespace hippo {
 /// Stands for whatever is measured, in a study that is made up for a class.
 inline constexpr auto any_metric = "*";
 
+/// The number of those that train together, which decides no result.
+struct trained_by {
+  unsigned threads = 1;
+  unsigned members = 1; ///< that compute the parts of batches (`parts_option`)
+};
+
 /// How thoroughly a workload is looked at.
 struct proof_options {
   step_t steps = 4; ///< that are trained each time, at least 2
   unsigned threads = 1;
   /// Results are to be the same with so many threads as well.
   std::vector<unsigned> other_threads;
+  /// Likewise with so many members.
+  std::vector<unsigned> other_members;
 };
 
 /// Something that was tried, and what came of it.
@@ -36,8 +44,8 @@ struct proof_finding {
 };
 
 /// Makes a workload in a process of its own if that is where it trains.
-using workload_maker
-  = std::function<expected<made_workload>(unsigned threads)>;
+using workload_maker =
+  std::function<expected<made_workload>(const trained_by& number)>;
 
 /// Tries whether the states of a study's workload are a function of its key and
 /// of hyper-parameter values alone: with values of the study's space it trains

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "hippo/model/workload_spec.hpp"
+
 namespace hippo {
 
 /// The option of workloads whose iterations have several parts: each is a share
@@ -12,6 +14,10 @@ inline constexpr const char* parts_option = "parts";
 
 /// The most parts; their number divides it.
 inline constexpr unsigned parts_max = 64;
+
+/// Returns the most members that can train a workload together: its parts if
+/// they are shares of a batch, else 1.
+unsigned members_max(const workload_spec& spec);
 
 /// Says why a text is no number of members, of those that compute the parts of
 /// a workload together: powers of two are, up to `parts_max`. Empty: it is one.

@@ -113,7 +113,7 @@ update_rule rule_at(const configuration& config, step_t at) {
 
 /// Returns the parts that a member computes. @param members null: it is alone
 own_parts own_parts_of(const workload_spec& spec, const gang* members) {
-  const auto all = parts_of(spec);
+  const std::int64_t all = members_max(spec);
   if (members == nullptr)
     return {all, 0, all};
   const auto count = all / static_cast<std::int64_t>(members->size());
@@ -401,10 +401,6 @@ private:
 };
 
 } // namespace
-
-std::int64_t parts_of(const workload_spec& spec) {
-  return spec.options.contains(parts_option) ? count_of(spec, parts_option) : 1;
-}
 
 std::unique_ptr<workload> make_image_workload(const workload_spec& spec,
                                               at::Device device,

@@ -10,9 +10,6 @@
 
 namespace hippo {
 
-/// Returns the option `parts` of such a workload.
-std::int64_t parts_of(const workload_spec& spec);
-
 /// Makes the built-in workload that `spec` names, to train on `device`, which
 /// `prepare_device` has accepted, by `stream`, which outlives it.
 /// Throws `missing_data_error`, or `std::invalid_argument` for options that do

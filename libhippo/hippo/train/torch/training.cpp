@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "hippo/base/lower_case.hpp"
+#include "hippo/model/parts.hpp"
 #include "hippo/train/data_wait.hpp"
 #include "hippo/train/torch/clicks/click_workload.hpp"
 #include "hippo/train/torch/device_stream.hpp"
@@ -294,8 +295,7 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
       });
   };
   auto members = data.members;
-  members.resize(
-    std::min(members.size(), static_cast<std::size_t>(parts_of(spec))));
+  members.resize(std::min(members.size(), std::size_t{members_max(spec)}));
   if (members.size() < 2)
     return on(x, nullptr);
   return make_member_workload(members,
