@@ -101,8 +101,8 @@ struct StopPoint {
 
 struct Gang {
   # The trainers that train one path together, and the place of one of them.
-  lead    @0 :UInt64;      # number of the lease of the first member, which alone
-                           # has stops to report; 0 = malformed
+  lead    @0 :UInt64;      # number of the first member's lease, which alone has
+                           # stops to report; 0 = malformed
   members @1 :List(Text);  # their addresses (Hello.gang), by rank: a power of
                            # two of them, from 2 to 64; others = malformed
   rank    @2 :UInt32;      # of this trainer; 0 = it is the first

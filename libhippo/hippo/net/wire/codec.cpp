@@ -11,10 +11,10 @@
 
 #include "hippo/base/endpoint.hpp"
 #include "hippo/base/name.hpp"
-#include "hippo/base/utf8.hpp"
 #include "hippo/model/parts.hpp"
 #include "hippo/net/wire/complaint.hpp"
 #include "hippo/net/wire/form_codec.hpp"
+#include "hippo/net/wire/text_codec.hpp"
 #include "hippo/net/wire/workload_size.hpp"
 
 namespace hippo {
@@ -119,49 +119,6 @@ wire<Schema> make(F&& fill) {
 }
 
 // -- decoding -----------------------------------------------------------------
-
-/// Whether an empty text is fine.
-enum class emptiness : bool { refused, allowed };
-
-std::string_view view(capnp::Text::Reader in) { return {in.cStr(), in.size()}; }
-
-/// Reads a text of at most `limit` bytes.
-bool get(capnp::Text::Reader in, std::string& out, std::size_t limit,
-         emptiness empty, const char* what, complaint& why) {
-  const auto refused = refused_text(view(in), limit);
-  if (!why.require(!refused, what, refused.value_or(""))
-      || !why.require(empty == emptiness::allowed || in.size() > 0, what,
-                      "is empty"))
-    return false;
-  out = view(in);
-  return true;
-}
-
-/// Reads a short text that may be empty.
-bool get_word(capnp::Text::Reader in, std::string& out, const char* what,
-              complaint& why) {
-  return get(in, out, max_name_bytes, emptiness::allowed, what, why);
-}
-
-/// Reads what only people read: programs print bytes that are no UTF-8.
-bool get_prose(capnp::Text::Reader in, std::string& out, std::size_t limit,
-               const char* what, complaint& why) {
-  out = to_utf8(view(in));
-  return why.require(in.size() <= limit, what, "is too long");
-}
-
-/// Reads a path, which is bytes without a zero.
-bool get_path(capnp::Text::Reader in, std::string& out, const char* what,
-              complaint& why) {
-  out = view(in);
-  return why.require(out.size() <= max_text_bytes, what, "is too long")
-         && why.require(out.find('\0') == out.npos, what, "holds a zero byte");
-}
-
-bool get_name(capnp::Text::Reader in, std::string& out, const char* what,
-              complaint& why) {
-  return get(in, out, max_name_bytes, emptiness::refused, what, why);
-}
 
 bool get_step(step_t in, step_t& out, const char* what, complaint& why) {
   out = in;
