@@ -89,9 +89,10 @@ private:
     const auto where = parse_endpoint(gang_.place_.members[rank]);
     if (!where)
       throw gang_lost{gang_.name_of(rank) + ": " + where.failure().message};
-    for (std::string why;;) {
+    std::string why;
+    for (unsigned attempt = 0;;) {
       try {
-        if (auto socket = member_socket::connect(*where)) {
+        if (auto socket = member_socket::connect(*where, attempt++)) {
           greet(*socket, rank);
           protect(*socket, secret_tls::side::connects, end_);
           return add(rank, std::move(*socket));

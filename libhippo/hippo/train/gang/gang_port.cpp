@@ -191,17 +191,17 @@ void gang_port::admit(const gang_greeting& greeting, file_descriptor socket) {
     i->second.arrived.insert_or_assign(greeting.from, std::move(socket));
 }
 
-void gang_port::add(beating& x) {
+void gang_port::add(beating& member) {
   {
     const std::lock_guard guard{mutex_};
-    beating_.push_back(&x);
+    beating_.push_back(&member);
   }
   wake();
 }
 
-void gang_port::remove(beating& x) {
+void gang_port::remove(beating& member) {
   const std::lock_guard guard{mutex_};
-  std::erase(beating_, &x);
+  std::erase(beating_, &member);
 }
 
 gang_port::awaiting::awaiting(gang_port& port, const gang_place& place,

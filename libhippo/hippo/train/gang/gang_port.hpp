@@ -74,9 +74,9 @@ public:
     virtual void beat() noexcept = 0;
   };
 
-  /// Has `x` give signs of life, until `remove`.
-  void add(beating& x);
-  void remove(beating& x);
+  /// Has `member` give signs of life, until `remove`.
+  void add(beating& member);
+  void remove(beating& member);
 
 private:
   using clock = std::chrono::steady_clock;

@@ -35,7 +35,7 @@ public:
   /// while something is awaited.
   using cancel_test = std::function<bool()>;
 
-  /// What this member does once its lease was cancelled.
+  /// The reaction of this member to the cancellation of its lease.
   enum class cancel_way : std::uint8_t {
     hurries, ///< the present step is to end, unless others are silent
     leaves,  ///< at once
@@ -89,7 +89,7 @@ private:
 
   static header header_of(frame_kind kind, std::uint64_t size);
 
-  /// What `talk` has to send: nothing if both are empty.
+  /// The bytes that `talk` has to send, if there are any.
   struct outgoing {
     std::span<const std::byte> head, body;
   };
@@ -116,7 +116,7 @@ private:
   const cancel_test is_cancelled_;
   const cancel_way way_;
 
-  // What has come of the frame that comes.
+  // The part of the next frame that has come.
   header header_{};
   std::size_t header_got_ = 0;
   std::size_t body_got_ = 0;

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -39,7 +40,8 @@ member_socket::member_socket(file_descriptor socket)
   ::setsockopt(socket_.number(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
-expected<member_socket> member_socket::connect(const endpoint& where) {
+expected<member_socket> member_socket::connect(const endpoint& where,
+                                               unsigned attempt) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
@@ -50,19 +52,19 @@ expected<member_socket> member_socket::connect(const endpoint& where) {
             std::string{"its host cannot be found: "} + ::gai_strerror(code)};
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> all{
     found, ::freeaddrinfo};
-  int failed = EADDRNOTAVAIL;
-  for (const auto* x = found; x != nullptr; x = x->ai_next) {
-    file_descriptor socket{
-      ::socket(x->ai_family, x->ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
-               x->ai_protocol)};
-    if (socket
-        && (::connect(socket.number(), x->ai_addr, x->ai_addrlen) == 0
-            || errno == EINPROGRESS))
-      return member_socket{std::move(socket)};
-    failed = errno;
-  }
+  std::vector<const addrinfo*> addresses;
+  for (const auto* x = found; x != nullptr; x = x->ai_next)
+    addresses.push_back(x);
+  const auto& to = *addresses.at(attempt % addresses.size());
+  file_descriptor socket{::socket(to.ai_family,
+                                  to.ai_socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                                  to.ai_protocol)};
+  if (socket
+      && (::connect(socket.number(), to.ai_addr, to.ai_addrlen) == 0
+          || errno == EINPROGRESS))
+    return member_socket{std::move(socket)};
   return {errc::io_failed,
-          std::string{"it cannot be reached: "} + std::strerror(failed)};
+          std::string{"it cannot be reached: "} + std::strerror(errno)};
 }
 
 void member_socket::check_connected() const {

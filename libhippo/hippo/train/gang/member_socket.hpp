@@ -29,7 +29,9 @@ public:
 
   /// Begins to connect. @returns a socket that can be written to once it is
   /// connected, or `errc::io_failed`. Finding the host may block.
-  static expected<member_socket> connect(const endpoint& where);
+  /// @param attempt counts: each is at the next one of the host's addresses
+  static expected<member_socket> connect(const endpoint& where,
+                                         unsigned attempt = 0);
 
   /// Whether a socket that was to connect has; throws `connection_ended` if it
   /// cannot. REQUIRES: it can be written to.
