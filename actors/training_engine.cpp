@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <limits>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -15,10 +14,10 @@
 #include <spdlog/spdlog.h>
 
 #include "hippo/checkpoint/parts/parted_store.hpp"
-#include "hippo/model/workload_seed.hpp"
-#include "hippo/train/process/made_workload.hpp"
+#include "hippo/train/gang/train_in_gang.hpp"
 #include "hippo/train/run.hpp"
 #include "hippo/train/stoppable.hpp"
+#include "lane_workloads.hpp"
 
 namespace hippo {
 
@@ -31,176 +30,18 @@ std::uint64_t now_ns() {
       .count());
 }
 
-/// A store that lanes share.
-class locked_store final : public checkpoint_store {
-public:
-  locked_store(std::mutex& reads, std::mutex& writes,
-               std::unique_ptr<checkpoint_store> store)
-    : reads_(reads), writes_(writes), store_(std::move(store)) {}
-
-  std::optional<error> read(const checkpoint& checkpoint,
-                            const byte_taker& take) override {
-    const std::lock_guard guard{reads_};
-    return store_->read(checkpoint, take);
-  }
-
-  std::optional<error> read_range(const checkpoint& checkpoint,
-                                  std::uint64_t offset, std::uint64_t size,
-                                  const byte_taker& take) override {
-    const std::lock_guard guard{reads_};
-    return store_->read_range(checkpoint, offset, size, take);
-  }
-
-  expected<checkpoint> write(const std::string& name,
-                             const content_source& bytes,
-                             durability how) override {
-    const std::lock_guard guard{writes_};
-    return store_->write(name, bytes, how);
-  }
-
-  expected<std::string> find_initial(const initial_file& file) override {
-    const std::lock_guard guard{reads_};
-    return store_->find_initial(file);
-  }
-
-private:
-  std::mutex& reads_;
-  std::mutex& writes_;
-  std::unique_ptr<checkpoint_store> store_;
-};
-
 } // namespace
-
-/// The state that threads share: the way to checkpoints, the states that were
-/// saved last, and the workload that each lane has kept. Thread-safe.
-class training_engine::shared_state {
-public:
-  /// A lane's workload.
-  struct entry : made_workload {
-    workload_spec spec{};
-    std::optional<checkpoint> present{}; ///< the state that it is in
-  };
-
-  shared_state(workload_registry registry, checkpoint_store_factory stores,
-               std::uint64_t kept_bytes_max)
-    : registry_(std::move(registry)), stores_(std::move(stores)),
-      kept_(kept_bytes_max) {}
-
-  std::unique_ptr<checkpoint_store> store_of(const lease& lease) {
-    const std::lock_guard guard{choice_};
-    return std::make_unique<locked_store>(reads_, writes_, stores_(lease));
-  }
-
-  /// Returns what trains a lease, for its thread alone until the lease has
-  /// ended. Makes it if its lane has trained something else before.
-  /// @returns as `make_workload`
-  /// REQUIRES: leases of other workloads have ended; the same one may have
-  /// several seeds (`take_seed`).
-  expected<entry*> entry_of(const lease& x, checkpoint_store& store) {
-    entry* result = nullptr;
-    {
-      const std::lock_guard guard{mutex_};
-      auto common = without_seed(x.workload);
-      if (common != spec_) {
-        kept_.clear();
-        entries_.clear(); // two workloads at a time may not fit
-        at_once_max_ = no_maximum;
-        spec_ = std::move(common);
-      }
-      result = &entries_[x.lane];
-    }
-    if (result->work && result->spec == x.workload)
-      return result;
-    if (result->work)
-      kept_.clear(); // what it has saved goes with it
-    *result = {};    // before another one takes its memory
-    result->spec = x.workload;
-    auto made = make_workload(registry_, x, store);
-    if (!made)
-      return made.failure();
-    static_cast<made_workload&>(*result) = std::move(*made);
-    return result;
-  }
-
-  /// Of all lanes.
-  recent_states& kept() { return kept_; }
-  part_tables& tables() { return tables_; }
-
-  /// Counts a lease among those that train, from when there is room for one
-  /// more, or it was cancelled.
-  class seat {
-  public:
-    seat(shared_state& where, std::uint32_t lane, const lease_control& control)
-      : where_(where), lane_(lane) {
-      std::unique_lock guard{where_.mutex_};
-      while (where_.busy_.size() >= where_.at_once_max_ && !control.cancelled())
-        where_.left_.wait_for(guard, cancel_interval);
-      where_.busy_.insert(lane_);
-    }
-    seat(const seat&) = delete;
-    seat& operator=(const seat&) = delete;
-    ~seat() {
-      const std::lock_guard guard{where_.mutex_};
-      where_.busy_.erase(lane_);
-      where_.left_.notify_all();
-    }
-
-  private:
-    shared_state& where_;
-    const std::uint32_t lane_;
-  };
-
-  /// A lane's lease has failed for want of memory. Lets go of what it has, and
-  /// of what lanes keep that train nothing; if none does, of those that train
-  /// beside each other there is to be one less from now on.
-  /// @returns whether it has been alone, so that it needs more than there is
-  /// REQUIRES: the lane has a seat
-  bool make_room(std::uint32_t lane) {
-    const std::lock_guard guard{mutex_};
-    kept_.clear();
-    entries_.erase(lane);
-    if (std::erase_if(entries_, [this](const auto& x) {
-          return busy_.count(x.first) == 0 && x.second.work;
-        }) > 0)
-      return false;
-    if (busy_.size() <= 1)
-      return true;
-    at_once_max_ = std::min(at_once_max_, busy_.size() - 1);
-    return false;
-  }
-
-private:
-  /// How often who waits for a seat looks whether it was cancelled.
-  static constexpr std::chrono::milliseconds cancel_interval{100};
-  static constexpr auto no_maximum = std::numeric_limits<std::size_t>::max();
-
-  const workload_registry registry_;
-  const checkpoint_store_factory stores_;
-  std::mutex choice_; ///< of a store
-  std::mutex reads_;
-  std::mutex writes_;
-
-  std::mutex mutex_; ///< guards what follows
-  std::condition_variable left_;
-  std::map<std::uint32_t, entry> entries_; ///< by lane, of `spec_`
-  workload_spec spec_;                     ///< without its seed
-  std::set<std::uint32_t> busy_; ///< lanes that train
-  std::size_t at_once_max_ = no_maximum; ///< leases at once of `spec_`
-
-  recent_states kept_; ///< what leases of that workload have saved
-  part_tables tables_;
-};
 
 /// Trains the leases of one lane, one after the other, on one thread.
 /// Thread-safe. The thread has it as well: one that is stuck may outlive the
 /// engine.
 class training_engine::lane {
 public:
-  lane(std::shared_ptr<shared_state> where, std::string device,
-       call_limits limits, std::function<void()> on_stuck)
-    : shared_(std::move(where)),
-      device_(std::move(device)),
-      on_stuck_(std::move(on_stuck)),
+  lane(std::shared_ptr<lane_workloads> where, std::string device,
+       call_limits limits, std::function<void()> on_stuck,
+       std::shared_ptr<gang_port> gangs)
+    : shared_(std::move(where)), device_(std::move(device)),
+      on_stuck_(std::move(on_stuck)), gangs_(std::move(gangs)),
       progress_(limits) {}
 
   lane(const lane&) = delete;
@@ -355,9 +196,11 @@ private:
   /// Trains a lease; once more where that has failed for want of memory,
   /// perhaps beside fewer others. What was reported stays reported.
   lease_end train(const job& x) {
+    if (x.work.gang)
+      return train_as_member(x);
     for (;;) {
-      const shared_state::seat mine{*shared_, x.work.lane, *x.control};
-      auto end = train_once(x);
+      const lane_workloads::seat mine{*shared_, x.work.lane, *x.control};
+      auto end = train_once(x, nullptr);
       if (!end.failure || end.failure->code != errc::resource_exhausted)
         return end;
       if (shared_->make_room(x.work.lane)) {
@@ -370,7 +213,34 @@ private:
     }
   }
 
-  lease_end train_once(const job& x) {
+  /// Trains a lease of a gang, once the other members are there.
+  lease_end train_as_member(const job& x) {
+    const auto failed = [&](error why) {
+      return lease_end{x.work.number, x.work.stages.front().begin,
+                       std::move(why)};
+    };
+    if (!gangs_)
+      return failed({errc::gang_lost, "this trainer is in no gang: it was "
+                                      "started without --gang-listen"});
+    const lane_workloads::seat mine{*shared_, x.work.lane, *x.control};
+    // First of all, since it gives signs of life from then on.
+    const auto members =
+      connected_gang::join(*gangs_, *x.work.gang, [control = x.control] {
+        return control->cancelled();
+      });
+    if (!members)
+      return failed(members.failure());
+    auto end = train_once(x, members->get());
+    if (end.failure && end.failure->code == errc::resource_exhausted)
+      end.failure->code = shared_->make_room(x.work.lane)
+                            ? errc::training_failed
+                            : errc::gang_lost; // others may leave room
+    (*members)->finish(end.failure);
+    return end;
+  }
+
+  /// @param members null: it is trained alone
+  lease_end train_once(const job& x, connected_gang* members) {
     const auto cancelled = [&] {
       return lease_end{
         x.work.number, x.work.stages.front().begin,
@@ -391,9 +261,14 @@ private:
     auto& made = **mine;
     set_work(made.work.get());
     parted_store states{x.work, *store, shared_->tables()};
-    auto end = run(*made.work, made.present, shared_->kept(), x.work, states,
-                   device_, *x.control, progress_, now_ns,
-                   [&](const stop_report& report) { x.sink(report); });
+    const auto train = [&](const auto& how) {
+      return how(*made.work, made.present, shared_->kept(), x.work, states,
+                 device_, *x.control, progress_, now_ns,
+                 [&](const stop_report& report) { x.sink(report); });
+    };
+    auto end = members == nullptr
+                 ? train(run)
+                 : train(std::bind_front(train_in_gang, std::ref(*members)));
     set_work(nullptr);
     return end;
   }
@@ -423,9 +298,10 @@ private:
                  number_of(running_), seconds, done);
   }
 
-  const std::shared_ptr<shared_state> shared_;
+  const std::shared_ptr<lane_workloads> shared_;
   const std::string device_;
   const std::function<void()> on_stuck_;
+  const std::shared_ptr<gang_port> gangs_;
   lease_progress progress_;
 
   std::mutex mutex_; ///< guards what follows
@@ -536,14 +412,12 @@ training_engine::training_engine(workload_registry registry, std::string device,
                                  checkpoint_store_factory stores,
                                  std::uint64_t kept_bytes_max,
                                  call_limits limits,
-                                 std::function<void()> on_stuck)
-  : shared_(std::make_shared<shared_state>(std::move(registry),
-                                            std::move(stores),
-                                            kept_bytes_max)),
-    device_(std::move(device)),
-    limits_(limits),
-    on_stuck_(std::move(on_stuck)),
-    watcher_(std::make_unique<watcher>()) {}
+                                 std::function<void()> on_stuck,
+                                 std::shared_ptr<gang_port> gangs)
+  : shared_(std::make_shared<lane_workloads>(
+    std::move(registry), std::move(stores), kept_bytes_max)),
+    device_(std::move(device)), limits_(limits), on_stuck_(std::move(on_stuck)),
+    gangs_(std::move(gangs)), watcher_(std::make_unique<watcher>()) {}
 
 training_engine::~training_engine() {
   for (const auto& kvp : threads_)
@@ -555,8 +429,8 @@ training_engine::~training_engine() {
 void training_engine::start(const lease& lease, engine_sink sink) {
   auto& thread = threads_[lease.lane];
   if (!thread) {
-    auto fresh = std::make_shared<lane>(shared_, device_, limits_,
-                                        on_stuck_);
+    auto fresh =
+      std::make_shared<lane>(shared_, device_, limits_, on_stuck_, gangs_);
     watcher_->add(fresh);
     thread = std::make_unique<lane_thread>(std::move(fresh));
   }

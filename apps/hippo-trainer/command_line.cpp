@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "hippo/base/devices.hpp"
+#include "hippo/base/endpoint.hpp"
 #include "hippo/base/span_text.hpp"
 #include "hippo/base/text.hpp"
 #include "hippo/base/types.hpp"
@@ -89,6 +90,22 @@ std::string check_trainer_name(const std::string& x) {
                      + x + "'";
 }
 
+/// Reads where a trainer listens for others: HOST, with any port, or HOST:PORT.
+expected<endpoint> gang_endpoint_from(const std::string& text) {
+  auto result = parse_endpoint(text, 0);
+  if (!result)
+    result = parse_endpoint(text + ":0", 0);
+  if (!result)
+    return {errc::invalid_argument,
+            "must be HOST or HOST:PORT, such as 10.0.0.7 or [::1]:4901, found '"
+              + text + "'"};
+  if (result->host == "0.0.0.0" || result->host == "::")
+    return {errc::invalid_argument,
+            "must be a host by which other trainers reach this one, found '"
+              + text + "'"};
+  return result;
+}
+
 } // namespace
 
 wall_clock::time_point leaving_time(const trainer_options& opts) {
@@ -144,6 +161,13 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                 "which decides no result: 1, 2, 4, ...")
     ->check(check_members)
     ->capture_default_str();
+  std::string gang_listen;
+  app
+    .add_option("--gang-listen", gang_listen,
+                "Train paths of workloads with parts together with other "
+                "trainers, which reach this one at HOST[:PORT]; without a "
+                "port, any free one. No result depends on it")
+    ->needs(connect);
   app
     .add_option("--ranks", opts.ranks,
                 "Train trials of so many processes: GPUs are joined to "
@@ -286,6 +310,17 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
     refused = set_time_limit("--until", until, opts);
   else if (job_end != nullptr && *job_end != '\0')
     refused = set_time_limit(slurm_end_variable, job_end, opts);
+  if (!gang_listen.empty()) {
+    if (const auto where = gang_endpoint_from(gang_listen))
+      opts.gang_listen = *where;
+    else
+      refused = {errc::invalid_argument,
+                 "--gang-listen: " + where.failure().message};
+    if (opts.members > 1)
+      refused = {errc::invalid_argument,
+                 "--members joins devices of one trainer, and --gang-listen "
+                 "joins trainers: give one of them"};
+  }
   if (opts.members > 1 && opts.ranks.value_or(1) > 1)
     refused = {errc::invalid_argument,
                "--members is for built-in workloads, and --ranks for code that "

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "hippo/base/endpoint.hpp"
 #include "hippo/base/error.hpp"
 #include "hippo/check/proof.hpp"
 #include "hippo/train/device.hpp"
@@ -33,6 +34,9 @@ struct trainer_options {
   /// Leases that each device trains at once; nothing: `default_at_once`.
   std::optional<std::uint32_t> at_once;
   data_options data;
+  /// Where other trainers reach it that train a path with it; nothing: it
+  /// trains alone.
+  std::optional<endpoint> gang_listen;
   /// Of the threads, or GPUs, that compute the parts of a workload.
   unsigned members = 1;
   std::string numerics; ///< of a CPU; empty: as the study or recipe has it

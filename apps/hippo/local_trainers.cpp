@@ -62,6 +62,8 @@ local_trainers::start(const workload_catalogue& catalogue,
     if (options.members > 1)
       command.insert(command.end(),
                      {"--members", std::to_string(options.members)});
+    else
+      command.insert(command.end(), {"--gang-listen", "127.0.0.1"});
     if (const auto& numerics = options.numerics; !numerics.empty())
       command.insert(command.end(),
                      {"--numerics",

@@ -182,6 +182,27 @@ class Members(Case):
             self.assertIn("no bit differed", self.trainer(
                 "--check", file, "--members", number))
 
+    def test_bad_places_for_gangs(self):
+        for place, why in (
+                ("0.0.0.0", "must be a host by which other trainers reach"),
+                ("[::]:4901", "must be a host by which other trainers reach"),
+                ("10.0.0.7:port", "must be HOST or HOST:PORT, such as"),
+                ("[::1", "must be HOST or HOST:PORT, such as"),
+                ("no-such-host.invalid", "cannot listen at no-such-host.inv"),
+                ("203.0.113.7:4901", "cannot listen at 203.0.113.7:4901")):
+            with self.subTest(place):
+                said = self.trainer("--connect", "127.0.0.1:1",
+                                    "--gang-listen", place, code=2)
+                self.assertIn("--gang-listen: ", said)
+                self.assertIn(why, said)
+        self.assertIn(
+            "--members joins devices of one trainer, and --gang-listen joins "
+            "trainers: give one of them",
+            self.trainer("--connect", "127.0.0.1:1", "--members", "2",
+                         "--gang-listen", "127.0.0.1", code=2))
+        self.assertIn("--gang-listen requires --connect", self.trainer(
+            "--describe", "--gang-listen", "127.0.0.1", code=2))
+
 
 if __name__ == "__main__":
     main()

@@ -19,6 +19,7 @@
 #include "hippo/base/endpoint.hpp"
 #include "hippo/net/keys/credentials.hpp"
 #include "hippo/train/device.hpp"
+#include "hippo/train/gang/gang_port.hpp"
 #include "leaving.hpp"
 #include "modes/modes.hpp"
 #include "system_config.hpp"
@@ -33,7 +34,9 @@ namespace {
 constexpr std::chrono::milliseconds retry_first{1000};
 constexpr std::chrono::milliseconds retry_last{30'000};
 
-hello describe_self(const trainer_options& opts, const device_entry& x) {
+/// @param gangs null: it is in none
+hello describe_self(const trainer_options& opts, const device_entry& x,
+                    const gang_port* gangs) {
   hello result;
   char host[256] = "";
   ::gethostname(host, sizeof(host) - 1);
@@ -56,6 +59,8 @@ hello describe_self(const trainer_options& opts, const device_entry& x) {
   result.code_at_once = opts.at_once.value_or(1);
   result.machine = opts.machine;
   result.ranks = opts.ranks.value_or(1);
+  if (gangs != nullptr)
+    result.gang = gangs->address();
   if (opts.until) {
     using namespace std::chrono;
     const auto left =
@@ -92,6 +97,15 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
       return fail(loaded.failure(), exit_usage);
     keys = std::move(*loaded);
   }
+  std::shared_ptr<gang_port> gangs;
+  if (opts.gang_listen) {
+    auto port = gang_port::listen(*opts.gang_listen, keys.has_value());
+    if (!port)
+      return fail(
+        {port.failure().code, "--gang-listen: " + port.failure().message},
+        exit_usage);
+    gangs = std::move(*port);
+  }
   std::shared_ptr<trace_log> trace;
   if (auto why = open_trace(trace, trainer_trace_variable,
                             '.' + std::to_string(::getpid())))
@@ -105,14 +119,15 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
   limits.grace = std::chrono::duration_cast<call_limits::duration>(
     std::chrono::duration<double>(opts.call_grace_seconds));
   for (auto& x : devices) {
-    auto self_description = describe_self(opts, x);
+    auto self_description = describe_self(opts, x, gangs.get());
     // Each device has a thread of its own, and thus a route of its own.
     const auto route = std::make_shared<checkpoint_route>(
       where->host, keys ? &*keys : nullptr);
     auto engine = std::make_shared<training_engine>(
       std::move(x.registry), x.info.kind,
       [route](const lease& y) { return route->store_of(y); },
-      x.info.kept_bytes_max, limits, [&signals] { signals.tell_stuck(); });
+      x.info.kept_bytes_max, limits, [&signals] { signals.tell_stuck(); },
+      gangs);
     const auto number = std::to_string(trainers.size() + 1);
     trainers.push_back(system.spawn(
       traced_trainer, registrar_actor{}, std::move(self_description),

@@ -13,6 +13,7 @@
 #include "hippo/checkpoint/state_store.hpp"
 #include "hippo/model/stop_points.hpp"
 #include "hippo/train/data_wait.hpp"
+#include "hippo/train/gang.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "hippo/train/stop_queue.hpp"
 
@@ -55,6 +56,8 @@ std::optional<error> guarded(F&& f) {
     return std::nullopt;
   } catch (const missing_data_error& e) {
     return error{errc::missing_data, e.what()};
+  } catch (const gang_lost& e) {
+    return error{errc::gang_lost, e.what()};
   } catch (const std::bad_alloc& e) {
     return error{errc::resource_exhausted, e.what()};
   } catch (const std::exception& e) {
@@ -82,10 +85,21 @@ public:
     next_.device = kind_made(x, device);
   }
 
-  lease_end operator()() {
+  lease_end run_lease() {
+    return ended([this] { return run_stages(); });
+  }
+
+  lease_end follow(gang_lead& lead) {
+    return ended([&] { return obey(lead); });
+  }
+
+private:
+  /// Returns the end of the lease, of which `f` returns the failure.
+  template <class F>
+  lease_end ended(const F& f) {
     progress_.at = at_;
     progress_.lease = lease_.number;
-    auto failure = run_stages();
+    auto failure = f();
     lease_end result{lease_.number, at_, std::move(failure)};
     if (result.failure && result.failure->code != errc::cancelled) {
       add_last_words(*result.failure);
@@ -99,7 +113,50 @@ public:
     return result;
   }
 
-private:
+  /// Trains what a gang's lead orders.
+  std::optional<error> obey(gang_lead& lead) {
+    if (auto failure = start())
+      return failure;
+    for (;;) {
+      std::optional<gang_order> order;
+      auto failure = guarded([&] { order = lead.next(); });
+      if (failure)
+        return unless_cancelled(std::move(*failure));
+      if (!order)
+        return std::nullopt;
+      failure = carry_out(*order);
+      if (failure)
+        return failure;
+      const auto stop = control_.peek(0);
+      const bool leaves = stop && stop->at < lease_.stages.back().end;
+      failure = guarded([&] { lead.tell_trained(leaves); });
+      if (failure)
+        return unless_cancelled(std::move(*failure));
+    }
+  }
+
+  std::optional<error> carry_out(const gang_order& order) {
+    const auto x = std::ranges::find_if(lease_.stages, [&](const stage& y) {
+      return y.begin <= order.from && order.from < order.to
+             && order.to <= y.end;
+    });
+    if (order.from != at_ || x == lease_.stages.end())
+      return error{errc::gang_lost, "the lead of the gang orders steps "
+                                      + std::to_string(order.from) + " to "
+                                      + std::to_string(order.to)
+                                      + ", and this member is at "
+                                      + std::to_string(at_)};
+    present_.reset();
+    if (auto failure = timed(
+          next_.train_ns, call_kind::training,
+          [&] { work_.train(x->config, order.from, order.to); },
+          order.to - order.from))
+      return failure;
+    progress_.at = at_ = order.to;
+    drop_output();
+    return std::nullopt;
+  }
+
   std::optional<error> run_stages() {
     auto failure = pass_through();
     if (!failure || !failed_in_long_call_)
@@ -310,9 +367,9 @@ private:
       = timed(next_.train_ns, call_kind::training,
               [&] { work_.train(x.config, at_, to); }, to - at_);
     if (failure) {
-      failed_in_long_call_
-        = to - at_ > 1 && failure->code != errc::cancelled
-          && failure->code != errc::resource_exhausted;
+      failed_in_long_call_ = to - at_ > 1 && failure->code != errc::cancelled
+                             && failure->code != errc::resource_exhausted
+                             && failure->code != errc::gang_lost;
       return failure;
     }
     auto ns = next_.train_ns - before_ns;
@@ -604,7 +661,20 @@ lease_end run(workload& work, std::optional<checkpoint>& present,
               const std::function<std::uint64_t()>& now_ns,
               const std::function<void(const stop_report&)>& report) {
   return runner{work,   present, kept,     lease,  store,
-                device, control, progress, now_ns, report}();
+                device, control, progress, now_ns, report}
+    .run_lease();
+}
+
+lease_end follow(workload& work, std::optional<checkpoint>& present,
+                 recent_states& kept, const lease& lease, state_store& store,
+                 const std::string& device, lease_control& control,
+                 lease_progress& progress,
+                 const std::function<std::uint64_t()>& now_ns,
+                 gang_lead& lead) {
+  const std::function<void(const stop_report&)> none;
+  return runner{work,   present, kept,     lease,  store,
+                device, control, progress, now_ns, none}
+    .follow(lead);
 }
 
 } // namespace hippo

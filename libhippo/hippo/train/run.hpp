@@ -9,6 +9,7 @@
 #include "hippo/checkpoint/state_store.hpp"
 #include "hippo/model/lease.hpp"
 #include "hippo/train/call_watch.hpp"
+#include "hippo/train/gang_lead.hpp"
 #include "hippo/train/recent_states.hpp"
 #include "hippo/train/workload.hpp"
 
@@ -67,6 +68,7 @@ struct lease_progress {
 /// reported without values and saves nothing. A failure among several steps is
 /// tried again step by step, so that it is placed at the right one. One after
 /// the lease was cancelled is no failure: it may have been ended for that.
+/// `gang_lost` is `errc::gang_lost`.
 /// Checkpoints are named by `checkpoint_name`. While they are written, training
 /// goes on, up to the last stop or until several states wait (`stop_queue`);
 /// a stop is reported, and its state kept, once its checkpoint is there.
@@ -85,5 +87,16 @@ lease_end run(workload& work, std::optional<checkpoint>& present,
               lease_progress& progress,
               const std::function<std::uint64_t()>& now_ns,
               const std::function<void(const stop_report&)>& report);
+
+/// Runs `work` on a lease of a gang as a member that is not the lead: brings it
+/// into the lease's first state, as `run` does, and trains what `lead` orders
+/// until it says that the lease has ended. Stops and reports nothing; it leaves
+/// once `control` has a stop before the end of the lease.
+/// Other parameters are those of `run`, and so are failures.
+lease_end follow(workload& work, std::optional<checkpoint>& present,
+                 recent_states& kept, const lease& lease, state_store& store,
+                 const std::string& device, lease_control& control,
+                 lease_progress& progress,
+                 const std::function<std::uint64_t()>& now_ns, gang_lead& lead);
 
 } // namespace hippo

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hippo/model/parts.hpp"
+#include "hippo/train/shareable.hpp"
 #include "hippo/train/torch/data/image_files.hpp"
 #include "hippo/train/torch/data/image_folder.hpp"
 #include "hippo/train/torch/data/image_stream.hpp"
@@ -112,8 +113,7 @@ update_rule rule_at(const configuration& config, step_t at) {
 }
 
 /// Returns the parts that a member computes. @param members null: it is alone
-own_parts own_parts_of(const workload_spec& spec, const gang* members) {
-  const std::int64_t all = members_max(spec);
+own_parts own_parts_of(std::int64_t all, const gang* members) {
   if (members == nullptr)
     return {all, 0, all};
   const auto count = all / static_cast<std::int64_t>(members->size());
@@ -130,15 +130,15 @@ void check_parts(std::int64_t batch_size, std::int64_t parts, step_t at) {
       + ": it must be at least that, as each part has images of its own");
 }
 
-class image_workload final : public stateful_workload {
+class image_workload final : public stateful_workload, public shareable {
 public:
   image_workload(const workload_spec& spec,
                  std::shared_ptr<const loaded_images> images, at::Device device,
-                 device_stream& stream, const data_options& data, gang* members)
+                 device_stream& stream, const data_options& data)
     : stateful_workload(stream), seed_(whole(spec.options.at("seed"))),
       device_(device), precision_(precision_of(spec, device)),
-      members_(members), parts_(own_parts_of(spec, members)),
-      images_(std::move(images)), training_(images_->training, device),
+      parts_(own_parts_of(members_max(spec), nullptr)), images_(std::move(images)),
+      training_(images_->training, device),
       validation_(images_->validation, device),
       model_(make_network(network_of(spec.name), images_->data.form,
                           {device, layout_for(precision_, device)})),
@@ -167,6 +167,18 @@ public:
 
   void init() override {
     stream_.run([this] { reset(); });
+  }
+
+  void share(gang* members) override {
+    const auto size = members == nullptr ? 1 : members->size();
+    if (static_cast<std::int64_t>(size) > parts_.all)
+      throw std::invalid_argument(
+        std::to_string(size) + " members cannot share "
+        + std::to_string(parts_.all) + (parts_.all == 1 ? " part" : " parts"));
+    members_ = members;
+    parts_ = own_parts_of(parts_.all, members);
+    if (sum_)
+      sum_->share_out(parts_);
   }
 
 private:
@@ -383,7 +395,7 @@ private:
   std::uint64_t seed_;
   at::Device device_;
   precision precision_;
-  gang* members_; ///< null: this one computes all parts
+  gang* members_ = nullptr; ///< null: this one computes all parts
   own_parts parts_;
   std::shared_ptr<const loaded_images> images_;
   image_order training_;
@@ -405,12 +417,11 @@ private:
 std::unique_ptr<workload> make_image_workload(const workload_spec& spec,
                                               at::Device device,
                                               device_stream& stream,
-                                              const data_options& data,
-                                              gang* members) {
+                                              const data_options& data) {
   auto images = loaded(spec, device, stream, data);
   return stream.run([&] {
     return std::make_unique<image_workload>(spec, std::move(images), device,
-                                            stream, data, members);
+                                            stream, data);
   });
 }
 

@@ -4,22 +4,18 @@
 #include <memory>
 
 #include "hippo/train/device.hpp"
-#include "hippo/train/gang.hpp"
 #include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
 
 /// Makes the built-in workload that `spec` names, to train on `device`, which
-/// `prepare_device` has accepted, by `stream`, which outlives it.
-/// Throws `missing_data_error`, or `std::invalid_argument` for options that do
-/// not fit together.
-/// @param members the place of this one among those that compute the parts of
-///        the workload, if there are others; outlives it
+/// `prepare_device` has accepted, by `stream`, which outlives it. It is
+/// `shareable`. Throws `missing_data_error`, or `std::invalid_argument` for
+/// options that do not fit together.
 std::unique_ptr<workload> make_image_workload(const workload_spec& spec,
                                               at::Device device,
                                               device_stream& stream,
-                                              const data_options& data,
-                                              gang* members = nullptr);
+                                              const data_options& data);
 
 } // namespace hippo

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hippo/train/data_wait.hpp"
+#include "hippo/train/shareable.hpp"
 #include "hippo/train/thread_gang.hpp"
 
 namespace hippo {
@@ -15,7 +16,8 @@ public:
                   const member_maker& make)
     : devices_(devices), gang_(devices.size()) {
     for (std::size_t rank = 0; rank < devices.size(); ++rank)
-      members_.push_back(make(devices[rank], gang_.member(rank)));
+      dynamic_cast<shareable&>(*members_.emplace_back(make(devices[rank])))
+        .share(&gang_.member(rank));
   }
 
   void init() override {

@@ -6,14 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "hippo/train/gang.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
 
-/// Makes the workload of a member, which adds up with the others by its place.
-using member_maker = std::function<std::unique_ptr<workload>(
-  const std::string& device, gang& place)>;
+/// Makes the workload of a member on its device, which is `shareable`.
+using member_maker =
+  std::function<std::unique_ptr<workload>(const std::string& device)>;
 
 /// Makes a workload that several members train, each on a thread and a device
 /// of its own: every one of them has a copy of the state, and computes its

@@ -20,8 +20,6 @@ part_sum::part_sum(const tensor_piece& values, std::size_t weights,
   const auto& taken = taken_.tensors();
   places_.assign(taken.begin(),
                  taken.begin() + static_cast<std::ptrdiff_t>(weights));
-  for (std::int64_t parts = 1; parts < own.count; parts *= 2)
-    sums_.push_back(at::empty_like(taken_.all()));
   before_ = at::empty_like(statistics_of(values_));
   shared_ = taken_.all();
   if (!shared_.is_cpu())
@@ -62,8 +60,11 @@ void part_sum::add(std::int64_t number) {
   // As a carry goes through a binary counter.
   for (; place % 2 == 1; place /= 2, ++level)
     at::add_out(sum, sums_[level], sum);
-  if (level < sums_.size())
-    sums_[level].copy_(sum);
+  if (std::int64_t{1} << level == own_.count)
+    return; // that is all
+  if (level == sums_.size())
+    sums_.push_back(at::empty_like(sum));
+  sums_[level].copy_(sum);
 }
 
 void part_sum::read() {

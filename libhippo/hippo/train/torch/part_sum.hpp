@@ -30,6 +30,9 @@ public:
   part_sum(const tensor_piece& values, std::size_t weights,
            const own_parts& own);
 
+  /// Adds other parts from the next iteration on.
+  void share_out(const own_parts& own) { own_ = own; }
+
   /// Begins an iteration at the present statistics.
   void begin();
 
@@ -74,7 +77,7 @@ private:
   std::int64_t statistics_begin_ = 0, statistics_end_ = 0; ///< in floats
   tensor_piece taken_; ///< like `values`, then the loss; in the end the sum
   std::vector<at::Tensor> places_; ///< of the weights' gradients there
-  std::vector<at::Tensor> sums_;   ///< of 1, 2, 4, ... parts
+  std::vector<at::Tensor> sums_;   ///< of 1, 2, 4, ... parts, once needed
   at::Tensor before_;              ///< the statistics
   at::Tensor shared_; ///< on the machine: `taken_` itself where that is there
 };

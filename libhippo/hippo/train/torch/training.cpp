@@ -17,6 +17,7 @@
 #include "hippo/base/lower_case.hpp"
 #include "hippo/model/parts.hpp"
 #include "hippo/train/data_wait.hpp"
+#include "hippo/train/shareable.hpp"
 #include "hippo/train/torch/clicks/click_workload.hpp"
 #include "hippo/train/torch/device_stream.hpp"
 #include "hippo/train/torch/graph/graph_workload.hpp"
@@ -174,7 +175,9 @@ void prepare_thread() {
 
 /// A built-in workload with the stream that it launches on: on a GPU it is made
 /// and let go of by that.
-class streaming_workload final : public workload, public data_wait {
+class streaming_workload final : public workload,
+                                 public data_wait,
+                                 public shareable {
 public:
   /// @param make takes the stream, and returns the workload
   template <class Make>
@@ -218,6 +221,13 @@ public:
   }
 
   [[nodiscard]] workload_size size() const override { return work_->size(); }
+
+  void share(gang* members) override {
+    if (auto* parts = dynamic_cast<shareable*>(work_.get()))
+      parts->share(members);
+    else if (members != nullptr)
+      throw std::invalid_argument("it has no parts to share");
+  }
 
   [[nodiscard]] std::uint64_t waited_ns() const noexcept override {
     const auto* waits = dynamic_cast<const data_wait*>(work_.get());
@@ -288,20 +298,18 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
     return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
       return make_click_workload(spec, x, stream, data.prepare_threads);
     });
-  const auto on = [&](at::Device where, gang* place) {
+  const auto on = [&](at::Device where) {
     return std::make_unique<streaming_workload>(
       where, [&](device_stream& stream) {
-        return make_image_workload(spec, where, stream, data, place);
+        return make_image_workload(spec, where, stream, data);
       });
   };
   auto members = data.members;
   members.resize(std::min(members.size(), std::size_t{members_max(spec)}));
   if (members.size() < 2)
-    return on(x, nullptr);
-  return make_member_workload(members,
-                              [&](const std::string& where, gang& place) {
-                                return on(at::Device{where}, &place);
-                              });
+    return on(x);
+  return make_member_workload(
+    members, [&](const std::string& where) { return on(at::Device{where}); });
 }
 
 void add_built_in_workloads(workload_registry& registry,

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+
+#include "hippo/base/types.hpp"
+
+namespace hippo {
+
+/// Steps that all members of a gang train.
+struct gang_order {
+  step_t from = 0;
+  step_t to = 0;
+};
+
+/// The lead of a gang, as another member sees it. Each call throws `gang_lost`
+/// if it is gone or has failed.
+class gang_lead {
+public:
+  virtual ~gang_lead() = default;
+
+  /// Waits for the next order. @returns nothing once the lease has ended
+  virtual std::optional<gang_order> next() = 0;
+
+  /// Says that the last order is carried out.
+  /// @param leaves whether the lease is to end, since this member leaves
+  virtual void tell_trained(bool leaves) = 0;
+};
+
+} // namespace hippo
