@@ -60,6 +60,12 @@ struct Request $Cxx.name("ProcessRequest") {
     # exclusive lock on it (flock). A file that is whole is given the path with
     # ".whole" behind it before the lock goes; of one that cannot be written, a
     # file with ".failed" behind the path says why.
+
+    renew @10 :Void;
+    # Be as before the first request, for another workload of the same code: end
+    # what was started, forget what was kept. Asked only of processes whose
+    # description says that they can; describe is next. Answer: done, once
+    # nothing of the workload is left.
   }
 }
 
@@ -143,6 +149,7 @@ struct Description {
   versions @3 :List(Version); # of what decides results, sorted by name
   captures @4 :Bool;          # whether it can be asked to capture a state
   averages @5 :Bool;          # whether it can measure the mean of weights
+  renews   @6 :Bool;          # whether it can be asked to renew itself
 }
 
 struct Version {

@@ -107,8 +107,9 @@ add_workloads(const trainer_options& opts, const std::string& device,
                       && opts.check.empty() && opts.measure.empty()
                       && opts.weights.empty();
   if (!opts.no_code)
-    add_process_workloads(registry,
-                          {device, threads, opts.python, serves, rank_devices});
+    add_process_workloads(
+      registry, {device, threads, opts.python, serves, rank_devices,
+                 serves ? std::make_shared<idle_processes>() : nullptr});
   for (const auto& path : opts.libraries)
     if (auto why = load_workloads(path, registry))
       return why;

@@ -4,6 +4,7 @@ FILE.py[:CLASS]`. Trainers start it; schemas/process.capnp is what they say."""
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -19,6 +20,7 @@ from typing import Any, BinaryIO
 
 from hippo_hpo._averaging import Averaging
 from hippo_hpo._compare import differences
+from hippo_hpo._fork_server import Fork, ForkServer
 from hippo_hpo._ranks import RankGroup
 from hippo_hpo._schema import process
 from hippo_hpo._trying import NotExact, try_out
@@ -79,13 +81,23 @@ class Server:
     """Answers the trainer's requests, one after the other."""
 
     def __init__(self, workload: Workload, stream: BinaryIO,
-                 packages: list[str], tries: bool = False) -> None:
+                 packages: list[str], tries: bool = False,
+                 fork: Fork | None = None) -> None:
+        """Keeps what it needs.
+
+        Args:
+            tries: whether training functions are tried.
+            fork: this process, if another one takes its place once it ends.
+        """
         self._workload = workload
         self._function = workload if isinstance(workload, FunctionWorkload) \
             else None
         self._tries = tries
         self._stream = stream
         self._packages = packages
+        self._fork = fork
+        self._setting = b""  # a digest of what the workload was set up with
+        self._passed = b""  # the same, once it was tried
         self._writers: list[int] = []  # processes that write states
 
     def run(self) -> None:
@@ -95,6 +107,8 @@ class Server:
                 request = process.Request.read(self._stream)
             except Exception:  # pycapnp says EOF in several ways
                 return
+            if request.which() == "renew" and self._fork is not None:
+                self._fork.end(request.number, self._passed)
             answer = process.Answer.new_message(number=request.number)
             try:
                 getattr(self, "_" + request.which())(request, answer)
@@ -134,6 +148,7 @@ class Server:
         described.name = self._workload.name
         described.captures = hasattr(os, "fork")
         described.averages = True
+        described.renews = self._fork is not None
         for to, (name, version) in zip(
                 described.init("versions", len(known)), known.items()):
             to.name, to.version = name, version
@@ -148,6 +163,9 @@ class Server:
                                        x.average.every)
         if x.initial:
             self._workload.initial = x.initial
+        self._setting = hashlib.sha256(str(x).encode()).digest()
+        if self._fork is not None and self._setting in self._fork.notes:
+            self._tries = False  # a process before this one has
         self._workload.setup(x.seed, x.device, args)
         answer.done = None
 
@@ -169,7 +187,7 @@ class Server:
                 trained = time.monotonic()
                 # Until it has passed: whoever trains again is told the same.
                 try_out(self._function, values, trained - begin)
-                self._tries = False
+                self._tries, self._passed = False, self._setting
                 self._function.take_setup_seconds()
                 setup_seconds += time.monotonic() - trained
             answer.setupNanos = round(setup_seconds * 1e9)
@@ -318,14 +336,25 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     if names[0] == "--ranks":
         return _run_ranks(names[1:], int(number))
+    renews = names[0] == "--renew"
+    names = names[renews:]
     tries = names[0] == "--try"
     names = names[tries:]
     with os.fdopen(int(number), "r+b", buffering=0) as stream:
+        fork = None
         try:
-            workload = find_workload(names[0])()
+            if renews:
+                forks = ForkServer()
+                with forks.watch():
+                    make = find_workload(names[0])
+                if forks.can_fork():
+                    fork = forks.fork(stream)
+            else:
+                make = find_workload(names[0])
+            workload = make()
         except Exception as why:
             return _refuse(stream, why)
-        Server(workload, stream, names[1:], tries).run()
+        Server(workload, stream, names[1:], tries, fork).run()
     return 0
 
 

@@ -385,6 +385,56 @@ def train(ctx):
         self.assertIn("vall", done.err)
 
 
+class Studies(OwnCode):
+    """Studies of one code and of several seeds, arguments and the like."""
+
+    def test_the_code_is_imported_once_and_nothing_is_left(self):
+        """The class changes all that it can reach, and says what it finds."""
+        self.write("train.py", """\
+import os
+import random
+
+import base
+import hippo_hpo as hippo
+
+with open(os.environ["IMPORTED"], "a") as file:
+    file.write("x")
+random.seed(5)
+found = []
+
+
+class Net(base.Net):
+    def setup(self, seed, device, args):
+        super().setup(seed, device, args)
+        found.append(seed)
+        self.drawn = random.random() + len(found) + os.path.exists("left")
+        open("left", "w").close()
+        with open("base.py", "a") as file:
+            file.write("1 / 0")
+
+    def evaluate(self):
+        return {"val": self.state["w"] / 3 + self.drawn}
+""")
+        self.write("base.py", TRAIN)
+        studies = [study(name, workload=python(
+            python="train.py:Net", files=["base.py"], **more))
+            for name, more in (("a", {"seed": 1}), ("b", {"seed": 2}),
+                               ("c", {"seed": 1, "args": {"x": 3}}))]
+        files = [self.write(x["study"] + ".yaml", x) for x in studies]
+        env = {"IMPORTED": self.path("imported")}
+        self.hippo("run", *files, "--state", "state", "--trainers", 1,
+                   env=env)
+        # Once for each when it is submitted, and once to train.
+        self.assertEqual(self.read("imported"), "xxx" + "x")
+        found = {x["name"]: x["trials"] for x in self.report("state")["studies"]}
+        for x in studies:
+            alone, _ = self.run_study(x, x["study"], "--trainers", 1, env=env)
+            self.assertEqual(
+                [y["results"] for y in alone["studies"][0]["trials"]],
+                [y["results"] for y in found[x["study"]]])
+        self.assertEqual(self.read("imported"), "xxx" + "x" + 3 * "xx")
+
+
 class Processes(OwnCode):
     """What runs beside a trainer does not outlive it."""
 
@@ -907,10 +957,12 @@ class Killers(Serving):
     def test_trainers_that_die_of_it(self):
         """Three of them, or little more; others' studies do not notice."""
         self.after("if lr == 0.2 and step == 2:",
-                   "    keeper = os.getppid()",
-                   "    stat = open(f'/proc/{keeper}/stat').read()",
-                   "    trainer = int(stat.rpartition(')')[2].split()[1])",
-                   "    os.kill(trainer, 9)", head="import os")
+                   "    # Above: what it is a fork of, the keeper, the trainer.",
+                   "    pid = os.getpid()",
+                   "    for _ in range(3):",
+                   "        stat = open(f'/proc/{pid}/stat').read()",
+                   "        pid = int(stat.rpartition(')')[2].split()[1])",
+                   "    os.kill(pid, 9)", head="import os")
         self.write("other.py", TRAIN)
         other = study("other", {"python": "other.py:Net", "seed": 1})
         alone, _ = self.run_study(other, "alone", "--merge", "off")

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <regex>
 #include <thread>
 
@@ -222,6 +223,108 @@ TEST_F(ProcessTest, NothingOutlivesATrainerThatIsKilled) {
   EXPECT_TRUE(ends(ids[0]));
   ::close(told[0]);
   ::close(told[1]);
+}
+
+struct ReuseTest : ProcessTest {
+  /// A workload that says who trains it.
+  struct introduced {
+    std::unique_ptr<workload> work;
+    std::string said;
+    pid_t process = 0;
+  };
+
+  introduced make_again(const std::string& code = "a",
+                        const std::string& trouble = "who",
+                        const std::string& option = "--renew") {
+    auto x = options();
+    x.command.push_back(option);
+    x.folder = folder.path();
+    introduced result;
+    result.work =
+      make_process_workload(x, {5, {{"trouble", trouble}}, {}}, {idle, code});
+    result.work->prepare();
+    result.said = result.work->take_output();
+    result.process = number_after("process", result.said);
+    return result;
+  }
+
+  /// The process of a workload that is gone by now.
+  template <class... Ts>
+  pid_t gone(const Ts&... xs) {
+    return make_again(xs...).process;
+  }
+
+  scratch_folder folder = make_exchange_folder();
+  std::shared_ptr<idle_processes> idle = std::make_shared<idle_processes>();
+};
+
+TEST_F(ReuseTest, AProcessGoesOnWithTheNextWorkloadOfItsCode) {
+  write_exchanged(folder.file("train.py"), "");
+  auto first = make_again();
+  ASSERT_GT(first.process, 0);
+  first.work->init();
+  first.work->train(lr(form::constant(2)), 0, 3);
+  const auto state = first.work->save();
+  first.work.reset();
+  const auto second = make_again();
+  EXPECT_EQ(second.process, first.process);
+  // Neither a file nor a word is left, and its folder has kept its name.
+  EXPECT_EQ(second.said, first.said);
+  EXPECT_EQ(second.said.find(folder.path()), std::string::npos);
+  second.work->init();
+  EXPECT_EQ(second.work->evaluate().at("total"), 0);
+  second.work->load(state);
+  EXPECT_EQ(second.work->evaluate().at("total"), 6);
+  // One that trains is nobody else's.
+  EXPECT_NE(make_again().process, second.process);
+}
+
+TEST_F(ReuseTest, ItsFolderHasTheFilesOfTheNextOne) {
+  write_exchanged(folder.file("train.py"), "");
+  auto first = make_again();
+  const auto place = first.said.substr(first.said.find(" in ") + 4);
+  const auto file = place.substr(0, place.find('\n')) + "/train.py";
+  write_exchanged(file, "changed");
+  first.work.reset();
+  EXPECT_FALSE(std::filesystem::exists(file));
+  const auto second = make_again();
+  EXPECT_EQ(second.process, first.process);
+  EXPECT_EQ(read_exchanged(file, 10), "");
+}
+
+TEST_F(ReuseTest, OnlyOfTheSameCodeAndIfItCan) {
+  const auto first = gone("a");
+  EXPECT_NE(gone("b"), first);
+  EXPECT_EQ(gone("a"), first);
+  EXPECT_NE(gone("c", "who", "--once"), gone("c", "who", "--once"));
+  EXPECT_NE(gone("d", "leaves"), gone("d", "leaves"));
+}
+
+TEST_F(ReuseTest, OneThatHasEndedMeanwhileIsReplaced) {
+  const auto first = gone();
+  ::kill(first, SIGKILL);
+  ASSERT_TRUE(ends(first));
+  auto next = make_again();
+  EXPECT_NE(next.process, first);
+  next.work->init();
+}
+
+TEST_F(ReuseTest, OfTooManyTheFirstIsEnded) {
+  const auto first = gone("0");
+  const auto second = gone("1");
+  for (const auto* code : {"2", "3"})
+    gone(code);
+  EXPECT_EQ(::kill(first, 0), 0);
+  gone("4");
+  EXPECT_TRUE(ends(first));
+  EXPECT_EQ(gone("1"), second);
+}
+
+TEST_F(ReuseTest, TheyEndWithWhatKeepsThem) {
+  const auto first = gone();
+  EXPECT_EQ(::kill(first, 0), 0);
+  idle.reset();
+  EXPECT_TRUE(ends(first));
 }
 
 TEST_F(ProcessTest, ALargeStateIsWrittenWhileTrainingGoesOn) {

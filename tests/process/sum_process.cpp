@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <string>
@@ -166,6 +167,26 @@ void capture(const std::string& path) {
   ::close(lock);
 }
 
+/// Tells who this is, and leaves a file.
+void introduce() {
+  std::cout << "process " << ::getpid() << " in "
+            << std::filesystem::current_path().string()
+            << (std::filesystem::exists("left") ? ", not alone" : "")
+            << std::endl;
+  std::ofstream{"left"} << "by " << ::getpid();
+}
+
+/// Forgets its workload.
+void renew() {
+  if (trouble == "leaves")
+    std::_Exit(0);
+  std::cout << "good-bye" << std::endl;
+  total = 0;
+  scale = 1;
+  trouble.clear();
+  is_large = false;
+}
+
 void set_up(Setup::Reader x) {
   for (auto arg : x.getArgs()) {
     if (arg.getName() == "large")
@@ -177,6 +198,8 @@ void set_up(Setup::Reader x) {
   }
   std::cout << "seed " << x.getSeed() << " on " << x.getDevice().cStr()
             << std::endl;
+  if (trouble == "who" || trouble == "leaves")
+    introduce();
   if (trouble == "daemon")
     leave_daemon();
   if (trouble == "child") {
@@ -192,7 +215,8 @@ void set_up(Setup::Reader x) {
 int main(int argc, char** argv) {
   const int socket = std::atoi(std::getenv("HIPPO_SOCKET"));
   to_trainer = socket;
-  if (argc > 1 && std::string{argv[1]} == "--silent")
+  const std::string option = argc > 1 ? argv[1] : "";
+  if (option == "--silent")
     return 3;
   for (;;) {
     kj::Own<capnp::StreamFdMessageReader> in;
@@ -211,6 +235,7 @@ int main(int argc, char** argv) {
         x.setName("sum");
         x.initMetrics(1).set(0, "total");
         x.setCaptures(true);
+        x.setRenews(option != "--once");
         auto version = x.initVersions(1)[0];
         version.setName("summing");
         version.setVersion("1.0");
@@ -253,6 +278,10 @@ int main(int argc, char** argv) {
         answer.setDone();
         break;
       }
+      case ProcessRequest::RENEW:
+        renew();
+        answer.setDone();
+        break;
       case ProcessRequest::COMPARE:
         answer.initDifferences().setUnknown();
         break;

@@ -6,8 +6,8 @@
 
 namespace hippo {
 
-scratch_folder make_exchange_folder() {
-  auto made = scratch_folder::make("hippo-states");
+scratch_folder make_exchange_folder(const std::string& name) {
+  auto made = scratch_folder::make(name);
   if (!made)
     throw std::runtime_error(made.failure().message);
   return std::move(*made);

@@ -9,9 +9,10 @@
 
 namespace hippo {
 
-/// Makes a folder for states that come and go.
+/// Makes a folder for states that come and go, or for another purpose.
+/// @param name as of `scratch_folder::make`
 /// @throws std::runtime_error if it cannot be made
-scratch_folder make_exchange_folder();
+scratch_folder make_exchange_folder(const std::string& name = "hippo-states");
 
 /// The most bytes of a state.
 inline constexpr std::uint64_t state_bytes_max = 64ull << 30;

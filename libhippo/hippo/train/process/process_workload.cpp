@@ -86,19 +86,45 @@ struct saved_states {
   std::atomic<bool> has_failed = false; ///< whether a captured one was lost
 };
 
+/// Empties a folder. @returns whether it is empty
+bool clear(const std::string& folder) {
+  std::error_code failed;
+  for (fs::directory_iterator i{folder, failed}, end; !failed && i != end;
+       i.increment(failed))
+    fs::remove_all(i->path(), failed);
+  return !failed && fs::is_empty(folder, failed);
+}
+
 class process_workload final : public workload,
                                public stoppable,
                                public setup_time {
 public:
-  process_workload(process_options options, process_setup setup)
-    : options_(std::move(options)), setup_(std::move(setup)) {
+  process_workload(process_options options, process_setup setup,
+                   process_reuse reuse)
+    : options_(std::move(options)), setup_(std::move(setup)),
+      reuse_(std::move(reuse)) {
+    auto kept = reuse_.idle ? reuse_.idle->take(reuse_.code) : std::nullopt;
+    if (kept) {
+      code_ = std::move(kept->code);
+      folder_ = std::move(kept->states);
+    } else if (reuse_.idle) {
+      code_ = make_exchange_folder("hippo-code");
+    }
+    if (code_) {
+      fs::copy(options_.folder, code_->path(), fs::copy_options::recursive);
+      options_.folder = code_->path();
+    }
     options_.scratch = folder_.path();
-    start();
+    start(kept ? std::move(kept->process) : nullptr);
   }
 
   ~process_workload() override {
     if (started_.valid()) // nobody needs it to have started
       process_->stop(stop_force::kill);
+    else if (code_ && process_->renew() && clear(code_->path())
+             && clear(folder_.path()))
+      reuse_.idle->put(reuse_.code, {std::move(*code_), std::move(folder_),
+                                     std::move(process_)});
   }
 
   void stop(stop_force how) noexcept override {
@@ -202,8 +228,10 @@ private:
   }
 
   std::shared_ptr<const workload_state> captured_state() {
+    // One of another workload may still be about to remove its own.
+    static std::atomic<std::uint64_t> captured = 0;
     auto file = std::make_shared<captured_file>(
-      folder_.file("captured-" + std::to_string(++captured_)),
+      folder_.file("captured-" + std::to_string(++captured)),
       capture_silence_max);
     process_->capture(file->path());
     return std::make_shared<file_state>(saved_->bytes, [file, saved = saved_] {
@@ -219,8 +247,10 @@ private:
   }
 
   /// Starts the process, which goes on starting while others do their part.
-  void start() {
-    auto fresh = std::make_unique<workload_process>(options_);
+  /// @param fresh one that has renewed itself; null: a new one
+  void start(std::unique_ptr<workload_process> fresh = nullptr) {
+    if (!fresh)
+      fresh = std::make_unique<workload_process>(options_);
     {
       const std::lock_guard guard{mutex_};
       process_.swap(fresh);
@@ -251,10 +281,11 @@ private:
 
   process_options options_;
   process_setup setup_;
+  process_reuse reuse_;
+  std::optional<scratch_folder> code_; ///< nothing: it lies where it was
   scratch_folder folder_ = make_exchange_folder();
   std::mutex mutex_; ///< guards which one `process_` is from `stop`
   std::unique_ptr<workload_process> process_; ///< set but while constructed
-  std::uint64_t captured_ = 0;                ///< states, in all
   std::shared_ptr<saved_states> saved_ = std::make_shared<saved_states>();
   std::future<void> started_; ///< valid until somebody has waited for it
 };
@@ -262,9 +293,10 @@ private:
 } // namespace
 
 std::unique_ptr<workload> make_process_workload(process_options options,
-                                                process_setup setup) {
+                                                process_setup setup,
+                                                process_reuse reuse) {
   return std::make_unique<process_workload>(std::move(options),
-                                            std::move(setup));
+                                            std::move(setup), std::move(reuse));
 }
 
 } // namespace hippo

@@ -8,6 +8,7 @@
 
 #include "hippo/model/averaging.hpp"
 #include "hippo/train/process/child.hpp"
+#include "hippo/train/process/idle_processes.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
@@ -30,9 +31,13 @@ struct process_setup {
 /// Returns at once; what the process has to say of itself is waited for by
 /// `prepare`. A call fails with an exception if the process does; when it has
 /// ended with that, it is started again by the next `prepare`.
+/// @param reuse where to look for a process before one is started. The process
+///              then works in a copy of its folder, and is kept there at the
+///              end, if it can renew itself
 /// @throws std::runtime_error if it cannot be started
 std::unique_ptr<workload> make_process_workload(process_options options,
-                                                process_setup setup);
+                                                process_setup setup,
+                                                process_reuse reuse = {});
 
 /// Makes a workload of a program that is run anew for each stage, with a
 /// request and an answer in files (docs/own-code.md). Its state is a folder.
@@ -51,6 +56,8 @@ struct process_context {
   /// The GPUs of the ranks of a trial, as PyTorch names them; empty: there is
   /// but one rank, or they train on the CPU.
   std::vector<std::string> rank_devices{};
+  /// Keeps processes for other workloads of their code; null: they are ended.
+  std::shared_ptr<idle_processes> idle{};
 };
 
 /// Adds the workloads that stand for code which studies bring. Specs for them

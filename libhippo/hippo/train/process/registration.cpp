@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/model/averaging.hpp"
+#include "hippo/model/code/study_code.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/train/process/process_workload.hpp"
 
@@ -89,6 +90,32 @@ std::string devices_of(std::uint32_t ranks, const process_context& context) {
   return result;
 }
 
+/// Whether the process of a workload may be of use to others.
+bool is_reusable(const workload_spec& spec, const process_context& context) {
+  // An initial state is part of the process's environment.
+  return context.idle && ranks_of(spec) == 1
+         && !spec.settings.contains("initial");
+}
+
+/// Tells apart processes by all that they are started with.
+process_reuse reuse_of(const workload_spec& spec,
+                       const process_context& context,
+                       const process_options& options) {
+  if (!is_reusable(spec, context))
+    return {};
+  process_reuse result{context.idle, {}};
+  const auto add = [&](const std::string& x) {
+    result.code += std::to_string(x.size()) + ':' + x;
+  };
+  for (const auto& x : options.command)
+    add(x);
+  add(std::to_string(options.silence_max.count()));
+  for (const auto& [name, value] : spec.options)
+    if (name.starts_with(file_option("")))
+      add(name + '=' + std::get<std::string>(value));
+  return result;
+}
+
 std::unique_ptr<workload> make_python(const workload_spec& spec,
                                       const process_context& context) {
   auto options = options_of(spec, context);
@@ -101,12 +128,16 @@ std::unique_ptr<workload> make_python(const workload_spec& spec,
     options.command.insert(
       options.command.end(),
       {"--ranks", std::to_string(ranks), devices_of(ranks, context)});
-  else if (is_tried(spec, context))
+  if (is_reusable(spec, context))
+    options.command.emplace_back("--renew");
+  if (ranks_of(spec) == 1 && is_tried(spec, context))
     options.command.emplace_back("--try");
   options.command.push_back(text_of(spec.options, "class"));
   for (const auto& [name, version] : setup.versions)
     options.command.push_back(name);
-  return make_process_workload(std::move(options), std::move(setup));
+  auto reuse = reuse_of(spec, context, options);
+  return make_process_workload(std::move(options), std::move(setup),
+                               std::move(reuse));
 }
 
 std::unique_ptr<workload> make_command(const workload_spec& spec,
@@ -116,7 +147,9 @@ std::unique_ptr<workload> make_command(const workload_spec& spec,
                       .get<std::vector<std::string>>();
   if (options.command.empty())
     throw std::runtime_error("the workload's command is empty");
-  return make_process_workload(std::move(options), setup_of(spec));
+  auto reuse = reuse_of(spec, context, options);
+  return make_process_workload(std::move(options), setup_of(spec),
+                               std::move(reuse));
 }
 
 std::unique_ptr<workload> make_files(const workload_spec& spec,

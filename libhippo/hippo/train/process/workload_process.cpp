@@ -33,6 +33,9 @@ namespace {
 /// How long a process may take to end once it is told to.
 constexpr std::chrono::milliseconds farewell_patience{2000};
 
+/// How long it may take to renew itself: what ends for it has that patience.
+constexpr std::chrono::milliseconds renewal_patience{5000};
+
 /// Says in which steps a call was, as code counts them.
 std::string steps_text(step_t from, step_t to) {
   return to == from + 1 ? "in step " + std::to_string(from) + ": "
@@ -55,7 +58,12 @@ void check_metrics(const metrics& numbers) {
 /// One request and the answer to it.
 class workload_process::exchange {
 public:
-  explicit exchange(workload_process& owner) : owner_(owner) {
+  explicit exchange(workload_process& owner)
+    : exchange(owner, owner.options_.silence_max) {}
+
+  /// @param silence_max how long the process may show no sign of life
+  exchange(workload_process& owner, std::chrono::milliseconds silence_max)
+    : owner_(owner), silence_max_(silence_max) {
     request_.setNumber(++owner.number_);
   }
 
@@ -96,7 +104,7 @@ private:
   void send() {
     const auto words = capnp::messageToFlatArray(out_);
     auto left = words.asChars();
-    const auto deadline = clock::now() + owner_.options_.silence_max;
+    const auto deadline = clock::now() + silence_max_;
     while (left.size() > 0) {
       const auto n
         = ::send(owner_.socket_, left.begin(), left.size(), MSG_NOSIGNAL);
@@ -128,7 +136,7 @@ private:
         return;
       }
       if (buffer.has_begun() && !deadline)
-        deadline = clock::now() + owner_.options_.silence_max;
+        deadline = clock::now() + silence_max_;
       await(POLLIN, deadline,
             deadline ? "did not end an answer for " : "said nothing for ");
       const auto room = buffer.room();
@@ -153,7 +161,7 @@ private:
   /// @param why ended what it did not do
   void await(short use, const std::optional<clock::time_point>& deadline,
              const std::string& why_ended) {
-    const auto most = owner_.options_.silence_max;
+    const auto most = silence_max_;
     const auto left = deadline
                         ? std::chrono::duration_cast<std::chrono::milliseconds>(
                             *deadline - clock::now())
@@ -177,6 +185,7 @@ private:
   }
 
   workload_process& owner_;
+  const std::chrono::milliseconds silence_max_;
   capnp::MallocMessageBuilder out_;
   schema::ProcessRequest::Builder request_
     = out_.initRoot<schema::ProcessRequest>();
@@ -238,6 +247,7 @@ workload_process::description workload_process::describe() {
   for (auto y : said.getVersions())
     result.versions.emplace(y.getName().cStr(), y.getVersion().cStr());
   captures_ = said.getCaptures();
+  renews_ = said.getRenews();
   result.averages = said.getAverages();
   return result;
 }
@@ -256,6 +266,28 @@ void workload_process::setup(const process_setup& setup) {
     average.setEvery(setup.average.every);
   }
   x.answer(schema::ProcessAnswer::DONE);
+}
+
+bool workload_process::renew() {
+  if (!alive() || !renews_)
+    return false;
+  try {
+    exchange x{*this, renewal_patience};
+    x.request().setRenew();
+    x.answer(schema::ProcessAnswer::DONE);
+  } catch (const std::exception&) {
+    return false;
+  }
+  size_ = {};
+  setup_ns_ = 0;
+  take_output();
+  return true;
+}
+
+bool workload_process::waits() const noexcept {
+  // Nothing comes of a process unasked but its end.
+  pollfd ready{socket_, POLLIN, 0};
+  return alive() && ::poll(&ready, 1, 0) == 0;
 }
 
 void workload_process::init() {

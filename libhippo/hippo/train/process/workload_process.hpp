@@ -60,6 +60,11 @@ public:
   std::optional<std::vector<std::string>> compare(const std::string& path,
                                                   const std::string& other);
 
+  /// Has it forget its workload; `describe` is next. What it has printed is
+  /// dropped.
+  /// @returns whether it has; otherwise it is of no use any more
+  bool renew();
+
   /// Whether it can capture states, as its description says.
   [[nodiscard]] bool captures() const noexcept { return captures_; }
 
@@ -77,6 +82,9 @@ public:
   void stop(stop_force how) noexcept { child_->stop(how); }
 
   [[nodiscard]] bool alive() const noexcept { return child_->alive(); }
+
+  /// Whether it waits for a request. REQUIRES: all were answered.
+  [[nodiscard]] bool waits() const noexcept;
 
   /// Returns what it has printed since the last call.
   std::string take_output() { return child_->take_output(); }
@@ -97,6 +105,7 @@ private:
   workload_size size_;
   std::uint64_t setup_ns_ = 0;
   bool captures_ = false;
+  bool renews_ = false;
 };
 
 } // namespace hippo
