@@ -410,6 +410,54 @@ TEST(GpSampler, AResultIsThatOfTheMarkBeforeIt) {
   EXPECT_EQ(gp.choice_of(3)->why.how, "model");
 }
 
+/// Draws trials of twenty values, of which those above 12 go on to the last
+/// mark, where they gain `gain`.
+struct promoted_trials {
+  std::vector<double> values;
+  double error = 0; ///< of what is predicted of those that do not go on
+};
+
+promoted_trials promote(double gain, std::uint64_t seed) {
+  auto options = minimizing(8);
+  options.seed = seed;
+  options.better = direction::maximize;
+  options.marks = {3, 9};
+  options.first = 3;
+  std::string choices = "0";
+  for (int i = 1; i < 20; ++i)
+    choices += ", " + std::to_string(i);
+  auto gp = make("{x: {choice: [" + choices + "]}}", options);
+  promoted_trials result;
+  int count = 0;
+  for (trial_no trial = 0; trial < 20; ++trial) {
+    const auto value = number(gp.draw(trial), "x");
+    result.values.push_back(value);
+    const auto predicted = gp.choice_of(trial)->why.predicted;
+    if (predicted && value <= 12) {
+      result.error += std::abs(*predicted - value - gain);
+      ++count;
+    }
+    gp.on_result(trial, 3, value);
+    if (value > 12)
+      gp.on_result(trial, 9, value + gain);
+  }
+  result.error /= count;
+  return result;
+}
+
+// Among those that go on, because they are good, they are like any. That makes
+// none of the others good.
+TEST(GpSampler, WhatDoesNotGoOnIsKnownToBeWorse) {
+  double error = 0;
+  for (std::uint64_t seed = 0; seed < 4; ++seed)
+    error += promote(8, seed).error / 4;
+  EXPECT_LT(error, 0.5);
+}
+
+TEST(GpSampler, AGainThatAllHaveTellsNothing) {
+  EXPECT_EQ(promote(64, 0).values, promote(0, 0).values);
+}
+
 TEST(GpSampler, DoesNotLearnFromTrialsOfOthers) {
   auto gp = make(endless, minimizing(1));
   gp.on_result(7, 9, 1); // not drawn here

@@ -46,14 +46,6 @@ double log_price(step_t untrained) {
   return std::log(static_cast<double>(untrained) + 2);
 }
 
-/// The q-quantile of some numbers, which it reorders; the lower of two.
-double quantile(std::vector<double>& xs, double q) {
-  const auto i = static_cast<std::ptrdiff_t>(
-    q * static_cast<double>(xs.size() - 1));
-  std::nth_element(xs.begin(), xs.begin() + i, xs.end());
-  return xs[static_cast<std::size_t>(i)];
-}
-
 /// Decides a leaf otherwise: near by, where there is an order, or anywhere.
 std::uint64_t moved(const space_leaf& leaf, std::uint64_t decision,
                     counter_rng& draws) {
@@ -180,28 +172,21 @@ void gp_sampler::on_return(trial_no trial) {
 gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
   const double sign = options_.better == direction::maximize ? 1 : -1;
   response_table result;
-  std::vector<std::vector<double>> values(options_.marks.size());
-  auto measured = values;
+  mark_levels own{options_.marks.size()}, measured = own;
   for (std::size_t i = 0; i < count; ++i) {
     const auto& x = findings_[i];
     if (x.void_from < count || std::isnan(x.value))
       continue;
     result.all.push_back({&x});
-    values[x.mark].push_back(x.value - mean_at(x));
+    own.add(x.trial, x.mark, x.value - mean_at(x));
     if (mean_.has_law())
-      measured[x.mark].push_back(x.value);
+      measured.add(x.trial, x.mark, x.value);
   }
-  for (auto& xs : values)
-    result.middles.push_back(!xs.empty()              ? quantile(xs, 0.5)
-                             : result.middles.empty() ? 0
-                                                      : result.middles.back());
-  std::vector<double> medians;
-  for (auto& xs : measured)
-    medians.push_back(xs.empty() ? 0 : quantile(xs, 0.5));
+  result.levels = own.levels();
+  const auto heights = measured.levels();
   std::vector<double> known;
   for (auto& x : result.all) {
-    x.value =
-      sign * (x.of->value - mean_at(*x.of) - result.middles[x.of->mark]);
+    x.value = sign * (x.of->value - mean_at(*x.of) - result.levels[x.of->mark]);
     known.push_back(x.value);
   }
   double worst = 0;
@@ -215,7 +200,7 @@ gp_sampler::response_table gp_sampler::responses(std::size_t count) const {
   for (auto& x : result.all) {
     x.value = std::max(x.value, worst);
     x.height =
-      mean_.has_law() ? sign * (x.of->value - medians[x.of->mark]) : x.value;
+      mean_.has_law() ? sign * (x.of->value - heights[x.of->mark]) : x.value;
     squares += x.value * x.value;
   }
   if (squares > 0)
@@ -554,10 +539,10 @@ gp_sampler::propose(trial_no trial) {
     = has_lengths()
         ? std::lower_bound(marks.begin(), marks.end(), length_for(trial))
         : marks.end() - 1;
-  const auto middle
-    = table.middles[static_cast<std::size_t>(mark - marks.begin())];
+  const auto level =
+    table.levels[static_cast<std::size_t>(mark - marks.begin())];
   return proposal{std::move(best->taken),
-                  middle + sign * table.scale * best->mean};
+                  level + sign * table.scale * best->mean};
 }
 
 /// Where a trial ends.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hippo/search/sampler/learning_sampler.hpp"
+#include "hippo/search/sampler/mark_levels.hpp"
 #include "hippo/search/sampler/sampler_type.hpp"
 #include "hippo/search/sampler/schedule_mean.hpp"
 #include "hippo/search/sampler/sequence_features.hpp"
@@ -48,8 +49,8 @@ struct gp_options {
 /// shares training is one point to it.
 ///
 /// The first trials are random, until one has succeeded. Then it learns from
-/// each trial's first result at or after each mark: the value less the median
-/// of all at that mark, the worst cut off, of unit variance. Of more than 300
+/// each trial's first result at or after each mark: the value less the mark's
+/// level (`mark_levels`), the worst cut off, of unit variance. Of more than 300
 /// results it takes 100 of the best, the latest 100 and 100 by their address.
 /// Trials without a result count at their mean. The kernel is fitted anew
 /// whenever the results have grown by a tenth, and so is a law of learning-rate
@@ -110,13 +111,13 @@ private:
   struct response {
     const finding* of = nullptr;
     double value = 0;  ///< less the mean of the process
-    double height = 0; ///< with it, and less the median of all at the mark
+    double height = 0; ///< with it, and less the level of the mark
   };
 
   /// The values among the first findings, and how to get back from them.
   struct response_table {
     std::vector<response> all;
-    std::vector<double> middles; ///< by mark: value of the response 0
+    std::vector<double> levels; ///< by mark: value of the response 0
     double scale = 1;
   };
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::array<std::string_view, 2> names{"lr", "learning_rate"};
 
-constexpr std::uint64_t sampled_combinations = 64;
+constexpr std::uint64_t sampled_schedules = 64;
 
 constexpr step_t parts = 16; ///< of a training, with a loss each
 
@@ -102,7 +102,7 @@ schedule_mean::schedule_mean(const search_space& space,
     name_ = name;
     if (const auto found = defaults.find(name_); found != defaults.end())
       fallback_ = found->second;
-    for (std::uint64_t i = 0; i < sampled_combinations; ++i) {
+    for (std::uint64_t i = 0; i < sampled_schedules; ++i) {
       const auto values = space.sample(seed, i);
       const auto* rates = rates_of(values.sequences);
       if (rates == nullptr || !changes(*rates))

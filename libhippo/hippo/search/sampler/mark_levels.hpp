@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "hippo/base/ids.hpp"
+
+namespace hippo {
+
+/// Returns the q-quantile of some numbers, which it reorders: the lower of two.
+double quantile(std::vector<double>& numbers, double q);
+
+/// What makes results at different steps comparable: the value at each of some
+/// marks that is neither good nor bad.
+///
+/// At the first mark it is the median. Where trials go on because they are
+/// good, the median of a later mark would make them look like any, and the
+/// level at which half of them are worth more than before, and half less,
+/// leaves little to be looked for elsewhere. It lies halfway between the two,
+/// which finds better values in folded tasks of LCBench than either and as good
+/// ones in plain tasks (bench/run public).
+class mark_levels {
+public:
+  explicit mark_levels(std::size_t marks) : results_(marks) {}
+
+  /// Adds a result of a trial, which has none at this mark or a later one.
+  void add(trial_no trial, std::size_t mark, double value);
+
+  /// Returns the levels; that of a mark without results is the one before it,
+  /// at first 0. It reorders what it has.
+  [[nodiscard]] std::vector<double> levels();
+
+private:
+  struct result {
+    std::size_t mark = 0;
+    double value = 0;
+  };
+
+  struct results {
+    std::vector<double> values;
+    /// By how much trials have got better since a mark.
+    std::vector<result> gains;
+  };
+
+  std::vector<results> results_; ///< by mark
+  std::unordered_map<trial_no, result> last_;
+};
+
+} // namespace hippo
