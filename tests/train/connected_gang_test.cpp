@@ -43,7 +43,7 @@ floats tree(std::size_t first, std::size_t count, std::size_t size) {
   return result;
 }
 
-gang_limits short_limits(std::chrono::milliseconds silence = 300ms) {
+gang_limits short_limits(std::chrono::milliseconds silence = 1s) {
   gang_limits result;
   result.silence = silence;
   result.hurry = 50ms;
@@ -202,7 +202,7 @@ TEST_P(ConnectedGang, AMemberThatComputesForLongIsNotLost) {
   loopback_gang all{2, encrypted, short_limits()};
   EXPECT_EQ(all.run([&](connected_gang& mine) {
     if (mine.rank() == 1)
-      std::this_thread::sleep_for(1s);
+      std::this_thread::sleep_for(2500ms);
     floats values{1, 2, 3, 4};
     sum_over_members(mine, values);
     EXPECT_EQ(values[3], 8);
@@ -361,7 +361,7 @@ struct WithARawPeer : testing::Test {
 
 TEST_F(WithARawPeer, SilenceIsNotWaitedForLong) {
   EXPECT_EQ(lost_by([](raw_peer& x) { x.hear(1000); }, exchange),
-            "is silent since 0.3 s");
+            "is silent since 1 s");
   // In the midst of a frame, too.
   EXPECT_EQ(lost_by(
               [](raw_peer& x) {
@@ -369,7 +369,7 @@ TEST_F(WithARawPeer, SilenceIsNotWaitedForLong) {
                 x.hear(1000);
               },
               exchange),
-            "is silent since 0.3 s");
+            "is silent since 1 s");
 }
 
 TEST_F(WithARawPeer, OtherLengthsAreRefusedBeforeTheyTakeMemory) {
@@ -510,9 +510,24 @@ TEST_F(GangPort, LetsInTheOneThatIsAwaitedAndProvesIt) {
   place = all.places[2];
   place.lead = lease_id{8};
   EXPECT_FALSE(is_let_in(gang_greeting::of(place, 0))) << "another gang";
-  auto claimed = right; // a proof is of one member alone
+  // A proof is of one gang, and of two members.
+  gang_port::awaiting second{port, all.places[1], {2}};
+  auto other_gang = all.places[0];
+  other_gang.lead = lease_id{8};
+  gang_port::awaiting third{port, other_gang, {2}};
+  auto claimed = right;
   claimed.from = 1;
   EXPECT_FALSE(is_let_in(claimed));
+  claimed = right;
+  claimed.to = 1;
+  EXPECT_FALSE(is_let_in(claimed));
+  EXPECT_TRUE(is_let_in(gang_greeting::of(all.places[2], 1)));
+  claimed = right;
+  claimed.lead = lease_id{8};
+  EXPECT_FALSE(is_let_in(claimed));
+  auto member = all.places[2];
+  member.lead = lease_id{8};
+  EXPECT_TRUE(is_let_in(gang_greeting::of(member, 0)));
 }
 
 TEST_F(GangPort, TheLastConnectionOfAMemberCounts) {
