@@ -436,15 +436,15 @@ public:
   std::optional<gang_order> next() override {
     if (on_next)
       on_next();
-    if (told.size() == orders_.size())
+    if (told.size() > orders_.size())
       return std::nullopt;
-    return orders_[told.size()];
+    return orders_[told.size() - 1];
   }
 
-  void tell_trained(bool leaves) override { told.push_back(leaves); }
+  void tell_done(bool leaves) override { told.push_back(leaves); }
 
   std::function<void()> on_next;
-  std::vector<bool> told;
+  std::vector<bool> told; ///< first that it is ready
 
 private:
   std::vector<gang_order> orders_;
@@ -468,7 +468,7 @@ TEST_F(Follow, TrainsAsItIsTold) {
   EXPECT_EQ(end.at, 4);
   EXPECT_EQ(progress.at, 4);
   EXPECT_EQ(work.sum, 13);
-  EXPECT_EQ(lead.told, std::vector<bool>(3));
+  EXPECT_EQ(lead.told, std::vector<bool>(4));
   EXPECT_FALSE(present) << "no checkpoint is of that state";
   EXPECT_TRUE(folder.names().empty());
 }
@@ -484,18 +484,18 @@ TEST_F(Follow, OrdersThatDoNotFitAreRefused) {
                                       + std::to_string(wrong.from) + " to "
                                       + std::to_string(wrong.to)
                                       + ", and this member is at 2");
-    EXPECT_EQ(lead.told.size(), 1);
+    EXPECT_EQ(lead.told.size(), 2);
   }
 }
 
 TEST_F(Follow, LeavesOnceItIsAskedTo) {
   given_orders lead{{{0, 1}, {1, 2}, {2, 3}}};
   lead.on_next = [&] {
-    if (lead.told.size() == 1)
+    if (lead.told.size() == 2)
       control().add({.at = 2, .save = true, .last = true});
   };
   EXPECT_FALSE(follow_lead(lead).failure);
-  EXPECT_EQ(lead.told, (std::vector{false, true, true}));
+  EXPECT_EQ(lead.told, (std::vector{false, false, true, true}));
 }
 
 TEST_F(Follow, FailuresKeepTheirKind) {
