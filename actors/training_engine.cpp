@@ -30,6 +30,13 @@ std::uint64_t now_ns() {
       .count());
 }
 
+/// Returns the stops of a lease. In a gang they are those of the lead alone.
+std::vector<stop_point> stops_of(const lease& lease) {
+  if (lease.gang && lease.gang->rank != 0)
+    return {{.at = lease.stages.back().end}};
+  return lease.stops;
+}
+
 } // namespace
 
 /// Trains the leases of one lane, one after the other, on one thread.
@@ -49,7 +56,7 @@ public:
 
   void start(const lease& lease, engine_sink sink) {
     const std::lock_guard guard{mutex_};
-    control_ = std::make_shared<lease_control>(lease.stops);
+    control_ = std::make_shared<lease_control>(stops_of(lease));
     running_ = lease.number;
     winds_down_ = false;
     progress_.at = lease.stages.front().begin; // until the thread takes it up

@@ -46,6 +46,10 @@ class Trace(Serving):
         self.run_study(study(), "state", "--trainers", 2,
                        env={"HIPPO_TRACE": self.trace})
         self.assert_replays("coordinator", "pool", "merger", "study")
+        with open(self.trace, encoding="ascii") as file:
+            places = set(re.findall(r'"gang":"(127\.0\.0\.1:[1-9]\d*)"',
+                                    file.read()))
+        self.assertEqual(len(places), 2, "where members of a gang meet")
 
         # One digit of a measurement is another one.
         with open(self.trace, encoding="ascii") as file:

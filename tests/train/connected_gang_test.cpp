@@ -13,8 +13,10 @@
 #include <cstring>
 #include <thread>
 
+#include "hippo/train/gang/gang_workload.hpp"
 #include "train/loopback_gang.hpp"
 #include "train/message_of.hpp"
+#include "train/summing_workload.hpp"
 
 namespace hippo {
 namespace {
@@ -43,7 +45,7 @@ floats tree(std::size_t first, std::size_t count, std::size_t size) {
   return result;
 }
 
-gang_limits short_limits(std::chrono::milliseconds silence = 300ms) {
+gang_limits short_limits(std::chrono::milliseconds silence = 1s) {
   gang_limits result;
   result.silence = silence;
   result.hurry = 50ms;
@@ -53,6 +55,17 @@ gang_limits short_limits(std::chrono::milliseconds silence = 300ms) {
 
 bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != text.npos;
+}
+
+/// Waits until all members are done, as at the end of a lease: one that closes
+/// a connection takes with it what the other one has not read.
+void end_together(connected_gang& mine) {
+  if (mine.rank() == 0) {
+    mine.await_done();
+    return;
+  }
+  mine.tell_done(false);
+  EXPECT_FALSE(mine.next());
 }
 
 /// A peer that does by hand what a member would do.
@@ -136,6 +149,7 @@ TEST_P(ConnectedGang, SumsAreOneTreeForEveryNumberOfMembers) {
         auto& x = sums[mine.rank()];
         x = tree(mine.rank() * parts / members, parts / members, size);
         sum_over_members(mine, x);
+        end_together(mine);
       }),
                 strings(members));
       for (const auto& x : sums)
@@ -161,13 +175,13 @@ TEST_P(ConnectedGang, TheLeadsOrdersAreCarriedOut) {
       for (const gang_order x : {gang_order{3, 5}, {5, 6}, {6, 300}}) {
         mine.give_order(x);
         train(x);
-        EXPECT_EQ(mine.await_trained(), x.to == 300);
+        EXPECT_EQ(mine.await_done(), x.to == 300);
       }
       return;
     }
     while (const auto x = mine.next()) {
       train(*x);
-      mine.tell_trained(mine.rank() == 2 && x->to == 300);
+      mine.tell_done(mine.rank() == 2 && x->to == 300);
     }
   });
   EXPECT_EQ(failures, strings(members));
@@ -175,6 +189,39 @@ TEST_P(ConnectedGang, TheLeadsOrdersAreCarriedOut) {
     EXPECT_EQ(x.size(), 297);
     EXPECT_EQ(x, trained[0]);
   }
+}
+
+TEST_P(ConnectedGang, TheLeadsWorkloadWaitsUntilOthersAreReady) {
+  loopback_gang all{2, encrypted, short_limits(5s)};
+  std::atomic<bool> is_ready{false};
+  const auto failures = all.run([&](connected_gang& mine) {
+    if (mine.rank() == 1) {
+      is_ready = true;
+      mine.tell_done(false);
+      while (const auto x = mine.next())
+        mine.tell_done(x->to == 5);
+      return;
+    }
+    summing_workload own;
+    own.sum = 0;
+    own.on_train = [&](step_t, step_t) { EXPECT_TRUE(is_ready); };
+    std::vector<step_t> left_at;
+    gang_workload work{own, mine, [&](step_t at) { left_at.push_back(at); }};
+    const configuration config{{"lr", form::constant(1)}};
+    work.train(config, 0, 2);
+    EXPECT_GT(work.setup_ns(), 0) << "no time of steps";
+    work.train(config, 2, 5);
+    EXPECT_EQ(work.setup_ns(), 0);
+    EXPECT_EQ(left_at, std::vector<step_t>{5});
+    EXPECT_EQ(own.sum, 5);
+    // It is over once anything has failed, also before the others know.
+    own.on_train = [](step_t, step_t) { throw std::runtime_error("bad"); };
+    EXPECT_THROW(work.train(config, 5, 6), std::runtime_error);
+    own.on_train = nullptr;
+    EXPECT_EQ(message_of<gang_lost>([&] { work.train(config, 5, 6); }),
+              "the gang has ended: bad");
+  });
+  EXPECT_EQ(failures, strings(2));
 }
 
 TEST_P(ConnectedGang, TheyComeAtDifferentMoments) {
@@ -191,6 +238,8 @@ TEST_P(ConnectedGang, TheyComeAtDifferentMoments) {
           floats values{1};
           sum_over_members(**mine, values);
           EXPECT_EQ(values[0], 4);
+          end_together(**mine);
+          (*mine)->finish(std::nullopt);
         }
       });
     threads.clear();
@@ -202,10 +251,11 @@ TEST_P(ConnectedGang, AMemberThatComputesForLongIsNotLost) {
   loopback_gang all{2, encrypted, short_limits()};
   EXPECT_EQ(all.run([&](connected_gang& mine) {
     if (mine.rank() == 1)
-      std::this_thread::sleep_for(1s);
+      std::this_thread::sleep_for(2500ms);
     floats values{1, 2, 3, 4};
     sum_over_members(mine, values);
     EXPECT_EQ(values[3], 8);
+    end_together(mine);
   }),
             strings(2));
 }
@@ -361,7 +411,7 @@ struct WithARawPeer : testing::Test {
 
 TEST_F(WithARawPeer, SilenceIsNotWaitedForLong) {
   EXPECT_EQ(lost_by([](raw_peer& x) { x.hear(1000); }, exchange),
-            "is silent since 0.3 s");
+            "is silent since 1 s");
   // In the midst of a frame, too.
   EXPECT_EQ(lost_by(
               [](raw_peer& x) {
@@ -369,7 +419,7 @@ TEST_F(WithARawPeer, SilenceIsNotWaitedForLong) {
                 x.hear(1000);
               },
               exchange),
-            "is silent since 0.3 s");
+            "is silent since 1 s");
 }
 
 TEST_F(WithARawPeer, OtherLengthsAreRefusedBeforeTheyTakeMemory) {
@@ -398,15 +448,15 @@ TEST_F(WithARawPeer, FramesOutOfTurnAreRefused) {
             "sends something else than values");
   const auto order = [](connected_gang& mine) {
     mine.give_order({0, 1});
-    mine.await_trained();
+    mine.await_done();
   };
   EXPECT_EQ(lost_by([](raw_peer& x) { x.say_frame(2, 4, "1234"); }, order),
             "sends values where none are awaited");
   for (const std::uint64_t kind : {3, 7})
     EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(kind, 0); }, order),
-              "does not say that it has trained");
+              "does not say that it is done");
   EXPECT_EQ(lost_by([](raw_peer& x) { x.say_frame(4, 2, "xx"); }, order),
-            "does not say that it has trained");
+            "does not say that it is done");
 }
 
 TEST_F(WithARawPeer, SignsOfLifeComeAtAnyTime) {
@@ -510,9 +560,24 @@ TEST_F(GangPort, LetsInTheOneThatIsAwaitedAndProvesIt) {
   place = all.places[2];
   place.lead = lease_id{8};
   EXPECT_FALSE(is_let_in(gang_greeting::of(place, 0))) << "another gang";
-  auto claimed = right; // a proof is of one member alone
+  // A proof is of one gang, and of two members.
+  gang_port::awaiting second{port, all.places[1], {2}};
+  auto other_gang = all.places[0];
+  other_gang.lead = lease_id{8};
+  gang_port::awaiting third{port, other_gang, {2}};
+  auto claimed = right;
   claimed.from = 1;
   EXPECT_FALSE(is_let_in(claimed));
+  claimed = right;
+  claimed.to = 1;
+  EXPECT_FALSE(is_let_in(claimed));
+  EXPECT_TRUE(is_let_in(gang_greeting::of(all.places[2], 1)));
+  claimed = right;
+  claimed.lead = lease_id{8};
+  EXPECT_FALSE(is_let_in(claimed));
+  auto member = all.places[2];
+  member.lead = lease_id{8};
+  EXPECT_TRUE(is_let_in(gang_greeting::of(member, 0)));
 }
 
 TEST_F(GangPort, TheLastConnectionOfAMemberCounts) {

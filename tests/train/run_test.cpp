@@ -12,6 +12,7 @@
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/checkpoint/parts/parted_store.hpp"
 #include "hippo/train/data_wait.hpp"
+#include "hippo/train/gang.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
@@ -424,6 +425,110 @@ TEST_F(Run, ForgetsItsStateOnceAnythingThrows) {
   work.on_load = fails;
   EXPECT_TRUE(run_next(next).failure);
   EXPECT_FALSE(present);
+}
+
+/// A lead of a gang that gives these orders.
+class given_orders final : public gang_lead {
+public:
+  explicit given_orders(std::vector<gang_order> orders)
+    : orders_(std::move(orders)) {}
+
+  std::optional<gang_order> next() override {
+    if (on_next)
+      on_next();
+    if (told.size() > orders_.size())
+      return std::nullopt;
+    return orders_[told.size() - 1];
+  }
+
+  void tell_done(bool leaves) override { told.push_back(leaves); }
+
+  std::function<void()> on_next;
+  std::vector<bool> told; ///< first that it is ready
+
+private:
+  std::vector<gang_order> orders_;
+};
+
+struct Follow : Run {
+  lease_end follow_lead(gang_lead& lead) {
+    parted_store states{x, store, tables};
+    x.stops = {{5, false, false}};
+    return follow(
+      work, present, kept, x, states, "toy", control(), progress,
+      [this] { return clock += 10; }, lead);
+  }
+};
+
+TEST_F(Follow, TrainsAsItIsTold) {
+  given_orders lead{{{0, 2}, {2, 3}, {3, 4}}};
+  const auto end = follow_lead(lead);
+  EXPECT_FALSE(end.failure);
+  EXPECT_EQ(end.lease, lease_id{7});
+  EXPECT_EQ(end.at, 4);
+  EXPECT_EQ(progress.at, 4);
+  EXPECT_EQ(work.sum, 13);
+  EXPECT_EQ(lead.told, std::vector<bool>(4));
+  EXPECT_FALSE(present) << "no checkpoint is of that state";
+  EXPECT_TRUE(folder.names().empty());
+}
+
+TEST_F(Follow, OrdersThatDoNotFitAreRefused) {
+  for (const gang_order wrong :
+       {gang_order{1, 2}, {3, 4}, {2, 2}, {2, 1}, {2, 4}, {2, 6}}) {
+    given_orders lead{{{0, 2}, wrong}};
+    const auto end = follow_lead(lead);
+    ASSERT_TRUE(end.failure);
+    EXPECT_EQ(end.failure->code, errc::gang_lost);
+    EXPECT_EQ(end.failure->message, "the lead of the gang orders steps "
+                                      + std::to_string(wrong.from) + " to "
+                                      + std::to_string(wrong.to)
+                                      + ", and this member is at 2");
+    EXPECT_EQ(lead.told.size(), 2);
+  }
+}
+
+TEST_F(Follow, LeavesOnceItIsAskedTo) {
+  given_orders lead{{{0, 1}, {1, 2}, {2, 3}}};
+  lead.on_next = [&] {
+    if (lead.told.size() == 2)
+      control().add({.at = 2, .save = true, .last = true});
+  };
+  EXPECT_FALSE(follow_lead(lead).failure);
+  EXPECT_EQ(lead.told, (std::vector{false, false, true, true}));
+}
+
+TEST_F(Follow, FailuresKeepTheirKind) {
+  given_orders lost{{}};
+  lost.on_next = [] { throw gang_lost{"the lead is gone"}; };
+  auto end = follow_lead(lost);
+  EXPECT_EQ(end.failure.value().code, errc::gang_lost);
+  EXPECT_EQ(end.failure->message, "the lead is gone");
+  work.on_step = [](step_t) { throw std::bad_alloc{}; };
+  given_orders lead{{{0, 1}}};
+  EXPECT_EQ(follow_lead(lead).failure.value().code, errc::resource_exhausted);
+  // What is lost because the lease was cancelled is no failure.
+  lost.on_next = [&] {
+    control().cancel();
+    throw gang_lost{"is left"};
+  };
+  EXPECT_EQ(follow_lead(lost).failure.value().code, errc::cancelled);
+}
+
+TEST_F(Run, ALostGangIsNoFailureOfTraining) {
+  // Nor is it looked for at which of several steps it was.
+  int calls = 0;
+  work.on_train = [&](step_t from, step_t to) {
+    if (to - from > 1) {
+      ++calls;
+      throw gang_lost{"member 1 is gone"};
+    }
+  };
+  x.stages = {stage_of(1, 0, 100, 1)};
+  x.stops = {{100, true, true}};
+  const auto end = run_lease();
+  EXPECT_EQ(end.failure.value().code, errc::gang_lost);
+  EXPECT_EQ(calls, 1);
 }
 
 TEST_F(Run, MetricsThatNobodyCouldBeToldFailTheTraining) {

@@ -21,9 +21,10 @@ public:
   /// Waits for the next order. @returns nothing once the lease has ended
   virtual std::optional<gang_order> next() = 0;
 
-  /// Says that the last order is carried out.
+  /// Says that this member is in the lease's first state, and later that it has
+  /// carried out the last order.
   /// @param leaves whether the lease is to end, since this member leaves
-  virtual void tell_trained(bool leaves) = 0;
+  virtual void tell_done(bool leaves) = 0;
 };
 
 } // namespace hippo

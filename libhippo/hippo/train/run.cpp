@@ -119,19 +119,17 @@ private:
       return failure;
     for (;;) {
       std::optional<gang_order> order;
-      auto failure = guarded([&] { order = lead.next(); });
+      auto failure = guarded([&] {
+        const auto stop = control_.peek(0);
+        lead.tell_done(stop && stop->at < lease_.stages.back().end);
+        order = lead.next();
+      });
       if (failure)
         return unless_cancelled(std::move(*failure));
       if (!order)
         return std::nullopt;
-      failure = carry_out(*order);
-      if (failure)
+      if (failure = carry_out(*order); failure)
         return failure;
-      const auto stop = control_.peek(0);
-      const bool leaves = stop && stop->at < lease_.stages.back().end;
-      failure = guarded([&] { lead.tell_trained(leaves); });
-      if (failure)
-        return unless_cancelled(std::move(*failure));
     }
   }
 

@@ -257,13 +257,13 @@ void connected_gang::give_order(const gang_order& order) {
     kvp.second->send(frame_kind::train, text_of(order));
 }
 
-bool connected_gang::await_trained() {
+bool connected_gang::await_done() {
   assert(rank() == 0);
   bool result = false;
   for (const auto& kvp : connections_) {
     const auto answer = kvp.second->receive();
-    if (answer.kind != frame_kind::trained || answer.text.size() != 1)
-      throw gang_lost{kvp.second->name() + " does not say that it has trained"};
+    if (answer.kind != frame_kind::done || answer.text.size() != 1)
+      throw gang_lost{kvp.second->name() + " does not say that it is done"};
     result = result || answer.text != std::string(1, '\0');
   }
   return result;
@@ -280,8 +280,8 @@ std::optional<gang_order> connected_gang::next() {
   return order;
 }
 
-void connected_gang::tell_trained(bool leaves) {
-  connection(0).send(frame_kind::trained, std::string(1, leaves ? '\1' : '\0'));
+void connected_gang::tell_done(bool leaves) {
+  connection(0).send(frame_kind::done, std::string(1, leaves ? '\1' : '\0'));
 }
 
 void connected_gang::finish(const std::optional<error>& failure) {

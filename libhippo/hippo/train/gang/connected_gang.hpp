@@ -52,14 +52,14 @@ public:
   /// Has the others train. Throws `gang_lost`, here and below.
   void give_order(const gang_order& order);
 
-  /// Waits until all others have carried out the order.
-  /// @returns whether one of them leaves
-  bool await_trained();
+  /// Waits until all others are in the first state or, later, have carried out
+  /// the order. @returns whether one of them leaves
+  bool await_done();
 
   // -- another member ---------------------------------------------------------
 
   std::optional<gang_order> next() override;
-  void tell_trained(bool leaves) override;
+  void tell_done(bool leaves) override;
 
   // -- the end ----------------------------------------------------------------
 

@@ -4,13 +4,16 @@
 
 #include "hippo/train/data_wait.hpp"
 #include "hippo/train/gang/connected_gang.hpp"
+#include "hippo/train/setup_time.hpp"
 #include "hippo/train/workload.hpp"
 
 namespace hippo {
 
 /// The workload of a gang's lead: has the others train along. All else is up to
 /// its own one, which has been told to share (`shareable`).
-class gang_workload final : public workload, public data_wait {
+class gang_workload final : public workload,
+                            public data_wait,
+                            public setup_time {
 public:
   /// @param on_leave called when a member leaves, with the state that was
   ///        reached: the lease is to end there
@@ -45,11 +48,17 @@ public:
     own_.export_weights(path);
   }
   [[nodiscard]] std::uint64_t waited_ns() const noexcept override;
+  /// Of the first call, it is the time until the others were ready.
+  [[nodiscard]] std::uint64_t setup_ns() const noexcept override {
+    return setup_ns_;
+  }
 
 private:
   workload& own_;
   connected_gang& members_;
   const std::function<void(step_t)> on_leave_;
+  bool is_ready_ = false; ///< whether the others are in the first state
+  std::uint64_t setup_ns_ = 0;
   std::string ended_; ///< why it trains no more; empty: it does
 };
 

@@ -25,7 +25,7 @@ public:
     alive = 1, ///< a sign of life, at any time; without bytes
     values,    ///< what members exchange
     train,     ///< of the lead: the steps to train; 16 bytes
-    trained,   ///< to the lead: they are trained; 1 byte: whether it leaves
+    done,      ///< to the lead: they are trained; 1 byte: whether it leaves
     failed,    ///< the member trains no more; says why
     lost,      ///< another member is lost to it; says which, and why
     end,       ///< of the lead: the lease has ended; without bytes
