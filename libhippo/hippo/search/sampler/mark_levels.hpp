@@ -9,16 +9,17 @@
 
 namespace hippo {
 
-/// Returns the q-quantile of some numbers, which it reorders: the lower of two.
-double quantile(std::vector<double>& numbers, double q);
+/// Returns the number of which a share of some numbers is less: the lower of
+/// two. Reorders them.
+double quantile(std::vector<double>& numbers, double share);
 
-/// What makes results at different steps comparable: the value at each of some
-/// marks that is neither good nor bad.
+/// The value at each of some marks that is neither good nor bad: results at
+/// different marks compare by their distance from it.
 ///
 /// At the first mark it is the median. Where trials go on because they are
 /// good, the median of a later mark makes them look like any. The level that
-/// they have kept is the median of what they gained, plus the level kept at
-/// their mark before; alone it leaves little to be looked for elsewhere. Levels
+/// they have kept is the median of their gains, plus the level kept at their
+/// mark before; alone it leaves little to be looked for elsewhere. Levels
 /// lie halfway between the two, which finds better values in folded tasks of
 /// LCBench than medians do, and about as good ones in plain tasks, where levels
 /// that are kept alone do not (bench/run public).
