@@ -39,8 +39,8 @@ TEST(MarkLevels, AGainCountsFromTheMarkBefore) {
     x.add(trial, 0, static_cast<double>(trial));
   x.add(2, 1, 4);
   x.add(2, 3, 10); // passes mark 2
-  // 3 is between 4 and 1 + 2; 3.5 + 6 between that and 10.
-  EXPECT_EQ(x.levels(), (numbers{1, 3.5, 3.5, 9.75}));
+  // Between 4 and 1 + 2, and between 10 and 1 + 2 + 6.
+  EXPECT_EQ(x.levels(), (numbers{1, 3.5, 3, 9.5}));
 }
 
 TEST(MarkLevels, WhereAllGoOnItIsTheMedian) {

@@ -29,19 +29,18 @@ void mark_levels::add(trial_no trial, std::size_t mark, double value) {
 }
 
 std::vector<double> mark_levels::levels() {
-  std::vector<double> levels;
+  std::vector<double> kept, all;
   for (auto& [values, gains] : results_) {
-    auto level = levels.empty() ? 0 : levels.back();
-    if (!values.empty())
-      level = quantile(values, 0.5);
-    std::vector<double> kept;
+    const auto median = !values.empty() ? quantile(values, 0.5)
+                        : kept.empty()  ? 0
+                                        : kept.back();
+    std::vector<double> own;
     for (const auto& x : gains)
-      kept.push_back(levels[x.mark] + x.value);
-    if (!kept.empty())
-      level += gain_share * (quantile(kept, 0.5) - level);
-    levels.push_back(level);
+      own.push_back(kept[x.mark] + x.value);
+    kept.push_back(own.empty() ? median : quantile(own, 0.5));
+    all.push_back(median + gain_share * (kept.back() - median));
   }
-  return levels;
+  return all;
 }
 
 } // namespace hippo
