@@ -5,6 +5,7 @@
 #include <set>
 
 #include "child_process.hpp"
+#include "hippo/forecast/preview/precision_note.hpp"
 #include "hippo/forecast/preview/sharing_notes.hpp"
 #include "hippo/net/keys/certificate.hpp"
 #include "hippo/space/own_workload.hpp"
@@ -143,6 +144,12 @@ void warn_of_sharing(const std::vector<accepted_study>& studies,
                      const workload_catalogue& catalogue) {
   for (const auto& x : studies)
     print(sharing_notes(x, catalogue.at(x.spec().workload.name)), "warning");
+}
+
+void warn_of_precision(const std::vector<accepted_study>& studies) {
+  for (const auto& x : studies)
+    if (const auto note = precision_note(x.spec()))
+      print({*note}, "warning");
 }
 
 bool check_workloads(const std::vector<accepted_study>& studies,

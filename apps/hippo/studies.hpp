@@ -65,6 +65,10 @@ void warn_unchecked(const study_spec& study);
 void warn_of_sharing(const std::vector<accepted_study>& studies,
                      const workload_catalogue& catalogue);
 
+/// Says on stderr which studies leave their precision to the default: see
+/// `precision_note`.
+void warn_of_precision(const std::vector<accepted_study>& studies);
+
 /// Tries, in a process of its own, whether each workload can be trained, and
 /// prints on stderr why not. @returns whether all can
 /// @param devices to try it on the first of these that can be used

@@ -115,6 +115,19 @@ exec {TRAINER} "${{@/#{replaced}/cpu}}"
         self.assertEqual(self.devices_of_calls("--prepare"),
                          [["cuda:0", "cuda:1"]])
 
+    def test_precision_that_nobody_chose_is_named(self):
+        told = "float32, since the study does not say which; on a GPU"
+        chosen = study("chosen", SHA, train=2048)
+        chosen["workload"]["precision"] = "float32"
+        program = self.trainer_that_notes()
+        gpu = ("--device", "cuda:0", "--trainer-program", program)
+        found = [self.run_on(*gpu).count(told),
+                 self.run_on("--device", "cpu").count(told),
+                 self.run_on(*gpu, "--quiet").count(told)]
+        self.files = self.studies(chosen)
+        found.append(self.run_on(*gpu).count(told))
+        self.assertEqual(found, [1, 0, 0, 0])
+
     def test_one_gpu_that_cannot_be_used(self):
         program = self.trainer_that_notes(replaced="cuda:0")
         err = self.run_on("--device", "cuda:0", "--device", "cuda:1",

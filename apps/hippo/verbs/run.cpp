@@ -355,6 +355,10 @@ int run(run_options options) {
     warn_unchecked(x.spec());
   if (!options.quiet)
     warn_of_sharing(options.studies, options.node.catalogue);
+  // Of a CPU float32 and tf32 are one; who resumes cannot choose any more.
+  if (!options.quiet && options.resumed.empty()
+      && local.devices.front() != "cpu")
+    warn_of_precision(options.studies);
   auto& allowed = options.node.code_allowed.emplace();
   for (const auto& x : options.studies)
     allowed.push_back(x.spec().workload);
