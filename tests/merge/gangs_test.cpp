@@ -149,7 +149,7 @@ struct gang_world : merge_world {
 
   /// Grants what is asked for and answers, but trains nothing.
   void settle() {
-    for (;;) {
+    for (int i = 0; i < 10'000; ++i) {
       if (!commits.empty())
         commit_one();
       else if (grant_for_demand() || grant_helper())
@@ -159,6 +159,7 @@ struct gang_world : merge_world {
       else
         return;
     }
+    ADD_FAILURE() << "trainers come and go";
   }
 
   /// The lead of the only gang.

@@ -40,9 +40,10 @@ std::vector<unsigned> double_longest(const std::vector<gang_candidate>& all,
     next.pop();
     const auto& x = all[i];
     const auto now = result[i];
+    // Nothing is done sooner if others are and this one is not.
     if (2 * now > most || now > idle
         || x.speedup(2 * now) < doubling_gain_min * x.speedup(now))
-      continue;
+      break;
     idle -= now;
     result[i] = 2 * now;
     next.emplace(x.left / x.speedup(2 * now), i);
@@ -134,6 +135,18 @@ bool may_help(const merge_view& view, trainer_id trainer,
            [&](trainer_id y) { return view.kinds.may_train(y, what); });
 }
 
+std::function<double(unsigned)> speedup_of(const merge_view& view,
+                                           const std::string* kind,
+                                           const stage& where,
+                                           const std::string& key) {
+  const auto all = view.chooser.tree().seconds_per_step(where.node);
+  const auto step = view.estimates.step_seconds(key, kind);
+  const auto shared = all > 0 ? std::min(step / all, 1.0) : 1.0;
+  return [estimates = &view.estimates, kind, key, shared](unsigned members) {
+    return 1 / (shared / estimates->speedup(kind, key, members) + 1 - shared);
+  };
+}
+
 std::map<std::string, gang_group> gang_groups(const merge_view& view,
                                               const gang_losses& lost,
                                               double least_gain) {
@@ -153,10 +166,8 @@ std::map<std::string, gang_group> gang_groups(const merge_view& view,
     group.candidates.push_back(
       {view.chooser.seconds_left(x.work.stages, from),
        training_seconds(view, x.work.stages, from), x.members(), least_gain,
-       [estimates = &view.estimates, kind,
-        key = x.speed_keys[stage_index(x.work, from + 1)]](unsigned members) {
-         return estimates->speedup(kind, key, members);
-       }});
+       speedup_of(view, kind, x.work.stages[stage_index(x.work, from + 1)],
+                  x.speed_keys[stage_index(x.work, from + 1)])});
   }
   return result;
 }

@@ -15,7 +15,7 @@ namespace hippo {
 
 /// More members are worth it only if a path is faster by this factor with twice
 /// as many.
-inline constexpr double doubling_gain_min = 1.1;
+inline constexpr double doubling_gain_min = 1.5;
 
 /// A path that several trainers may train together.
 struct gang_candidate {
@@ -31,7 +31,7 @@ struct gang_candidate {
 
 /// Divides idle trainers among paths: the one that would take longest, with the
 /// members that it has by then, has twice as many next, as long as there are
-/// trainers and it gains by that.
+/// trainers and it gains by that: all is done no sooner if others are.
 /// @param most members of a path, a power of two
 /// @param idle trainers; UINT64_MAX: as many as anybody wants
 /// @returns the members of each, no fewer than it has
@@ -87,6 +87,14 @@ bool may_join(const merge_view& view, const gang_losses& lost,
 bool may_help(const merge_view& view, trainer_id trainer,
               const std::vector<stage>& stages,
               const settings_table::settings& by, double seconds);
+
+/// Returns by how many times a stage is faster with a number of members than
+/// with one. While the lead measures, the others wait.
+/// @param kind of device; outlives the result, as `view.estimates` does
+std::function<double(unsigned)> speedup_of(const merge_view& view,
+                                           const std::string* kind,
+                                           const stage& where,
+                                           const std::string& key);
 
 /// The leases of a kind of device whose paths could have more members.
 struct gang_group {

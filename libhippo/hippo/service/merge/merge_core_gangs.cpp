@@ -79,10 +79,9 @@ std::vector<trainer_id> merge_core::helpers_for(trainer_id trainer,
   fresh.own = own;
   fresh.least_gain = handover;
   fresh.speedup =
-    [&, key = estimates_.speed_key(plan_.config_of(stages.front().node),
-                                   stages.front().begin)](unsigned members) {
-      return estimates_.speedup(&kind, key, members);
-    };
+    speedup_of(now, &kind, stages.front(),
+               estimates_.speed_key(plan_.config_of(stages.front().node),
+                                    stages.front().begin));
   std::erase_if(group.candidates, [&](const gang_candidate& x) {
     return x.left / x.speedup(x.members) <= fresh.left + much;
   });
