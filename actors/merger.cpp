@@ -82,7 +82,7 @@ struct effect_performer {
     self
       ->request(state().pool, caf::infinite, demand_atom::value,
                 caf::actor_cast<merger_actor>(self), x.weight, x.trainers,
-                std::move(x.kinds), std::move(x.facts))
+                std::move(x.kinds), std::move(x.facts), std::move(x.helpers))
       .then([self = self] { dispatch(self, merge_event::demand_answered{}); },
             [](const caf::error&) {});
   }

@@ -253,9 +253,10 @@ using pool_actor = registrar_actor::extend<
   // What trainers a merger can use; without this, it is given any.
   caf::reacts_to<introduce_atom, merger_actor, workload_need>,
   // A merger of that weight, which may change, could use so many trainers now,
-  // beside those that it has. Answered when it has been granted what there is.
-  caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t,
-                 device_names, placement_facts>,
+  // beside those that it has, and others that help them. Answered when it has
+  // been granted what there is.
+  caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t, device_names,
+                 placement_facts, helper_demand>,
   // A merger is done with the trainer of that number.
   caf::reacts_to<release_atom, trainer_id>,
   // The merger that holds the trainer of that number is not to be given it for
@@ -275,9 +276,9 @@ using pool_actor = registrar_actor::extend<
   caf::reacts_to<cooldown_atom>,
   // Looks for trainers that have fallen silent. Sent by the pool to itself.
   caf::reacts_to<tick_atom>,
-  // Looks whether a merger must give a trainer back. Sent by the pool to itself.
-  caf::reacts_to<yield_atom>,
-  caf::replies_to<status_atom>::with<pool_status>>;
+  // Looks whether a merger must give a trainer back. Sent by the pool to
+  // itself.
+  caf::reacts_to<yield_atom>, caf::replies_to<status_atom>::with<pool_status>>;
 
 /// Hears what people want to be told.
 using observer_actor = caf::typed_actor<
@@ -422,6 +423,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::study_record)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trial_event)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::device_names)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::placement_facts)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::helper_demand)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trainer_grant)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::trainer_kinds)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(hippo::workload_need)

@@ -43,7 +43,7 @@ struct effect_sender {
     self->send(merger(x.merger), grant_atom::value, trainer(x.trainer),
                trainer_grant{x.trainer, x.kind, x.seconds_between_interruptions,
                              x.price, x.name, x.at_once, x.code_at_once,
-                             x.seconds_left});
+                             x.seconds_left, x.gang});
   }
 
   void operator()(const pool_effect::ask_to_yield& x) const {
@@ -234,9 +234,9 @@ pool_actor::behavior_type pool(pool_self self, pool_options options) {
       },
       [self](demand_atom, const merger_actor& who, double weight,
              std::uint64_t wanted, const device_names& kinds,
-             const placement_facts& facts) {
+             const placement_facts& facts, const helper_demand& helpers) {
         dispatch(self, pool_event::demanded{id_of(self->state, who), weight,
-                                            wanted, kinds, facts});
+                                            wanted, kinds, facts, helpers});
       },
       [self](release_atom, trainer_id trainer) {
         dispatch(self, pool_event::released{trainer});

@@ -20,6 +20,11 @@ simulated_engine::~simulated_engine() {
 }
 
 void simulated_engine::start(const lease& lease, engine_sink sink) {
+  if (lease.gang && lease.gang->rank > 0) {
+    followers_.emplace(lease.number,
+                       follower{lease.stages.front().begin, std::move(sink)});
+    return;
+  }
   const auto& profile = profiles_->at(lease.workload.name);
   const auto [i, is_new] = tasks_.try_emplace(
     lease.number, task{simulated_training{profile, *store_, seed_, lease},
@@ -34,13 +39,22 @@ void simulated_engine::start(const lease& lease, engine_sink sink) {
   divide_time();
 }
 
+/// A follower ends when its trainer leaves, or is told that its lead has ended.
+void simulated_engine::end_follower(lease_id lease, std::optional<error> why) {
+  if (const auto found = followers_.extract(lease))
+    found.mapped().sink(lease_end{lease, found.mapped().begin, std::move(why)});
+}
+
 void simulated_engine::add_stop(lease_id lease, const stop_point& stop) {
+  if (stop.last)
+    end_follower(lease, std::nullopt);
   change(lease, [&](simulated_training& x, simulated_training::duration now) {
     x.add_stop(stop, now);
   });
 }
 
 void simulated_engine::cancel(lease_id lease) {
+  end_follower(lease, error{errc::cancelled, "its lead has ended"});
   change(lease, [](simulated_training& x, simulated_training::duration now) {
     x.cancel(now);
   });

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "engine.hpp"
@@ -21,6 +22,10 @@ using simulation_profiles = std::map<std::string, simulation_profile>;
 /// Leases that run at the same time slow each other down equally: k of them
 /// together are as many times as fast as one as the profile says
 /// (`simulation_profile::at_once_gain`), whatever each is at.
+///
+/// The lead of a gang is as many times as fast as its members make it
+/// (`gang_speeds` of what nobody has measured). Its followers do nothing until
+/// they are cancelled.
 class simulated_engine final : public engine {
 public:
   /// @param profiles one for each workload of the leases that will come
@@ -55,6 +60,13 @@ private:
     virtual_timeline::entry next{};
   };
 
+  /// The lease of a trainer that follows another one's.
+  struct follower {
+    step_t begin = 0;
+    engine_sink sink;
+  };
+
+  void end_follower(lease_id lease, std::optional<error> why);
   [[nodiscard]] virtual_timeline::duration own_time(const task& work) const;
   void divide_time();
   void schedule(task& work);
@@ -71,6 +83,7 @@ private:
   std::shared_ptr<simulated_store> store_;
   std::uint64_t seed_;
   std::map<lease_id, task> tasks_; ///< by the number of the lease
+  std::map<lease_id, follower> followers_; ///< likewise
   double slowdown_ = 1; ///< how many times as long everything takes
 };
 

@@ -17,6 +17,7 @@
 #include "hippo/checkpoint/checkpoint_file.hpp"
 #include "hippo/checkpoint/initial/initial_files.hpp"
 #include "hippo/model/code/study_code.hpp"
+#include "hippo/model/parts.hpp"
 #include "hippo/service/merge/other_steps.hpp"
 #include "hippo/space/own_workload.hpp"
 #include "merger.hpp"
@@ -92,6 +93,8 @@ expected<merger_options> options_for(const coordinator_state& st,
   result.trace = st.options.trace;
   result.folder_token = st.options.folder_token;
   result.depot_port = st.options.depot_port;
+  result.parts = parts_of_batch(known, workload);
+  result.gang_key = st.options.gang_key;
   std::shared_ptr<file_memory> cold;
   if (!st.options.cold_folder.empty()) {
     try {

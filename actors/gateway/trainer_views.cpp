@@ -47,6 +47,7 @@ lease_view view_of(const lanes_at_work& x, const live_view& now,
   result.to_step = x.behind->to;
   result.steps_per_second = x.steps_per_second;
   result.lanes = x.lanes;
+  result.members = x.behind->members;
   for (const auto id : x.behind->studies) {
     result.study_ids.push_back(number_of(id));
     if (const auto study = now.studies.find(id); study != now.studies.end())

@@ -211,6 +211,8 @@ listing list_trainers(const std::vector<trainer_view>& trainers,
   // What is the same everywhere tells nothing, and takes the room of the rest.
   const bool in_lanes = std::ranges::any_of(
     trainers, [](const auto& x) { return x.lease && x.lease->lanes > 1; });
+  const bool in_gangs = std::ranges::any_of(
+    trainers, [](const auto& x) { return x.lease && x.lease->members > 1; });
   const bool any_machine = std::ranges::any_of(
     trainers, [](const auto& x) { return !x.machine.empty(); });
   const bool any_unpriced = std::ranges::any_of(
@@ -236,6 +238,7 @@ listing list_trainers(const std::vector<trainer_view>& trainers,
     {"step", cell_look::number},
     {"to_step", cell_look::number, true, 0, false, false, "to"},
     {"lanes", cell_look::number, in_lanes},
+    {"members", cell_look::number, in_gangs},
     {"steps/s", cell_look::number}};
   std::vector<json> views, values;
   for (const auto& x : trainers) {
@@ -248,24 +251,26 @@ listing list_trainers(const std::vector<trainer_view>& trainers,
                               : !x.sick.empty()    ? "sick"
                                                    : "idle";
     const auto lease = x.lease ? to_json(*x.lease) : json::object();
-    values.push_back({{"state", state},
-                      {"study", x.lease ? json(joined(x.lease->studies))
-                                        : json()},
-                      {"values", lease.value("values", json())},
-                      {"step", lease.value("step", json())},
-                      {"to_step", lease.value("to_step", json())},
-                      {"lanes", lease.value("lanes", json())},
-                      {"steps/s", lease.value("steps_per_second", json())}});
+    values.push_back(
+      {{"state", state},
+       {"study", x.lease ? json(joined(x.lease->studies)) : json()},
+       {"values", lease.value("values", json())},
+       {"step", lease.value("step", json())},
+       {"to_step", lease.value("to_step", json())},
+       {"lanes", lease.value("lanes", json())},
+       {"members", lease.value("members", json())},
+       {"steps/s", lease.value("steps_per_second", json())}});
   }
   return list_views(columns, computed,
-                    {"trainer",    "name",      "state",
-                     "study",      "values",    "step",
-                     "to_step",    "lanes",     "steps/s",
-                     "device",     "lost",      "memory_bytes",
-                     "driver",     "compute_capability", "sick",
-                     "machine",    "price",     "work_cost",
-                     "idle_cost",  "unpriced",  "notice_seconds",
-                     "failures",   "failure",   "held_up"},
+                    {"trainer",        "name",      "state",
+                     "study",          "values",    "step",
+                     "to_step",        "lanes",     "members",
+                     "steps/s",        "device",    "lost",
+                     "memory_bytes",   "driver",    "compute_capability",
+                     "sick",           "machine",   "price",
+                     "work_cost",      "idle_cost", "unpriced",
+                     "notice_seconds", "failures",  "failure",
+                     "held_up"},
                     views, values);
 }
 

@@ -59,6 +59,7 @@ struct schedule_options {
   std::string merge = "on";
   std::string scheduler = "critical-path";
   std::string placement = "advantage";
+  std::string gangs = "on";
 
   /// REQUIRES: `*this` lives longer than `verb`.
   void add_to(CLI::App& verb) {
@@ -79,9 +80,16 @@ struct schedule_options {
                   "strong kinds) or fair (what has had the least)")
       ->check(CLI::IsMember({"advantage", "complexity", "fair"}))
       ->capture_default_str();
+    verb
+      .add_option("--gangs", gangs,
+                  "off: idle trainers help no others, where a workload has "
+                  "parts that several can compute")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->capture_default_str();
   }
 
   [[nodiscard]] bool merges() const { return merge == "on"; }
+  [[nodiscard]] bool joins() const { return gangs == "on"; }
   [[nodiscard]] hippo::policy policy() const {
     return *policy_from(scheduler);
   }

@@ -48,6 +48,7 @@ struct node_options {
   hippo::policy policy = hippo::policy::critical_path;
   placement_rule placement = placement_rule::advantage;
   bool merge = true;
+  bool gangs = true; ///< whether idle trainers help others with their paths
   std::uint64_t checkpoint_bytes_max = 20ull << 30; ///< of all workloads
   std::optional<std::uint64_t> memory_bytes_max;    ///< of all that it holds
   object_options objects;                           ///< where checkpoints are

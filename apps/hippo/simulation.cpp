@@ -111,6 +111,8 @@ private:
     result.coordinator.workloads = x.catalogue.workloads;
     result.coordinator.policy = x.policy;
     result.coordinator.merge = x.merge;
+    if (x.gangs)
+      result.coordinator.gang_key = "simulated"; // nobody listens
     result.pool = quiet_watch();
     result.pool.placement = x.placement;
     if (x.machines.empty())
@@ -211,6 +213,7 @@ private:
     result.device = x.kind.device;
     result.machine = x.kind.name;
     result.threads = 1;
+    result.gang = "simulated:" + std::to_string(result.process_id % 65535 + 1);
     result.at_once = what_.at_once;
     result.notice_seconds = static_cast<std::uint32_t>(x.kind.notice_seconds);
     for (const auto& [name, profile] : *x.profiles)

@@ -48,6 +48,7 @@ struct simulation {
   hippo::policy policy = hippo::policy::critical_path;
   placement_rule placement = placement_rule::advantage;
   bool merge = true;
+  bool gangs = true; ///< whether idle trainers help others with their paths
   std::uint64_t seed = 0; ///< of times and failures
 };
 

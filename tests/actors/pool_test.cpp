@@ -62,8 +62,8 @@ struct PoolTest : test::actor_test {
   }
 
   void want(const merger_actor& who, double weight, std::uint64_t paths) {
-    self->send(trainers, demand_atom::value, who, weight, paths,
-               device_names{}, placement_facts{});
+    self->send(trainers, demand_atom::value, who, weight, paths, device_names{},
+               placement_facts{}, helper_demand{});
     run();
   }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <deque>
 #include <functional>
@@ -46,6 +47,7 @@ public:
     std::string kind = "model";
     bool granted = false;
     bool silent = false; ///< it trains nothing and says nothing
+    bool is_reached = true; ///< by others of a gang
   };
 
   struct study {
@@ -78,6 +80,7 @@ public:
   std::vector<merge_effect::announce_demand> demands; ///< not yet answered
   std::uint64_t wanted = 0; ///< trainers more, as last announced
   std::set<std::string> wanted_kinds; ///< of their devices; empty: any
+  helper_demand wanted_helpers;       ///< likewise
   std::uint64_t grants_made = 0;
   std::vector<merge_effect::cool_down_trainer> cool_downs;
   std::set<trainer_id> blamed;
@@ -222,9 +225,22 @@ public:
     const auto id = which.value_or(trainer_id{++last_trainer_});
     trainers[id].granted = true;
     ++grants_made;
-    apply(merge_event::granted{
-      id, trainers[id].kind, 0, price, {}, lanes_, 1, seconds_left});
+    apply(merge_event::granted{id,
+                               trainers[id].kind,
+                               0,
+                               price,
+                               {},
+                               lanes_,
+                               1,
+                               seconds_left,
+                               address_of(id)});
     return id;
+  }
+
+  /// Where others of a gang reach a trainer.
+  std::string address_of(trainer_id id) const {
+    return trainers.at(id).is_reached ? "t" + to_string(id) + ":1"
+                                      : std::string{};
   }
 
   /// A trainer of a kind of device, not yet granted.
@@ -249,6 +265,33 @@ public:
     const auto& jobs = trainers.at(id).jobs;
     EXPECT_EQ(jobs.size(), 1u);
     return jobs.empty() ? lease_id{} : jobs.begin()->first;
+  }
+
+  /// The leads of the gangs that are in training, by trainer.
+  std::vector<std::pair<trainer_id, lease_id>> leads() const {
+    std::vector<std::pair<trainer_id, lease_id>> result;
+    for (const auto& [id, x] : trainers)
+      for (const auto& [number, y] : x.jobs)
+        if (y.work.gang && y.work.gang->rank == 0)
+          result.emplace_back(id, number);
+    return result;
+  }
+
+  /// The members of a lead's gang that are there, by rank.
+  std::map<std::uint32_t, std::pair<trainer_id, lease_id>>
+  members_of(lease_id lead) const {
+    std::map<std::uint32_t, std::pair<trainer_id, lease_id>> result;
+    for (const auto& [id, x] : trainers)
+      for (const auto& [number, y] : x.jobs)
+        if (y.work.gang && y.work.gang->lead == lead)
+          result[y.work.gang->rank] = {id, number};
+    return result;
+  }
+
+  /// Whether all are there who train a lease.
+  bool is_whole(const lease& work) const {
+    return !work.gang
+           || members_of(work.gang->lead).size() == work.gang->members.size();
   }
 
   /// Trains a lease up to its next stop and reports that; ends it after the
@@ -336,6 +379,20 @@ public:
     return true;
   }
 
+  /// The same of one that helps.
+  bool grant_helper() {
+    const auto found = std::ranges::find_if(trainers, [this](const auto& kvp) {
+      const auto& x = kvp.second;
+      return !x.granted && x.is_reached
+             && wanted_helpers.kinds.contains(x.kind);
+    });
+    if (wanted > 0 || wanted_helpers.trainers == 0 || found == trainers.end())
+      return false;
+    --wanted_helpers.trainers;
+    grant(found->first);
+    return true;
+  }
+
   /// Trains everything that is leased, commits and answers, until nothing
   /// happens any more. Released trainers are granted again while `grants`.
   void run_all(bool grants = true) {
@@ -344,20 +401,24 @@ public:
         commit_one();
         continue;
       }
-      if (grants && grant_for_demand())
+      if (grants && (grant_for_demand() || grant_helper()))
         continue;
       if (!demands.empty()) {
         answer_demand();
         continue;
       }
-      const auto found = std::find_if(
-        trainers.begin(), trainers.end(), [](const auto& kvp) {
-          return !kvp.second.silent && !kvp.second.jobs.empty();
+      const auto found =
+        std::find_if(trainers.begin(), trainers.end(), [](const auto& kvp) {
+          return !kvp.second.silent && first_own(kvp.second);
         });
       if (found == trainers.end())
         return;
       pass(1);
-      step(found->first, found->second.jobs.begin()->first);
+      const auto number = *first_own(found->second);
+      if (is_whole(found->second.jobs.at(number).work))
+        step(found->first, number);
+      else
+        end(found->first, number, error{errc::gang_lost, "lost a member"});
     }
     ADD_FAILURE() << "it does not come to an end";
   }
@@ -437,6 +498,44 @@ public:
   }
 
 private:
+  /// The first lease of a trainer that is not another one's follower.
+  static std::optional<lease_id> first_own(const trainer& which) {
+    for (const auto& [number, y] : which.jobs)
+      if (!y.work.gang || y.work.gang->rank == 0)
+        return number;
+    return std::nullopt;
+  }
+
+  /// What must hold of the lease of a member of a gang.
+  void check_gang(trainer_id id, const lease& work) const {
+    const auto& gang = *work.gang;
+    EXPECT_EQ(trainers.at(id).jobs.size(), 0u) << "a member has other leases";
+    EXPECT_LT(gang.rank, gang.members.size());
+    EXPECT_EQ(gang.members.at(gang.rank), address_of(id));
+    EXPECT_EQ(std::set(gang.members.begin(), gang.members.end()).size(),
+              gang.members.size());
+    EXPECT_TRUE(std::has_single_bit(gang.members.size()));
+    EXPECT_FALSE(gang.secret.empty());
+    if (gang.rank == 0) {
+      EXPECT_EQ(gang.lead, work.number);
+      return;
+    }
+    const auto others = members_of(gang.lead);
+    ASSERT_TRUE(others.contains(0)) << "a follower comes before its lead";
+    const auto& [lead_trainer, number] = others.at(0);
+    const auto& lead = trainers.at(lead_trainer).jobs.at(number).work;
+    auto expected = *lead.gang;
+    expected.rank = gang.rank;
+    EXPECT_EQ(gang, expected);
+    EXPECT_EQ(trainers.at(id).kind, trainers.at(lead_trainer).kind);
+    EXPECT_EQ(work.start.file, lead.start.file);
+    EXPECT_EQ(work.workload, lead.workload);
+    ASSERT_EQ(work.stages.size(), lead.stages.size());
+    for (std::size_t i = 0; i < work.stages.size(); ++i)
+      EXPECT_EQ(work.stages[i].node, lead.stages[i].node);
+    ASSERT_EQ(work.stops.size(), 1u);
+  }
+
   static merger_options with_defaults(merger_options chosen) {
     if (chosen.workload.name.empty())
       chosen.workload.name = "model";
@@ -471,6 +570,10 @@ private:
   void take(merge_effect::send_lease& order) {
     auto& jobs = granted(order.trainer).jobs;
     EXPECT_LT(jobs.size(), lanes_);
+    for (const auto& [number, job] : jobs)
+      EXPECT_FALSE(job.work.gang) << "a member of a gang gets another lease";
+    if (order.work.gang)
+      check_gang(order.trainer, order.work);
     for (const auto& [number, job] : jobs)
       EXPECT_NE(job.work.lane, order.work.lane);
     trainer::job job;
@@ -520,7 +623,13 @@ private:
 
   void take(merge_effect::send_cancel& order) {
     auto& jobs = granted(order.trainer).jobs;
-    if (jobs.count(order.lease) > 0)
+    const auto found = jobs.find(order.lease);
+    if (found == jobs.end())
+      return;
+    if (const auto& gang = found->second.work.gang;
+        gang && gang->rank > 0 && !members_of(gang->lead).contains(0))
+      jobs.erase(found); // it ends with its lead, and nobody need be told
+    else
       cancelled.emplace_back(order.trainer, order.lease);
   }
 
@@ -559,6 +668,7 @@ private:
   void take(merge_effect::announce_demand& order) {
     wanted = order.trainers;
     wanted_kinds = order.kinds;
+    wanted_helpers = order.helpers;
     demands.push_back(order);
   }
 

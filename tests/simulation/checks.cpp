@@ -325,31 +325,33 @@ void world::check_study(state_reader& store, const stored_study& study) {
     const bool is_disturbed
       = !had_healthy_ || life_ > 1
         || what_.death + what_.leave + what_.cut + what_.delay > 0;
-    const bool is_excused
-      = (what_.nan > 0
-         && (is_disturbed || ever_sick_.size() >= 2 || what_.trainers < 2))
-        || what_.death >= merger_options{}.attempts_max
-        || (is_others
-            && (what_.trainers < 2
-                || ever_sick_.size() >= merger_options{}.attempts_max
-                || std::ranges::any_of(
-                  scenario::fields(), [this](const auto& x) {
-                    return x.is_fault && x.value != &scenario::flaws
-                           && x.value != &scenario::hangs
-                           && x.value != &scenario::messages
-                           && x.value != &scenario::budget
-                           && x.value != &scenario::settings
-                           && x.value != &scenario::memory
-                           && what_.*x.value > 0;
-                  })))
-        || (what_.sick_load + what_.sick_train + what_.io_failed + what_.stuck
-                + what_.hang + what_.slow + what_.nonsense + what_.late
-                + what_.hand_back + what_.do_nothing + what_.say_idle
-                + what_.move + what_.dupe
-              > 0
-            && (is_disturbed || what_.short_memory > 0
-                || ever_sick_.size() >= std::min<std::uint64_t>(
-                     merger_options{}.attempts_max, what_.trainers)));
+    const bool is_excused =
+      (what_.nan > 0
+       && (is_disturbed || ever_sick_.size() >= 2 || what_.trainers < 2))
+      || what_.death >= merger_options{}.attempts_max
+      || (is_others
+          && (what_.trainers < 2
+              || ever_sick_.size() >= merger_options{}.attempts_max
+              || std::ranges::any_of(scenario::fields(),
+                                     [this](const auto& x) {
+                                       return x.is_fault
+                                              && x.value != &scenario::flaws
+                                              && x.value != &scenario::hangs
+                                              && x.value != &scenario::messages
+                                              && x.value != &scenario::budget
+                                              && x.value != &scenario::settings
+                                              && x.value != &scenario::memory
+                                              && x.value != &scenario::parts
+                                              && what_.*x.value > 0;
+                                     })))
+      || (what_.sick_load + what_.sick_train + what_.io_failed + what_.stuck
+              + what_.hang + what_.slow + what_.nonsense + what_.late
+              + what_.hand_back + what_.do_nothing + what_.say_idle + what_.move
+              + what_.dupe
+            > 0
+          && (is_disturbed || what_.short_memory > 0
+              || ever_sick_.size() >= std::min<std::uint64_t>(
+                   merger_options{}.attempts_max, what_.trainers)));
     if (!is_its_own && !is_excused)
       return fail(label + std::to_string(row.trial) + " failed, and training "
                   "it alone does not: " + row.failure);

@@ -63,10 +63,79 @@ std::uint64_t hash_of(const configuration& params) {
   return hash_bytes(text.data(), text.size());
 }
 
+// -- gangs --------------------------------------------------------------------
+
+void gang_room::enter(const gang_place& gang, const hash_engine& device) {
+  all_[gang.secret].there.emplace(gang.rank, &device);
+}
+
+void gang_room::leave(const gang_place& gang, bool has_ended) {
+  auto& x = all_[gang.secret];
+  x.there.erase(gang.rank);
+  x.is_broken = true;
+  x.has_ended = x.has_ended || has_ended;
+}
+
+bool gang_room::is_whole(const gang_place& gang) const {
+  const auto i = all_.find(gang.secret);
+  return i != all_.end() && i->second.there.size() == gang.members.size()
+         && std::ranges::all_of(i->second.there, [](const auto& kvp) {
+              return kvp.second->responds();
+            });
+}
+
+bool gang_room::is_broken(const gang_place& gang) const {
+  const auto i = all_.find(gang.secret);
+  return i != all_.end() && i->second.is_broken;
+}
+
+bool gang_room::has_ended(const gang_place& gang) const {
+  const auto i = all_.find(gang.secret);
+  return i != all_.end() && i->second.has_ended;
+}
+
+/// Whether a lease of a gang cannot go on now. It is ended if it never will.
+bool hash_engine::is_held_up(job& work) {
+  const auto& gang = *work.work.gang;
+  const auto now = where_.timeline->now();
+  const auto number = work.work.number;
+  if (!where_.gangs->is_broken(gang) && where_.gangs->is_whole(gang)) {
+    work.unanswered_since.reset();
+    if (!std::exchange(work.is_joined, true))
+      work.since = now;
+    return false;
+  }
+  if (!work.unanswered_since)
+    work.unanswered_since = now;
+  if (where_.gangs->is_broken(gang) || now - *work.unanswered_since > 30s)
+    end(number, error{errc::gang_lost, "lost a member"});
+  else
+    work.next =
+      where_.timeline->schedule_at(now + 1s, [this, number] { go_on(number); });
+  return true;
+}
+
+/// Does what a member does that is not the lead.
+void hash_engine::follow(job& work) {
+  const auto number = work.work.number;
+  if (where_.gangs->has_ended(*work.work.gang)) {
+    end(number, {});
+    return;
+  }
+  if (!is_held_up(work))
+    work.next = where_.timeline->schedule_at(where_.timeline->now() + 1s,
+                                             [this, number] { go_on(number); });
+}
+
+// -- leases -------------------------------------------------------------------
+
 hash_engine::~hash_engine() {
-  for (auto& [number, x] : jobs_)
+  for (auto& [number, x] : jobs_) {
     if (x.next)
       where_.timeline->cancel(*x.next);
+    if (x.work.gang)
+      where_.gangs->leave(*x.work.gang, false);
+  }
 }
 
 void hash_engine::start(const lease& lease, engine_sink sink) {
@@ -84,6 +153,13 @@ void hash_engine::start(const lease& lease, engine_sink sink) {
   next.sink = std::move(sink);
   next.since = where_.timeline->now() + 50ms;
   next.step = where_.step * (sick.is_slow ? 10 : 1);
+  if (lease.gang) {
+    next.step /= static_cast<std::int64_t>(lease.gang->members.size());
+    where_.gangs->enter(*lease.gang, *this);
+    if (lease.gang->members[lease.gang->rank]
+        != "host" + std::to_string(where_.number) + ":1")
+      where_.complain("a member of a gang has another one's place");
+  }
   next.state = hash_state::initial(key_of(lease.workload));
   next.calls = call_watch{limits_here()};
   const auto [i, is_new] = jobs_.emplace(lease.number, std::move(next));
@@ -97,6 +173,11 @@ void hash_engine::add_stop(lease_id lease, const stop_point& stop) {
   if (found == jobs_.end())
     return;
   auto& x = found->second;
+  if (follows(x)) {
+    if (stop.last)
+      end(lease, {}); // its trainer leaves
+    return;
+  }
   if (stop.last)
     x.calls.wind_down(where_.timeline->now());
   if (x.hangs_until) {
@@ -162,6 +243,7 @@ step_t hash_engine::reached(const job& work) const {
   const auto begin = std::max(work.state.at, work.work.stages.front().begin);
   const auto now = where_.timeline->now();
   if (!work.is_loaded || sick.stands_still() || work.is_silent
+      || (work.work.gang && (!work.is_joined || follows(work)))
       || work.hangs_until || now <= work.since
       || work.next_stop >= work.work.stops.size())
     return begin;
@@ -197,7 +279,7 @@ void hash_engine::schedule(job& work) {
   }
   if (sick.stands_still())
     return;
-  if (!work.is_loaded) {
+  if (!work.is_loaded || (work.work.gang && !work.is_joined) || follows(work)) {
     work.next = where_.timeline->schedule_at(
       std::max(work.since, where_.timeline->now()),
       [this, number = work.work.number] { go_on(number); });
@@ -216,6 +298,10 @@ void hash_engine::schedule(job& work) {
 void hash_engine::go_on(lease_id number) {
   auto& x = jobs_.at(number);
   x.next.reset();
+  if (follows(x) && x.cancelled) {
+    end(number, error{errc::cancelled, "cancelled"});
+    return;
+  }
   if (!may_run(x.work.workload)) {
     end(number, error{errc::training_failed, "it was silent for too long"});
     return;
@@ -264,6 +350,10 @@ void hash_engine::go_on(lease_id number) {
         return;
       }
   }
+  if (follows(x)) {
+    follow(x);
+    return;
+  }
   if (!x.is_loaded
       && fails(x, file.empty() ? flawed_call::init : flawed_call::load,
                x.state))
@@ -276,6 +366,13 @@ void hash_engine::go_on(lease_id number) {
     end(number, error{errc::cancelled, "cancelled"});
     return;
   }
+  if (x.work.gang && !x.is_joined) {
+    if (!is_held_up(x))
+      schedule(x);
+    return;
+  }
+  if (x.work.gang && is_held_up(x))
+    return;
   pass_stop(x, x.work.stops.at(x.next_stop));
 }
 
@@ -479,6 +576,10 @@ void hash_engine::end(lease_id number, std::optional<error> why,
     where_.note_failure();
   const auto entry = jobs_.extract(number);
   const auto& x = entry.mapped();
+  if (x.next)
+    where_.timeline->cancel(*x.next);
+  if (x.work.gang)
+    where_.gangs->leave(*x.work.gang, !why && x.work.gang->rank == 0);
   const auto reached
     = std::max(x.state.at, x.work.stages.front().begin);
   x.sink(lease_end{number, at.value_or(reached), std::move(why), {}, during});

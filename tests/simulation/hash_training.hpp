@@ -107,12 +107,38 @@ struct ailments {
   }
 };
 
+class hash_engine;
+
+/// Where the members of gangs find each other.
+class gang_room {
+public:
+  void enter(const gang_place& gang, const hash_engine& device);
+  /// @param has_ended whether the lead says so to the others
+  void leave(const gang_place& gang, bool has_ended);
+
+  /// Whether all members are there, and each does what it is to.
+  [[nodiscard]] bool is_whole(const gang_place& gang) const;
+  /// Whether one that was there has gone.
+  [[nodiscard]] bool is_broken(const gang_place& gang) const;
+  /// Whether the lead has said that it has ended.
+  [[nodiscard]] bool has_ended(const gang_place& gang) const;
+
+private:
+  struct entry {
+    std::map<std::uint32_t, const hash_engine*> there; ///< by rank
+    bool is_broken = false;
+    bool has_ended = false;
+  };
+  std::map<std::string, entry> all_; ///< by secret
+};
+
 /// A device that trains by hashing, in virtual time.
 class hash_engine final : public engine {
 public:
   struct environment {
     std::shared_ptr<virtual_timeline> timeline;
     std::shared_ptr<hash_folder> folder;
+    std::shared_ptr<gang_room> gangs;
     bool has_poison = false;
     bool has_flaws = false;
     bool has_hangs = false;
@@ -149,6 +175,11 @@ public:
   /// hangs; nothing of it while the device stands still.
   [[nodiscard]] virtual_timeline::duration unreturned() const;
 
+  /// Whether it does what it is to at once.
+  [[nodiscard]] bool responds() const {
+    return !frozen_ && !sick.stands_still();
+  }
+
   /// Stands still from now on, until it is let go on.
   void freeze(bool frozen);
 
@@ -168,12 +199,20 @@ private:
     bool is_loaded = false;
     bool cancelled = false;
     bool is_silent = false; ///< until the minutes are over
+    bool is_joined = false; ///< to its gang, which was whole once
+    /// Since when the other members have not answered.
+    std::optional<virtual_timeline::duration> unanswered_since{};
     /// What ends the call that it hangs in, if it does.
     std::optional<call_watch::effect> hangs_until;
     call_watch calls{};
     std::optional<virtual_timeline::duration> awaited_since{};
   };
 
+  [[nodiscard]] static bool follows(const job& work) {
+    return work.work.gang && work.work.gang->rank > 0;
+  }
+  [[nodiscard]] bool is_held_up(job& work);
+  void follow(job& work);
   void hang(job& work, call_kind call, call_watch::effect ends_with);
   void look(lease_id number);
 

@@ -39,6 +39,7 @@ void world::add_trainer() {
   hash_engine::environment where;
   where.timeline = timeline_;
   where.folder = files_;
+  where.gangs = gangs_;
   where.has_poison = what_.poison != 0;
   where.has_flaws = what_.flaws != 0;
   where.has_hangs = what_.hangs != 0;
@@ -94,6 +95,8 @@ void world::add_trainer() {
   self.process_id = x.number;
   self.device = "sim";
   self.at_once = at_once;
+  if (x.number % 7 != 0) // others cannot reach it
+    self.gang = "host" + std::to_string(x.number) + ":1";
   self.workloads["model"];
   self.workloads["command"];
   limit_time(x.number, self);

@@ -69,6 +69,8 @@ struct scenario {
   std::uint64_t short_memory = 0;
   std::uint64_t memory = 0; ///< KiB that studies may take; 0: no limit
 
+  std::uint64_t parts = 0; ///< of each step, which trainers share; 0: none
+
   std::uint64_t time_limit = 0; ///< seconds that trainers stay; 0: no limit
 
   std::uint64_t messages = 0; ///< whether the trace shows each

@@ -33,6 +33,7 @@ void world::boot() {
   options.detached = false;
   options.coordinator.workloads = simulated_workloads();
   options.coordinator.merge = what_.merge != 0;
+  options.coordinator.gang_key = "of this life";
   options.coordinator.keep_ended = false;
   options.coordinator.restores = true;
   thinking_ = std::make_shared<slow_thinking>(

@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "hippo/model/parts.hpp"
+
 namespace hippo::simulation {
 
 std::vector<workload_descriptor> simulated_workloads() {
@@ -18,15 +20,23 @@ std::vector<workload_descriptor> simulated_workloads() {
   batch.fallback = 64.0;
   batch.integer = true;
   batch.affects_speed = true;
+  const auto own_batch = batch;
+  batch.min_option = parts_option;
   result.hyper_parameters = {lr, batch};
   auto seed = lr;
   seed.name = "seed";
   seed.fallback = 0.0;
   seed.integer = true;
-  result.options = {seed};
+  auto parts = seed;
+  parts.name = parts_option;
+  parts.fallback = 1.0;
+  parts.min = 1;
+  parts.left_out = true;
+  result.options = {seed, parts};
   auto own = result;
   own.name = "command";
   own.options = {};
+  own.hyper_parameters = {lr, own_batch};
   own.open = true;
   return {result, own};
 }
@@ -79,8 +89,9 @@ std::string random_study(std::mt19937_64& random, const scenario& scenario,
   const auto& algorithm = algorithms[below(algorithms.size())];
   auto result =
     "study: s" + std::to_string(number) + "\nworkload: {name: "
-    + "model, seed: " + std::to_string(below(scenario.workloads)) + "}\n"
-    + "objective: {metric: value, direction: "
+    + "model, seed: " + std::to_string(below(scenario.workloads))
+    + (scenario.parts > 0 ? ", parts: " + std::to_string(scenario.parts) : "")
+    + "}\n" + "objective: {metric: value, direction: "
     + (below(2) == 0 ? "maximize" : "minimize")
     + "}\neval_every: " + (below(3) == 0 ? half : "1") + "\nmax_steps: " + steps
     + "\nspace:\n  lr: {choice: [" + options
@@ -118,6 +129,8 @@ std::string random_study(std::mt19937_64& random, const scenario& scenario,
     // Of the same keys: what a study says of its silence is in none.
     static const std::vector<std::string> spans{"0.5", "30", "60"};
     const auto begin = result.find("name: model, seed: ");
+    if (scenario.parts > 0)
+      result.erase(result.find(", parts: "), 10);
     result.replace(begin, 11, "command: [model], packages: {model: v1}, "
                               "silence_seconds: "
                                 + spans[more() % spans.size()]);

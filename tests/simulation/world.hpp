@@ -179,6 +179,7 @@ private:
 
   std::shared_ptr<virtual_timeline> timeline_
     = std::make_shared<virtual_timeline>();
+  std::shared_ptr<gang_room> gangs_ = std::make_shared<gang_room>();
   std::shared_ptr<hash_folder> files_ = std::make_shared<hash_folder>();
   config config_;
   caf::actor_system system_{config_};

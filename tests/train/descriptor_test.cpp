@@ -183,7 +183,7 @@ TEST(Descriptor, OnlySharesOfBatchesAreForSeveralMembers) {
     workload_spec spec;
     spec.name = name;
     spec.options[option] = 8.0;
-    return members_max(spec);
+    return parts_of_batch(spec);
   };
   EXPECT_EQ(members("fashion-cnn", "parts"), 8u);
   EXPECT_EQ(members("cifar-resnet20", "parts"), 8u);

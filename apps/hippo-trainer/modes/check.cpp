@@ -19,7 +19,7 @@ namespace {
 /// Says why so many members cannot train a workload together.
 std::optional<error> check_members_of(const workload_spec& workload,
                                       const std::vector<unsigned>& members) {
-  const auto most = members_max(workload);
+  const auto most = parts_of_batch(workload);
   for (const auto x : members)
     if (x > most)
       return error{errc::invalid_argument,

@@ -432,6 +432,7 @@ int run(run_arguments& x) {
   x.run.node.catalogue = std::move(known->catalogue);
   x.run.studies = std::move(*studies);
   x.run.node.merge = x.schedule.merges();
+  x.run.node.gangs = x.schedule.joins();
   x.run.node.notifies_private = true; // the study files are its user's
   x.run.node.policy = x.schedule.policy();
   x.run.node.placement = x.schedule.places();

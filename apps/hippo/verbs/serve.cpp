@@ -199,6 +199,7 @@ int serve(serve_arguments& x) {
   if (x.linger)
     x.serve.linger = duration(*x.linger);
   node.merge = x.schedule.merges();
+  node.gangs = x.schedule.joins();
   node.policy = x.schedule.policy();
   node.placement = x.schedule.places();
   return serve(std::move(x.serve));

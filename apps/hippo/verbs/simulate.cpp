@@ -71,6 +71,7 @@ int simulate(simulate_arguments& x) {
   if (!x.input.load(what))
     return exit_bad_input;
   what.merge = x.schedule.merges();
+  what.gangs = x.schedule.joins();
   what.policy = x.schedule.policy();
   what.placement = x.schedule.places();
   return simulate_and_report(x.options);

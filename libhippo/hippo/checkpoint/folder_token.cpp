@@ -27,18 +27,6 @@ constexpr std::string_view name_beginning = ".hippo-";
 /// of them are in it.
 constexpr std::size_t token_digits = 32;
 
-std::string random_token() {
-  std::random_device source;
-  std::string result;
-  while (result.size() < token_digits) {
-    std::array<char, 9> digits{};
-    std::snprintf(digits.data(), digits.size(), "%08x",
-                  static_cast<unsigned>(source()));
-    result += digits.data();
-  }
-  return result;
-}
-
 bool is_token(const std::string& x) {
   return x.size() == token_digits
          && x.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -62,6 +50,18 @@ void remove_tokens(const std::string& folder) {
 }
 
 } // namespace
+
+std::string random_token() {
+  std::random_device source;
+  std::string result;
+  while (result.size() < token_digits) {
+    std::array<char, 9> digits{};
+    std::snprintf(digits.data(), digits.size(), "%08x",
+                  static_cast<unsigned>(source()));
+    result += digits.data();
+  }
+  return result;
+}
 
 expected<std::string> leave_folder_token(const std::string& folder) {
   remove_tokens(folder);

@@ -6,6 +6,9 @@
 
 namespace hippo {
 
+/// Draws 32 hexadecimal digits, which nobody can guess.
+std::string random_token();
+
 /// Leaves a token in `folder`: a small hidden file, `.hippo-<random>`, in place
 /// of any that was there. Who finds it under the folder's name sees the same
 /// folder, not one on another machine that has the same name.

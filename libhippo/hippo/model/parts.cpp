@@ -1,29 +1,30 @@
 #include "hippo/model/parts.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <variant>
-
-#include "hippo/model/workload_descriptor.hpp"
 
 namespace hippo {
 
-unsigned members_max(const workload_spec& spec) {
-  const auto option = spec.options.find(parts_option);
-  if (option == spec.options.end())
+unsigned parts_of_batch(const workload_descriptor& known,
+                        const workload_spec& spec) {
+  const auto i = spec.options.find(parts_option);
+  const auto* number =
+    i == spec.options.end() ? nullptr : std::get_if<double>(&i->second);
+  if (number == nullptr || !(*number >= 1 && *number <= parts_max)
+      || std::ranges::none_of(known.hyper_parameters, [](const auto& x) {
+           return x.min_option == parts_option;
+         }))
     return 1;
-  // Other workloads have an option of that name whose parts are no shares of a
-  // batch.
+  const auto result = static_cast<unsigned>(*number);
+  return std::has_single_bit(result) ? result : 1;
+}
+
+unsigned parts_of_batch(const workload_spec& spec) {
   const auto& all = built_in_workloads();
-  const auto has_batches_of_parts = [&](const workload_descriptor& x) {
-    return x.name == spec.name
-           && std::any_of(x.hyper_parameters.begin(), x.hyper_parameters.end(),
-                          [](const parameter_descriptor& y) {
-                            return y.min_option == parts_option;
-                          });
-  };
-  return std::any_of(all.begin(), all.end(), has_batches_of_parts)
-           ? static_cast<unsigned>(std::get<double>(option->second))
-           : 1;
+  const auto known =
+    std::ranges::find(all, spec.name, &workload_descriptor::name);
+  return known == all.end() ? 1 : parts_of_batch(*known, spec);
 }
 
 std::string check_members(const std::string& text) {

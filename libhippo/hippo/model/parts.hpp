@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "hippo/model/workload_spec.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 
 namespace hippo {
 
@@ -15,9 +15,15 @@ inline constexpr const char* parts_option = "parts";
 /// The most parts; their number divides it.
 inline constexpr unsigned parts_max = 64;
 
-/// Returns the most members that can train a workload together: its parts if
-/// they are shares of a batch, else 1.
-unsigned members_max(const workload_spec& spec);
+/// Returns into how many parts a workload divides its batches, so that as many
+/// devices may compute them: its option `parts` if a hyper-parameter may not be
+/// below that; 1 for other workloads, whatever they call parts.
+unsigned parts_of_batch(const workload_descriptor& known,
+                        const workload_spec& spec);
+
+/// Returns the same of the built-in workload that a spec names; 1 if it names
+/// none.
+unsigned parts_of_batch(const workload_spec& spec);
 
 /// Says why a text is no number of members, of those that compute the parts of
 /// a workload together: powers of two are, up to `parts_max`. Empty: it is one.

@@ -227,6 +227,8 @@ progress_view progress_of(std::vector<study_view> studies,
     shown.lanes = x.lease->lanes;
     shown.stage = "step " + std::to_string(x.lease->step) + " of "
                   + std::to_string(x.lease->to_step);
+    if (x.lease->members > 1)
+      shown.stage += " x" + std::to_string(x.lease->members);
     shown.steps_per_second = x.lease->steps_per_second;
   }
   return result;

@@ -27,7 +27,7 @@ struct study_progress {
 struct trainer_progress {
   std::uint64_t number = 0;
   bool busy = false;
-  std::string stage;           ///< e.g. `step 4 of 6`; empty if idle
+  std::string stage; ///< e.g. `step 4 of 6 x2` for a gang of 2; empty if idle
   double steps_per_second = 0; ///< of all its lanes
   std::uint32_t lanes = 0;     ///< how many train; `stage` is of one of them
 };

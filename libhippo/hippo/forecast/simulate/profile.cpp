@@ -194,6 +194,12 @@ private:
     if (const auto* list = x.find("options"); list && is_map(*list, "options"))
       for (const auto& entry : list->entries)
         out.options.push_back(parameter(entry));
+    for (const auto& y : out.hyper_parameters)
+      if (!y.min_option.empty()
+          && std::ranges::none_of(
+            out.options, [&](const auto& z) { return z.name == y.min_option; }))
+        notes_->error(x, "'" + y.name + "' has the min_option '" + y.min_option
+                           + "', but there is no such option");
     if (const auto* list = required(x, "metrics");
         list && is_map(*list, "metrics and their directions"))
       for (const auto& entry : list->entries)
@@ -210,13 +216,16 @@ private:
       return result;
     known_keys(x, "key",
                {"default", "min", "max", "min_excluded", "max_excluded",
-                "integer", "words", "affects_speed", "meaning"});
+                "integer", "words", "affects_speed", "left_out", "min_option",
+                "meaning"});
     take(x, "min", any, result.min);
     take(x, "max", any, result.max);
     take(x, "min_excluded", result.min_excluded);
     take(x, "max_excluded", result.max_excluded);
     take(x, "integer", result.integer);
     take(x, "affects_speed", result.affects_speed);
+    take(x, "left_out", result.left_out);
+    take(x, "min_option", result.min_option);
     take(x, "meaning", result.meaning);
     if (const auto* list = x.find("words"))
       result.words = words(*list).value_or(result.words);

@@ -9,6 +9,7 @@
 #include "hippo/base/number.hpp"
 #include "hippo/forecast/simulate/draw.hpp"
 #include "hippo/model/stop_points.hpp"
+#include "hippo/plan/schedule/gang_speeds.hpp"
 
 namespace hippo {
 
@@ -41,7 +42,10 @@ simulated_training::simulated_training(const simulation_profile& profile,
     address_(hash_numbers(
       {seed, key_hash(lease_.workload), number_of(lease_.number)})),
     curve_(profile.curve, hash_numbers({seed, key_hash(lease_.workload)})),
-    at_(lease_.stages.front().begin) {
+    at_(lease_.stages.front().begin),
+    speedup_(lease_.gang ? gang_speeds{}.at(
+               {}, {}, static_cast<unsigned>(lease_.gang->members.size()))
+                         : 1) {
   start();
 }
 
@@ -99,7 +103,7 @@ void simulated_training::plan_steps() {
     const auto fails = failing_step(x);
     for (auto t = std::max(at_, x.begin); t < std::min(now_.stop->at, x.end);
          ++t) {
-      spent += profile_->step_time(x.config, t) * pace;
+      spent += profile_->step_time(x.config, t) * pace / speedup_;
       now_.end = begin_ + from_seconds(spent);
       now_.step_ends.push_back(now_.end);
       if (t == fails) {

@@ -31,7 +31,9 @@ using simulated_event = std::variant<stop_report, lease_end>;
 /// whether and where a stage fails) is addressed by the seed, the workload key,
 /// the lease's number, the node and the step: equal leases go alike in every
 /// simulation, whatever runs beside them. Reports carry no spread of the times
-/// to load, evaluate and save.
+/// to load, evaluate and save. Steps that a gang trains are as many times as
+/// fast as its members make them where nobody has measured that
+/// (`gang_speeds`).
 ///
 /// All times are since the lease was handed over. Calls must come in the order
 /// of time. Not thread-safe.
@@ -103,6 +105,7 @@ private:
   duration begin_{}; ///< of the stretch's training
   duration load_{};
   std::size_t next_stop_ = 0;
+  double speedup_ = 1; ///< by the other members of a gang
   stretch now_;
   bool cancelled_ = false;
   bool ended_ = false;

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "hippo/base/ids.hpp"
+
 namespace hippo {
 
 // The placement of mergers on kinds of devices, where a pool has several: pure
@@ -71,6 +73,15 @@ kind_speeds compare_speeds(std::vector<measured_steps> xs);
 
 /// Whether two of them differ by so much that it should be told.
 bool differ(const kind_speeds& left, const kind_speeds& right);
+
+/// Trainers that help a merger to train paths that others of its trainers have.
+/// Any demand for trainers that would train a path of their own goes first.
+struct helper_demand {
+  std::uint64_t trainers = 0;     ///< more of them that it could use
+  std::set<std::string> kinds{};  ///< of their devices
+  std::set<trainer_id> helping{}; ///< of those that it holds; given up at once
+  friend bool operator==(const helper_demand&, const helper_demand&) = default;
+};
 
 /// The facts that decide where the work of a merger is best done.
 struct placement_facts {

@@ -153,6 +153,22 @@ void time_estimates::learn_step(const std::string& speed_key,
     announce();
 }
 
+void time_estimates::learn_gang_step(const std::string& speed_key,
+                                     std::uint64_t steps, double seconds,
+                                     const std::string& kind,
+                                     unsigned members) {
+  const auto known = kinds_.find(kind);
+  if (known == kinds_.end() || !known->second.steps.contains(speed_key)) {
+    learn_step(speed_key, steps, seconds * speedup(&kind, speed_key, members),
+               kind);
+    return;
+  }
+  const auto alone = known->second.steps.at(speed_key).seconds.value(0);
+  if (alone > 0 && seconds > 0)
+    gang_speeds_.learn(kind, speed_key, members,
+                       alone * static_cast<double>(steps) / seconds);
+}
+
 void time_estimates::follow_drift(const std::string& kind,
                                   const std::string& speed_key, double steps,
                                   double seconds) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "hippo/model/timing.hpp"
+#include "hippo/plan/schedule/gang_speeds.hpp"
 #include "hippo/plan/schedule/placement.hpp"
 #include "hippo/plan/schedule/slowdowns.hpp"
 #include "hippo/plan/schedule/step_model.hpp"
@@ -50,6 +51,12 @@ public:
   void learn_step(const std::string& speed_key, std::uint64_t steps,
                   double seconds, const std::string& kind = {},
                   double leases = 1);
+  /// The same of steps that several trainers of a kind have trained together.
+  /// Where the step's time alone is not known, it follows from that.
+  /// @param members a power of two, at least 2
+  void learn_gang_step(const std::string& speed_key, std::uint64_t steps,
+                       double seconds, const std::string& kind,
+                       unsigned members);
   /// The same of what is no step.
   /// REQUIRES: `what` is neither `timed::step` nor `timed::start`
   void learn(timed what, double seconds, const std::string& kind = {});
@@ -103,6 +110,14 @@ public:
   [[nodiscard]] std::uint32_t lanes_worth(const std::string* kind,
                                           std::uint32_t lanes) const {
     return kind == nullptr ? lanes : slowdowns_.worth(*kind, lanes);
+  }
+
+  /// As of `gang_speeds::at`. @param kind of a device; null: not known
+  [[nodiscard]] double speedup(const std::string* kind,
+                               const std::string& speed_key,
+                               unsigned members) const {
+    return gang_speeds_.at(kind == nullptr ? std::string{} : *kind, speed_key,
+                           members);
   }
 
   /// How many kinds of device are known.
@@ -227,6 +242,7 @@ private:
   times pool_;
   std::map<std::string, times> kinds_;
   slowdowns slowdowns_; ///< of this run; times of earlier ones are alone
+  gang_speeds gang_speeds_; ///< likewise
   std::optional<double> first_step_;
   double stored_first_step_ = 0;
   std::uint64_t version_ = 0;

@@ -106,6 +106,7 @@ struct granted {
   std::uint32_t at_once = 1; ///< leases that it trains at once
   std::uint32_t code_at_once = 1; ///< the same of code that studies bring
   std::optional<double> seconds_left{}; ///< until it leaves; nothing: no limit
+  std::string gang{}; ///< HOST:PORT for others of a gang; empty: it is in none
 };
 /// A trainer is gone.
 struct lost {
@@ -193,6 +194,7 @@ struct announce_demand {
   std::uint64_t trainers = 0;
   std::set<std::string> kinds{}; ///< of their devices; empty: any
   placement_facts facts{};
+  helper_demand helpers{};
 };
 
 // -- to studies and the service -----------------------------------------------

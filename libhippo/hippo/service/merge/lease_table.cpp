@@ -26,13 +26,15 @@ lease_table::lease_table(lease_id first) : first_(first), next_(first) {
 }
 
 void lease_table::add(trainer_id trainer, std::uint32_t lanes,
-                      std::optional<moment> leaves_at) {
+                      std::optional<moment> leaves_at,
+                      std::string gang_address) {
   assert(number_of(trainer) > 0);
   assert(lanes > 0);
   assert(!has(trainer));
   auto& added = trainers_[trainer];
   added.lanes.resize(lanes);
   added.leaves_at = leaves_at;
+  added.gang_address = std::move(gang_address);
   most_lanes_ = std::max(most_lanes_, lanes);
   free_.insert(trainer);
   check(trainer);
@@ -95,18 +97,26 @@ void lease_table::begin(running_lease lease) {
   assert(!lane.lease);
   assert(!trainer.yields);
   lane = {lease.id(), {}};
+  if (lease.is_follower()) {
+    assert(leases_.count(lease.work.gang->lead) > 0);
+    followers_.emplace(lease.work.gang->lead, lease.id());
+  }
+  const bool is_alone = !lease.work.gang;
   leases_.emplace(lease.id(), std::move(lease));
   if (++trainer.leases == 1)
     ++at_work_;
-  if (trainer.leases == trainer.lanes.size())
+  if (trainer.leases == trainer.lanes.size() || !is_alone)
     free_.erase(number);
   check(number);
 }
 
 running_lease lease_table::end(lease_id lease_number) {
+  assert(followers_of(lease_number).empty());
   auto entry = leases_.extract(lease_number);
   assert(entry);
   auto result = std::move(entry.mapped());
+  if (result.is_follower())
+    followers_.erase({result.work.gang->lead, lease_number});
   auto& trainer = trainers_.at(result.trainer);
   auto& lane = trainer.lanes[result.work.lane];
   assert(lane.lease == lease_number);
@@ -164,6 +174,14 @@ lease_table::trainer(trainer_id trainer) const {
   return trainers_.at(trainer);
 }
 
+std::vector<lease_id> lease_table::followers_of(lease_id lead) const {
+  std::vector<lease_id> result;
+  for (auto i = followers_.lower_bound({lead, lease_id{}});
+       i != followers_.end() && i->first == lead; ++i)
+    result.push_back(i->second);
+  return result;
+}
+
 std::vector<lease_id> lease_table::leases_of(trainer_id trainer_number) const {
   std::vector<lease_id> result;
   for (const auto& lane : trainer(trainer_number).lanes)
@@ -187,9 +205,11 @@ void lease_table::check([[maybe_unused]] trainer_id x) const {
       assert(progress.saved <= progress.reached);
       assert(progress.reached >= stages.front().begin);
       assert(progress.reached <= stages.back().end);
+      assert(!found->work.gang || entry.leases == 1);
     }
   if (free_.count(x) > 0) {
     assert(entry.leases < entry.lanes.size());
+    assert(entry.leases == 0 || !find(leases_of(x).front())->work.gang);
     assert(!entry.yields);
   }
 #endif
@@ -205,6 +225,14 @@ void lease_table::check_invariants() const {
     at_work += entry.leases > 0 ? 1 : 0;
   }
   assert(leases == leases_.size());
+  for (const auto& [lead, follower] : followers_) {
+    const auto* first = find(lead);
+    const auto* other = find(follower);
+    assert(first && other && !first->is_follower());
+    assert(first->work.gang && other->work.gang->lead == lead);
+    assert(first->work.gang->members == other->work.gang->members);
+    assert(first->progress.reached == other->progress.reached);
+  }
   assert(at_work == at_work_);
   for (auto id : free_)
     assert(has(id));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "hippo/base/ids.hpp"
@@ -44,6 +45,11 @@ struct reported_progress {
   std::optional<double> first_step_seconds{};
   /// Where it was asked to measure after it had begun.
   std::vector<step_t> added_measurements{};
+  // Of a gang's lead:
+  std::optional<moment> broken{}; ///< since another member has ended
+  bool is_loss_counted = false;   ///< by whatever has broken it
+  // Of another member:
+  bool has_ended = false; ///< by its own account, in good order
 };
 
 /// A lease that a trainer works on.
@@ -58,6 +64,14 @@ struct running_lease {
   reported_progress progress;
 
   [[nodiscard]] lease_id id() const { return work.number; }
+  /// How many trainers train it together.
+  [[nodiscard]] unsigned members() const {
+    return work.gang ? static_cast<unsigned>(work.gang->members.size()) : 1;
+  }
+  /// Whether another lease, the lead's, reports what it trains.
+  [[nodiscard]] bool is_follower() const {
+    return work.gang && work.gang->rank > 0;
+  }
   /// The stop that it is to report next; null: it has reported the last one.
   /// A lease that only measures begins where it ends: that it has got there
   /// says nothing.
@@ -82,11 +96,16 @@ std::size_t stage_index(const lease& lease, step_t at);
 /// A trainer has a lane for each lease that it trains at once. It is *free*
 /// while it may be given a further lease.
 ///
+/// Trainers that train a path together, a gang, have a lease each: that of the
+/// lead, and those of its *followers*, which end with it at the latest.
+///
 /// @invariant a trainer's leases are those of its occupied lanes
 /// @invariant the lease of a lane exists and names that trainer and lane
 /// @invariant a free trainer has an empty lane and does not yield
 /// @invariant a lease has not reached less than it has saved, nor anything
 ///            outside of its stages
+/// @invariant the lead of a follower is there; the trainers of both have no
+///            other lease
 class lease_table {
 public:
   /// @param first number of the first lease
@@ -97,12 +116,14 @@ public:
   /// Takes in a trainer; it is free.
   /// @param lanes leases that it trains at once; not 0
   /// @param leaves_at the end of its time limit; nothing: it has none
+  /// @param gang_address where others of a gang reach it; empty: nowhere
   /// REQUIRES: it is not here.
   void add(trainer_id trainer, std::uint32_t lanes = 1,
-           std::optional<moment> leaves_at = std::nullopt);
+           std::optional<moment> leaves_at = std::nullopt,
+           std::string gang_address = {});
 
   /// Forgets a trainer. @returns the leases that it had
-  /// REQUIRES: it is here.
+  /// REQUIRES: it is here; none of them has followers.
   std::vector<running_lease> remove(trainer_id trainer_number);
 
   /// Gives a trainer no further lease, so that it can be released once those
@@ -131,7 +152,7 @@ public:
   void begin(running_lease lease);
 
   /// Ends a lease. Its lane is empty then; its trainer is not free before
-  /// `set_free`. REQUIRES: it runs.
+  /// `set_free`. REQUIRES: it runs and has no followers.
   running_lease end(lease_id lease_number);
 
   /// Counts the leases of a trainer up to now (`lease_seconds`): to be called
@@ -161,6 +182,7 @@ public:
     std::size_t leases = 0;
     bool yields = false; ///< whether it winds down
     std::optional<moment> leaves_at; ///< by its time limit; nothing: no limit
+    std::string gang_address;        ///< empty: it trains alone
   };
 
   /// Returns the lease of that number, or null if it does not run.
@@ -168,6 +190,10 @@ public:
   [[nodiscard]] const std::map<lease_id, running_lease>& leases() const {
     return leases_;
   }
+  /// Returns the followers of a lease, by rank.
+  [[nodiscard]] std::vector<lease_id> followers_of(lease_id lead) const;
+  /// Whether any lease has followers.
+  [[nodiscard]] bool has_gangs() const { return !followers_.empty(); }
   [[nodiscard]] bool has(trainer_id trainer) const {
     return trainers_.count(trainer) > 0;
   }
@@ -201,6 +227,8 @@ private:
   lease_id next_;
   std::map<trainer_id, trainer_entry> trainers_;
   std::map<lease_id, running_lease> leases_;
+  /// Followers behind their leads.
+  std::set<std::pair<lease_id, lease_id>> followers_;
   std::set<trainer_id> free_;
   std::size_t at_work_ = 0; ///< trainers with a lease
 };

@@ -133,17 +133,17 @@ void merge_core::on(merge_event::started&) {
 void merge_core::on(merge_event::halted&) {
   halted_ = true;
   // What was trained is saved, so that nobody trains it again.
-  for (const auto& kvp : leases_.leases())
-    end_early(kvp.second, std::max(kvp.second.progress.reached,
-                                   kvp.second.progress.heartbeat_at)
-                            + 1);
+  for (const auto& [id, x] : leases_.leases())
+    if (!x.is_follower())
+      end_early(x, std::max(x.progress.reached, x.progress.heartbeat_at) + 1);
   reconcile();
 }
 
 void merge_core::on(merge_event::retiring&) {
   retiring_ = halted_ = true;
-  for (const auto& kvp : leases_.leases())
-    cancel(kvp.first);
+  for (const auto& [id, x] : leases_.leases())
+    if (!x.is_follower())
+      cancel(id);
   reconcile();
 }
 
@@ -177,7 +177,8 @@ void merge_core::on(merge_event::granted& event) {
               options_.code.file.empty() ? event.at_once : event.code_at_once,
               event.seconds_left
                 ? std::optional{now_ + span_of(*event.seconds_left)}
-                : std::nullopt);
+                : std::nullopt,
+              std::move(event.gang));
   names_[event.trainer] = std::move(event.name);
   between_interruptions_[event.trainer] = event.seconds_between_interruptions;
   ledger_.set_price(event.trainer, event.price);
@@ -201,6 +202,10 @@ void merge_core::on(merge_event::able_trainers& event) {
     able.insert(able.end(), kvp.first);
   retries_.set_able(std::move(able));
   kinds_.set_able(std::move(event.trainers));
+  // A trainer that leaves ends what it leads itself.
+  for (const auto& [id, x] : leases_.leases())
+    if (x.is_follower() && retries_.is_unable(x.trainer))
+      break_gang(x.work.gang->lead, false, std::nullopt);
   place_trainers(); // what was left to others may be left to nobody
 }
 
@@ -216,7 +221,12 @@ void merge_core::on(merge_event::yield_asked& event) {
   ledger_.advance(now_);
   for (auto id : running) {
     const auto& lease = *leases_.find(id);
-    end_early(lease, yield_at(view(), usage_.totals(), lease));
+    if (lease.is_follower()) { // others may have it at once
+      const auto& lead = *leases_.find(lease.work.gang->lead);
+      end_early(lead, lead.progress.reached + 1);
+    } else {
+      end_early(lease, yield_at(view(), usage_.totals(), lease));
+    }
   }
 }
 
@@ -357,8 +367,9 @@ void merge_core::note_retired() {
 }
 
 void merge_core::recheck_all() {
-  for (const auto& kvp : leases_.leases())
-    recheck_.insert(kvp.first);
+  for (const auto& [id, x] : leases_.leases())
+    if (!x.is_follower())
+      recheck_.insert(id);
 }
 
 // -- looking ------------------------------------------------------------------
@@ -391,10 +402,9 @@ merger_status merge_core::status() const {
     std::vector<study_id> studies;
     for (const auto study : ledger_.beneficiaries(id))
       studies.push_back(studies_.stored_id(study));
-    result.running.push_back({x.trainer, x.work.lane, where.config,
-                              std::move(studies), reached,
-                              x.work.stages.back().end,
-                              x.progress.steps_per_second});
+    result.running.push_back(
+      {x.trainer, x.work.lane, where.config, std::move(studies), reached,
+       x.work.stages.back().end, x.progress.steps_per_second, x.members()});
   }
   result.hindered = hindrance();
   if (leases_.leases().empty() && chooser_.runnable_count() > 0)

@@ -12,6 +12,7 @@
 
 #include "hippo/service/merge/device_kinds.hpp"
 #include "hippo/service/merge/events.hpp"
+#include "hippo/service/merge/gangs.hpp"
 #include "hippo/service/merge/lease_table.hpp"
 #include "hippo/service/merge/options.hpp"
 #include "hippo/service/merge/outbox.hpp"
@@ -34,7 +35,8 @@ namespace hippo {
 /// same moments give the same effects. Holds no clock, no thread and no I/O.
 ///
 /// @invariant those of its parts
-/// @invariant each lease of the table is one of the plan's and of the ledger's
+/// @invariant each lease of the table is one of the ledger's and, unless it is
+///            a follower's, of the plan's
 /// @invariant what a trainer has sent is acknowledged, news is sent and files
 ///            are deleted only after a commit that holds all it depends on
 class merge_core {
@@ -115,8 +117,12 @@ private:
   /// Leases one path, or finds that free trainers cannot be used for now.
   /// @returns whether it could do either
   bool place_one();
-  void begin_lease(trainer_id trainer, path chosen);
-  [[nodiscard]] running_lease make_lease(trainer_id trainer, path chosen);
+  /// @param helpers that train it with the trainer
+  void begin_lease(trainer_id trainer, path chosen,
+                   const std::vector<trainer_id>& helpers);
+  [[nodiscard]] running_lease
+  make_lease(trainer_id trainer, path chosen,
+             const std::vector<trainer_id>& helpers);
   /// Gives a lease the settings of one of those who wait for it, and ends it
   /// where nobody with these waits any more.
   void choose_settings(lease& to) const;
@@ -144,6 +150,55 @@ private:
   /// Refuses a measurement without any metric of the workload.
   /// @returns whether it is one
   bool refuse_other_metrics(const stop_report& report, reply_address from);
+
+  // -- gangs ------------------------------------------------------------------
+
+  /// Whether trainers may train a path together at all.
+  [[nodiscard]] bool joins() const {
+    return options_.parts > 1 && !options_.gang_key.empty();
+  }
+  /// Whether nothing waits that a trainer could have for itself.
+  [[nodiscard]] bool has_nothing_else() const;
+  /// Chooses the idle trainers that train a path with the one that gets it.
+  [[nodiscard]] std::vector<trainer_id> helpers_for(trainer_id trainer,
+                                                    const path& chosen) const;
+  /// Begins the leases of those who train a path with its lead.
+  void begin_followers(const running_lease& lead,
+                       const std::vector<trainer_id>& helpers);
+  /// Ends leases early whose paths had better have more members.
+  void grow_gangs();
+  /// Ends gangs early where trainers wait for what their members could train.
+  void shrink_gangs();
+  /// By kind of device, the trainers that could help to train what is leased.
+  [[nodiscard]] std::map<std::string, std::uint64_t> helpers_needed() const;
+  /// Of the idle trainers, those that stay here for that.
+  [[nodiscard]] std::set<trainer_id> kept_helpers() const;
+  [[nodiscard]] helper_demand helpers() const;
+  /// The idle trainers of a kind that others can reach, those that could be
+  /// members first.
+  [[nodiscard]] std::vector<trainer_id>
+  idle_members(const std::string& kind) const;
+  /// Ends what the followers of a lease have, which ends itself. Their trainers
+  /// are free then, or released.
+  void end_followers(lease_id lead);
+  /// Takes in that a follower has ended before its lead.
+  void end_follower(lease_end end);
+  /// Forgets the lease of a follower.
+  running_lease drop_follower(lease_id follower);
+  /// A member of a gang has ended before its lead, which is about to end.
+  /// @param is_lost whether that says something of the path, or of `culprit`
+  void break_gang(lease_id lead, bool is_lost,
+                  std::optional<trainer_id> culprit);
+  /// The gang of a lead was lost, or is about to be.
+  void count_gang_loss(const running_lease& lead,
+                       std::optional<trainer_id> culprit);
+  /// Followers are where their lead is.
+  void follow_lead(const running_lease& lead, const stop_report& report);
+  /// The member that an error of a gang names, if it has not ended.
+  [[nodiscard]] std::optional<trainer_id> culprit_of(lease_id lead,
+                                                     const error& why) const;
+  /// Whether a lead should have ended for long, as its gang is broken.
+  [[nodiscard]] bool is_overdue(const reported_progress& lead) const;
 
   // -- reports ----------------------------------------------------------------
 
@@ -233,6 +288,7 @@ private:
   /// Of each node where training has failed, the settings that were tried.
   std::map<node_id, std::set<settings_table::settings>> failed_under_;
   lease_table leases_;
+  gang_losses losses_;
   share_ledger ledger_;
   retry_policy retries_;
   outbox outbox_;
@@ -256,6 +312,7 @@ private:
   /// Likewise, the trainers that could be used; nothing: announce it anew.
   std::optional<std::uint64_t> announced_demand_ = 0;
   std::set<std::string> announced_kinds_; ///< likewise, of their devices
+  helper_demand announced_helpers_;       ///< likewise
   placement_facts facts_; ///< likewise, with the next demand
   std::uint64_t facts_version_ = 0; ///< of `estimates_`
   std::map<trainer_id, std::string> names_; ///< of trainers that are here

@@ -63,6 +63,8 @@ merge_view merge_core::view() const {
 void merge_core::place_trainers() {
   while (place_one())
     flush_effects();
+  shrink_gangs();
+  grow_gangs();
   offer_capacity();
   announce_demand();
 }
@@ -97,7 +99,9 @@ bool merge_core::place_one() {
     }
     return false;
   }
-  begin_lease(next->where->trainer, std::move(next->what));
+  const auto trainer = next->where->trainer;
+  const auto helpers = helpers_for(trainer, next->what);
+  begin_lease(trainer, std::move(next->what), helpers);
   return true;
 }
 
@@ -117,7 +121,8 @@ void merge_core::choose_settings(lease& to) const {
   stages.erase(others, stages.end());
 }
 
-running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
+running_lease merge_core::make_lease(trainer_id trainer, path chosen,
+                                     const std::vector<trainer_id>& helpers) {
   running_lease result;
   result.trainer = trainer;
   if (const auto i = names_.find(trainer); i != names_.end())
@@ -136,6 +141,14 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   choose_settings(work);
   shorten(work.stages, options_.lease_steps_max);
   fit_time_limit(view(), trainer, work.start, work.stages);
+  if (!helpers.empty()) {
+    auto& gang = work.gang.emplace();
+    gang.lead = work.number;
+    gang.members.push_back(leases_.trainer(trainer).gang_address);
+    for (auto x : helpers)
+      gang.members.push_back(leases_.trainer(x).gang_address);
+    gang.secret = gang_secret(options_.gang_key, work.number);
+  }
   const auto* kind = kinds_.kind_of_trainer(trainer);
   const auto slowdown = estimates_.slowdown(
     kind, static_cast<double>(leases_.trainer(trainer).leases + 1));
@@ -151,7 +164,8 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
     stage.identity = plan_.node(stage.node).identity;
     const auto& key = result.speed_keys.emplace_back(
       estimates_.speed_key(stage.config, stage.begin));
-    const auto step = estimates_.step_seconds(key, kind) * slowdown;
+    const auto step = estimates_.step_seconds(key, kind) * slowdown
+                      / estimates_.speedup(kind, key, result.members());
     const auto save_every = static_cast<step_t>(
       std::ceil(save_seconds_apart(trainer) / std::max(step, 1e-6)));
     append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
@@ -167,9 +181,10 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen) {
   return result;
 }
 
-void merge_core::begin_lease(trainer_id trainer, path chosen) {
+void merge_core::begin_lease(trainer_id trainer, path chosen,
+                             const std::vector<trainer_id>& helpers) {
   short_of_time_.clear();
-  auto lease = make_lease(trainer, std::move(chosen));
+  auto lease = make_lease(trainer, std::move(chosen), helpers);
   const auto& first = lease.work.stages.front();
   ledger_.begin(lease.id(), trainer, chooser_.waiting_for(first, first.begin));
   effects_.push_back(merge_effect::send_lease{trainer, lease.work});
@@ -179,7 +194,10 @@ void merge_core::begin_lease(trainer_id trainer, path chosen) {
   kinds_.begin(lease.work.number, node, trainer);
   plan_.begin_lease(lease.work);
   leases_.count_leases(trainer, now_);
+  const auto id = lease.id();
   leases_.begin(std::move(lease));
+  if (!helpers.empty())
+    begin_followers(*leases_.find(id), helpers);
 }
 
 void merge_core::cool_down_idle() {
@@ -241,8 +259,10 @@ void merge_core::offer_capacity() {
     }
   if (offers.size() > 0)
     return;
+  const auto kept = kept_helpers();
   for (auto x : leases_.idle_trainers())
-    release(x);
+    if (!kept.contains(x))
+      release(x);
 }
 
 void merge_core::announce_demand() {
@@ -261,16 +281,18 @@ void merge_core::announce_demand() {
   // More trials begin once there is a trainer for what waits: those of other
   // kinds would come and go.
   auto kinds = wanted_kinds();
+  auto help = helpers();
   if (weight == 0
       || (demand == announced_demand_ && weight == announced_weight_
-          && kinds == announced_kinds_))
+          && kinds == announced_kinds_ && help == announced_helpers_))
     return;
   announced_demand_ = demand;
   announced_weight_ = weight;
   announced_kinds_ = kinds;
+  announced_helpers_ = help;
   ++demands_announced_;
-  effects_.push_back(
-    merge_effect::announce_demand{weight, demand, std::move(kinds), facts_});
+  effects_.push_back(merge_effect::announce_demand{
+    weight, demand, std::move(kinds), facts_, std::move(help)});
 }
 
 double merge_core::save_seconds_apart(trainer_id trainer) const {
@@ -309,11 +331,26 @@ void merge_core::remove_trainer(trainer_id trainer, const std::string& died) {
   if (!leases_.has(trainer))
     return;
   ledger_.advance(now_);
+  losses_.forget(trainer);
+  for (auto id : leases_.leases_of(trainer))
+    if (!leases_.find(id)->is_follower())
+      end_followers(id);
   for (const auto& lease : leases_.remove(trainer)) {
-    if (!died.empty() && !lease.is_told())
+    const bool is_loss = !died.empty() && !lease.is_told();
+    if (lease.is_follower()) {
+      ledger_.end(lease.id());
+      kinds_.end(lease.id());
+      break_gang(lease.work.gang->lead, is_loss, std::nullopt);
+      continue;
+    }
+    if (is_loss && lease.work.gang) {
+      if (!lease.progress.is_loss_counted)
+        count_gang_loss(lease, std::nullopt);
+    } else if (is_loss) {
       take_loss(lease, died,
                 lease.progress.taken_up ? retry_policy::loss::gone
                                         : retry_policy::loss::untaken);
+    }
     log(merge_effect::log_line::level::info,
         "lease " + to_string(lease.id())
           + " is free again from step "

@@ -104,7 +104,8 @@ void merge_core::on(merge_event::reported& event) {
     take_late(std::move(event.report), event.from);
     return;
   }
-  if (const bool is_its_own = is_of(lease->work, event.report);
+  if (const bool is_its_own =
+        is_of(lease->work, event.report) && !lease->is_follower();
       !is_its_own
       || !kinds_.may_keep(lease->work.stages.back().node,
                           event.report.device)) {
@@ -142,17 +143,41 @@ void merge_core::on(merge_event::lease_ended& event) {
 
 void merge_core::end_lease(lease_end end) {
   const auto id = end.lease;
+  if (leases_.find(id)->is_follower()) {
+    end_follower(std::move(end));
+    return;
+  }
+  ledger_.advance(now_);
+  const auto culprit =
+    end.failure ? culprit_of(id, *end.failure) : std::nullopt;
+  if (!end.failure)
+    for (auto follower : leases_.followers_of(id))
+      losses_.note_ended(leases_.find(follower)->trainer);
+  end_followers(id);
   leases_.count_leases(leases_.find(id)->trainer, now_);
   auto ended = leases_.end(id);
   kinds_.end(id);
-  ledger_.advance(now_);
   const bool is_to_blame = hold_to_account(ended, end);
-  if (end.failure) {
+  const bool is_lost_gang =
+    ended.work.gang && end.failure && end.failure->code == errc::gang_lost;
+  // Those who have trained it go on at once where nobody else waits for them:
+  // with other members, or with more.
+  const bool regroups =
+    (!end.failure || is_lost_gang)
+    && (ended.work.gang || (joins() && ended.progress.ends_early));
+  if (is_lost_gang) {
+    if (!ended.progress.is_loss_counted && !ended.progress.is_cancelled)
+      count_gang_loss(ended, culprit);
+    log(level::warning, "lease " + to_string(id) + " of trainer "
+                          + to_string(ended.trainer) + ": "
+                          + first_line(end.failure->message));
+  } else if (end.failure) {
     take_failure(ended, end);
     recheck_all(); // trials may have failed with it
   } else {
     retries_.note_success(ended.trainer);
     settings_.note_success(ended.work.workload.settings);
+    losses_.note_ended(ended.trainer);
   }
   if (is_to_blame) {
     effects_.push_back(merge_effect::blame_trainer{
@@ -161,8 +186,14 @@ void merge_core::end_lease(lease_end end) {
   }
   plan_.end_lease(id);
   studies_.follow_ended_lease();
+  if (regroups)
+    leases_.set_free(ended.trainer);
   reconcile();
   ledger_.end(id);
+  if (regroups && !leases_.has(ended.trainer))
+    return; // nobody has a use for it
+  if (regroups && !leases_.trainer(ended.trainer).yields)
+    return;
   if (leases_.trainer(ended.trainer).leases == 0) {
     release(ended.trainer);
     return;
@@ -188,6 +219,8 @@ void merge_core::on(merge_event::heartbeat& event) {
   if (!lease || lease->trainer != event.trainer)
     return;
   auto& progress = leases_.progress(event.lease);
+  if (is_overdue(progress))
+    cancel(event.lease);
   const auto gap = seconds_between(progress.heartbeat, now_);
   assert(gap >= 0);
   progress.heartbeat = now_;
@@ -200,8 +233,11 @@ void merge_core::on(merge_event::heartbeat& event) {
   if (event.at > progress.heartbeat_at
       && event.at <= lease->work.stages.back().end) {
     progress.heartbeat_at = event.at;
-    note_progress(progress);
+    if (!lease->is_follower())
+      note_progress(progress);
   }
+  if (lease->is_follower())
+    return; // its lead's progress is its own
   const bool is_still = progress.still_seconds > stall_seconds(*lease);
   const auto untold_max = unreported_seconds_max(*lease);
   if (!is_still && !(untold_max && progress.unreported_seconds > *untold_max)) {
@@ -284,9 +320,9 @@ void merge_core::miss_others(trainer_id trainer, lease_id at) {
     return;
   std::vector<lease_id> dropped;
   for (const auto id : leases_.leases_of(trainer)) {
-    if (id == at)
-      continue;
     const auto& lease = *leases_.find(id);
+    if (id == at || lease.progress.has_ended)
+      continue;
     auto& progress = leases_.progress(id);
     const auto before = std::exchange(progress.missed, now_);
     if (!before)
@@ -322,8 +358,13 @@ void merge_core::learn(const running_lease& lease, const stop_report& report,
     const auto& speed_key =
       lease.speed_keys[stage_index(lease.work, report.at)];
     estimates_.learn_size(report.size);
-    estimates_.learn_step(speed_key, report.trained_steps,
-                          seconds(report.train_ns), report.device, leases);
+    if (lease.work.gang)
+      estimates_.learn_gang_step(speed_key, report.trained_steps,
+                                 seconds(report.train_ns), report.device,
+                                 lease.members());
+    else
+      estimates_.learn_step(speed_key, report.trained_steps,
+                            seconds(report.train_ns), report.device, leases);
     for (const auto& y : estimates_.take_drifts())
       log(level::warning,
           y.kind + " trains " + (y.now > y.before ? "slower" : "faster")
@@ -515,9 +556,13 @@ void merge_core::take_report(const running_lease& lease, stop_report x,
     retries_.note_kept(lease.trainer);
   keep(x, news, &names_[lease.trainer]);
   outbox_.acknowledge(from, ack{x.lease, x.at});
+  follow_lead(lease, x);
   reconcile();
   const auto& next = lease.work.stages[stage_index(lease.work, x.at + 1)];
-  ledger_.serve(id, chooser_.waiting_for(next, x.at));
+  const auto waiting = chooser_.waiting_for(next, x.at);
+  ledger_.serve(id, waiting);
+  for (auto follower : leases_.followers_of(id))
+    ledger_.serve(follower, waiting);
   const auto preempted
     = preempt(view(), usage_.totals(), options_.policy, lease);
   progress.outranked = preempted.outranked;

@@ -59,6 +59,12 @@ struct merger_options {
   /// Leases are numbered from here on: no two of a service may be the same, now
   /// or after a restart.
   lease_id first_lease{1};
+  /// Shares of each step that trainers may compute together: no more of them
+  /// train a path. A power of two, up to `parts_max`.
+  unsigned parts = 1;
+  /// The secrets of gangs are made from this, which is drawn at random when the
+  /// service starts; empty: no trainers train a path together.
+  std::string gang_key{};
   /// The plan of earlier runs; null: none. Of one merger alone.
   std::shared_ptr<kept_plan> kept;
   std::vector<timing> timings; ///< likewise

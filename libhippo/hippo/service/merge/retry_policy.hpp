@@ -168,6 +168,11 @@ public:
                      const settings_source& waiting = {},
                      loss how = loss::gone);
 
+  /// Whether a trainer could not train for the merger, as far as is known.
+  [[nodiscard]] bool is_unable(trainer_id trainer) const {
+    return !able_.contains(trainer);
+  }
+
   /// Whether a trainer may hand back, free of charge, a lease that it has not
   /// taken up: once, until it has done one well.
   bool may_hand_back(trainer_id trainer) {

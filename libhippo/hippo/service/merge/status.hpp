@@ -43,6 +43,7 @@ struct merger_status {
     step_t at = 0;
     step_t to = 0;
     double steps_per_second = 0; ///< 0 until it has reported
+    unsigned members = 1;        ///< trainers that train it together
   };
   std::vector<running_lease> running;
   /// Why those that could train do not get on, though there is something to

@@ -287,6 +287,12 @@ bool study_table::wants_capacity(study_no study) const {
   return studies_[study].wants_capacity && !studies_[study].paused;
 }
 
+bool study_table::any_wants_capacity() const {
+  return std::any_of(studies_.begin(), studies_.end(), [](const entry& x) {
+    return x.wants_capacity && !x.paused;
+  });
+}
+
 bool study_table::is_awaiting_any() const {
   return std::any_of(studies_.begin(), studies_.end(), [](const entry& x) {
     return x.wants_capacity && !x.paused && x.acked < x.awaited;

@@ -73,6 +73,8 @@ public:
 
   /// Whether a study would start more if it were offered capacity.
   [[nodiscard]] bool wants_capacity(study_no study) const;
+  /// Whether any of them would.
+  [[nodiscard]] bool any_wants_capacity() const;
   /// Whether a study that wants capacity has yet to take in what it was sent
   /// before `await_all`, or the last offer.
   [[nodiscard]] bool is_awaiting_any() const;

@@ -13,13 +13,15 @@ void demand_table::set(pool_event::demanded event) {
   auto place = place_of(event.merger);
   if (!place) {
     place = shares_.add(event.weight);
-    all_.push_back({event.merger, 0, {}, {}});
+    all_.push_back({event.merger, 0, {}, {}, 0, {}});
     assert(*place + 1 == all_.size());
   }
   auto& known = all_[*place];
   known.wanted = event.trainers;
   known.kinds = std::move(event.kinds);
   known.facts = std::move(event.facts);
+  known.helpers = event.helpers.trainers;
+  known.helper_kinds = std::move(event.helpers.kinds);
   shares_.set_weight(*place, event.weight);
 }
 
@@ -34,6 +36,13 @@ void demand_table::give(std::size_t place) {
   --x.wanted; // until the merger says how many are left
   shares_.hold(place, 1);
   shares_.set_waiting(place, x.wanted > 0);
+}
+
+void demand_table::give_helper(std::size_t place) {
+  auto& x = all_[place];
+  assert(x.helpers > 0);
+  --x.helpers; // likewise
+  shares_.hold(place, 1);
 }
 
 std::optional<std::size_t> demand_table::place_of(merger_number merger) const {

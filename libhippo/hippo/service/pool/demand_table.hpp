@@ -25,6 +25,8 @@ public:
     std::uint64_t wanted = 0;      ///< trainers that it could use
     std::set<std::string> kinds{}; ///< of their devices; empty: any
     placement_facts facts{};
+    std::uint64_t helpers = 0; ///< trainers that could help those that it has
+    std::set<std::string> helper_kinds{}; ///< of their devices
   };
 
   /// Takes in how many trainers a merger could use. REQUIRES: `weight > 0`
@@ -33,6 +35,8 @@ public:
   void remove(std::size_t place);
   /// A merger that waits is given a trainer.
   void give(std::size_t place);
+  /// A merger is given a trainer that helps. REQUIRES: it could use one
+  void give_helper(std::size_t place);
   /// A merger gives a trainer back.
   void take(std::size_t place) { shares_.hold(place, -1); }
   /// As of `fair_shares`.

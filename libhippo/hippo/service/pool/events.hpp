@@ -64,6 +64,7 @@ struct demanded {
   std::uint64_t trainers = 0;
   std::set<std::string> kinds{}; ///< of their devices; empty: any
   placement_facts facts{};
+  helper_demand helpers{};
 };
 /// A merger has ended; its trainers are free.
 struct merger_ended {
@@ -156,6 +157,7 @@ struct grant {
   std::uint32_t at_once = 1; ///< leases that it trains at once
   std::uint32_t code_at_once = 1; ///< the same of code that studies bring
   std::optional<double> seconds_left{}; ///< until it leaves; nothing: no limit
+  std::string gang{}; ///< HOST:PORT for others of a gang; empty: it is in none
   friend bool operator==(const grant&, const grant&) = default;
 };
 /// The merger is asked to release the trainer as soon as that pays.

@@ -150,6 +150,9 @@ void pool_core::on(pool_event::introduced& event) {
 
 void pool_core::on(pool_event::demanded& event) {
   book_time();
+  for (auto& [number, x] : trainers_.all())
+    if (x.holder == event.merger)
+      x.helps = event.helpers.helping.contains(number);
   demands_.set(std::move(event));
   share();
 }
@@ -322,18 +325,26 @@ void pool_core::grant_idle() {
     if (!x.is_idle(now_))
       continue;
     auto first = next_for(view(), gains_, x, next.shares());
-    if (!first && !(first = next_for(view(), gains_, x, demands_.shares())))
+    if (!first)
+      first = next_for(view(), gains_, x, demands_.shares());
+    x.helps = !first;
+    if (!first && !(first = next_helped(view(), x, next.shares())))
       continue;
-    next.grant(*first);
-    demands_.pass_turns();
+    if (x.helps) {
+      demands_.give_helper(*first);
+      next.lend(*first);
+    } else {
+      next.grant(*first);
+      demands_.pass_turns();
+      demands_.give(*first);
+    }
     x.count_time(booked_until_);
     x.holder = demands_[*first].merger;
     x.granted = booked_until_;
-    demands_.give(*first);
     effects_.emplace_back(pool_effect::grant{
       *x.holder, number, x.record.device, between_interruptions_of(x),
       x.record.price, x.record.name, x.record.at_once, x.record.code_at_once,
-      x.seconds_left(now_)});
+      x.seconds_left(now_), x.gang});
   }
 }
 
@@ -347,21 +358,28 @@ void pool_core::log_stuck() {
   }
 }
 
-/// Asks mergers to yield trainers to the one whose turn it is, as long as it
-/// stays behind them even with one more; where kinds differ, farther behind
-/// than one that gains by them may put it.
+/// Asks mergers to yield trainers to the one whose turn it is: those that only
+/// help them, then others as long as it stays behind them even with one more;
+/// where kinds differ, farther behind than one that gains by them may put it.
 void pool_core::ask_back() {
   projected_shares next{view()};
+  const auto ask = [&](const yield_candidate& x, std::size_t to) {
+    next.move(x.from, to);
+    trainers_.at(x.trainer).reserved_for = demands_[to].merger;
+    effects_.emplace_back(
+      pool_effect::ask_to_yield{demands_[x.from].merger, x.trainer});
+  };
   while (const auto to = next.shares().next()) {
+    if (const auto x = helper_for(view(), next, *to)) {
+      ask(*x, *to);
+      continue;
+    }
     if (const auto x = candidate_for(view(), gains_, next, *to)) {
       auto after = next;
       after.move(x->from, *to);
       if (after.shares().lag(*to, x->from) + next.shares().head_start(*to)
           > gains_.slack() * after.shares().weight(*to)) {
-        next = std::move(after);
-        trainers_.at(x->trainer).reserved_for = demands_[*to].merger;
-        effects_.emplace_back(
-          pool_effect::ask_to_yield{demands_[x->from].merger, x->trainer});
+        ask(*x, *to);
         continue;
       }
     }
@@ -377,6 +395,7 @@ void pool_core::take_back(pool_trainer& trainer) {
     demands_.take(*demands_.place_of(*trainer.holder));
   trainer.holder.reset();
   trainer.reserved_for.reset();
+  trainer.helps = false;
 }
 
 /// Notes that a trainer is gone; its merger is notified. It may be forgotten.

@@ -22,6 +22,7 @@ pool_trainer pool_trainer::from(const hello& hello, moment now) {
   result.workloads = hello.workloads;
   result.numerics = hello.numerics;
   result.record.ranks = hello.ranks;
+  result.gang = hello.gang;
   result.last_message = result.since = now;
   result.idle_since = now;
   if (hello.seconds_left > 0)

@@ -64,6 +64,8 @@ struct pool_trainer {
   std::optional<moment> unreturned_since;
   lease_id unreturned{};  ///< that lease
   moment unreturned_said; ///< when a heartbeat has said so last
+  std::string gang;       ///< where others of a gang reach it; empty: nowhere
+  bool helps = false;     ///< whether its merger gives it up at once
   bool leaving = false;   ///< whether it has taken leave
   bool gone = false;
 

@@ -63,6 +63,23 @@ std::optional<std::size_t> next_for(const pool_view& view,
   return gain(best) > gain(*first) * advantage_gain_min ? best : first;
 }
 
+std::optional<std::size_t> next_helped(const pool_view& view,
+                                       const pool_trainer& trainer,
+                                       const fair_shares& shares) {
+  std::optional<std::size_t> result;
+  if (trainer.gang.empty())
+    return result;
+  for (std::size_t i = 0; i < view.demands.size(); ++i) {
+    const auto& x = view.demands[i];
+    if (x.helpers > 0 && x.helper_kinds.contains(trainer.record.device)
+        && view.suits(trainer, x.merger)
+        && !trainer.is_resting(x.merger, view.now)
+        && (!result || shares.lag(i, *result) > 0))
+      result = i;
+  }
+  return result;
+}
+
 std::optional<yield_candidate> candidate_for(const pool_view& view,
                                              const kind_gains& gains,
                                              const projected_shares& next,
@@ -95,6 +112,30 @@ std::optional<yield_candidate> candidate_for(const pool_view& view,
       result = yield_candidate{number, from};
       best = &x;
     }
+  }
+  return result;
+}
+
+std::optional<yield_candidate> helper_for(const pool_view& view,
+                                          const projected_shares& next,
+                                          std::size_t to) {
+  std::optional<yield_candidate> result;
+  bool is_idle = false;
+  for (const auto& [number, x] : view.trainers.all()) {
+    if (!x.holder || !x.helps || x.reserved_for || !x.is_there()
+        || !view.could_use(x, to) || !x.is_able(view.demands[to].merger))
+      continue;
+    const auto from = *view.demands.place_of(*x.holder);
+    if (from == to)
+      continue;
+    const auto ahead = !result ? 1
+                       : result->from == from
+                         ? 0
+                         : next.shares().lag(result->from, from);
+    if (ahead < 0 || (ahead == 0 && (is_idle || !x.idle_since)))
+      continue;
+    result = yield_candidate{number, from};
+    is_idle = x.idle_since.has_value();
   }
   return result;
 }

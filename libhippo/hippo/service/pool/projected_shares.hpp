@@ -21,6 +21,8 @@ public:
   void move(std::size_t from, std::size_t to);
   /// A merger gets a trainer that nobody has.
   void grant(std::size_t to);
+  /// The same of one that helps it.
+  void lend(std::size_t to) { shares_.hold(to, 1); }
   /// Nothing can be asked back for that merger.
   void pass(std::size_t place);
 
@@ -43,6 +45,13 @@ std::optional<std::size_t> next_for(const pool_view& view,
                                     const pool_trainer& trainer,
                                     const fair_shares& shares);
 
+/// The merger that a trainer may help which nobody has a use for alone: of
+/// those that could use it, the one that is behind the others. Nothing: there
+/// is none.
+std::optional<std::size_t> next_helped(const pool_view& view,
+                                       const pool_trainer& trainer,
+                                       const fair_shares& shares);
+
 /// A trainer that a merger may be asked for.
 struct yield_candidate {
   trainer_id trainer{};
@@ -59,5 +68,10 @@ std::optional<yield_candidate> candidate_for(const pool_view& view,
                                              const kind_gains& gains,
                                              const projected_shares& next,
                                              std::size_t to);
+
+/// Finds a trainer that only helps another merger, of use to this one: of the
+/// merger that is ahead the most, one without a lease if it has such.
+std::optional<yield_candidate>
+helper_for(const pool_view& view, const projected_shares& next, std::size_t to);
 
 } // namespace hippo

@@ -33,6 +33,8 @@ void fields(F& inspector, merger_options& chosen) {
   inspector("lease_bytes_max", chosen.lease_bytes_max);
   inspector("unpacked_nodes_max", chosen.unpacked_nodes_max);
   inspector("first_lease", chosen.first_lease);
+  inspector("parts", chosen.parts);
+  inspector("gang_key", chosen.gang_key);
   inspector("timings", chosen.timings);
   inspector("evicted", chosen.evicted);
 }
@@ -111,6 +113,7 @@ void fields(F& inspector, merge_event::granted& event) {
   inspector("at_once", event.at_once);
   inspector("code_at_once", event.code_at_once);
   inspector("seconds_left", event.seconds_left);
+  inspector("gang", event.gang);
 }
 template <class F>
 void fields(F& inspector, merge_event::lost& event) {
@@ -199,6 +202,7 @@ void fields(F& inspector, merge_effect::announce_demand& order) {
   inspector("trainers", order.trainers);
   inspector("kinds", order.kinds);
   inspector("facts", order.facts);
+  inspector("helpers", order.helpers);
 }
 template <class F>
 void fields(F& inspector, merge_effect::commit& order) {

@@ -63,6 +63,12 @@ void fields(F& inspector, workload_need& need) {
   inspector("ranks", need.ranks);
 }
 template <class F>
+void fields(F& inspector, helper_demand& demand) {
+  inspector("trainers", demand.trainers);
+  inspector("kinds", demand.kinds);
+  inspector("helping", demand.helping);
+}
+template <class F>
 void fields(F& inspector, placement_facts& facts) {
   inspector("speeds", facts.speeds);
   inspector("complexity", facts.complexity);

@@ -46,6 +46,7 @@ void fields(F& inspector, pool_event::demanded& event) {
   inspector("trainers", event.trainers);
   inspector("kinds", event.kinds);
   inspector("facts", event.facts);
+  inspector("helpers", event.helpers);
 }
 template <class F>
 void fields(F& inspector, pool_event::merger_ended& event) {
@@ -114,6 +115,7 @@ void fields(F& inspector, pool_effect::grant& order) {
   inspector("at_once", order.at_once);
   inspector("code_at_once", order.code_at_once);
   inspector("seconds_left", order.seconds_left);
+  inspector("gang", order.gang);
 }
 template <class F>
 void fields(F& inspector, pool_effect::ask_to_yield& order) {

@@ -305,7 +305,7 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
       });
   };
   auto members = data.members;
-  members.resize(std::min(members.size(), std::size_t{members_max(spec)}));
+  members.resize(std::min(members.size(), std::size_t{parts_of_batch(spec)}));
   if (members.size() < 2)
     return on(x);
   return make_member_workload(

@@ -1,0 +1,175 @@
+#include "hippo/service/merge/gangs.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cctype>
+#include <queue>
+#include <utility>
+
+#include "hippo/model/code/sha256.hpp"
+
+namespace hippo {
+
+namespace {
+
+/// How often paths that gain too little are left out before those are left as
+/// they are.
+constexpr int rounds_max = 8;
+
+/// As `choose_members`, whatever is gained.
+/// @param open whether each may have more
+std::vector<unsigned> double_longest(const std::vector<gang_candidate>& all,
+                                     unsigned most, std::uint64_t idle,
+                                     const std::vector<bool>& open) {
+  std::vector<unsigned> result;
+  // The longest first; of equal ones, the first.
+  using entry = std::pair<double, std::size_t>;
+  const auto is_shorter = [](const entry& x, const entry& y) {
+    return x.first != y.first ? x.first < y.first : x.second > y.second;
+  };
+  std::priority_queue<entry, std::vector<entry>, decltype(is_shorter)> next(
+    is_shorter);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& x = all[i];
+    result.push_back(x.members);
+    if (open[i])
+      next.emplace(x.left / x.speedup(x.members), i);
+  }
+  while (!next.empty() && idle > 0) {
+    const auto i = next.top().second;
+    next.pop();
+    const auto& x = all[i];
+    const auto now = result[i];
+    // Nothing is done sooner if others are and this one is not.
+    if (2 * now > most || now > idle
+        || x.speedup(2 * now) < doubling_gain_min * x.speedup(now))
+      break;
+    idle -= now;
+    result[i] = 2 * now;
+    next.emplace(x.left / x.speedup(2 * now), i);
+  }
+  return result;
+}
+
+} // namespace
+
+std::vector<unsigned> choose_members(const std::vector<gang_candidate>& all,
+                                     unsigned most, std::uint64_t idle) {
+  std::vector<bool> open(all.size(), true);
+  for (int round = 0;; ++round) {
+    auto result = double_longest(all, most, idle, open);
+    bool is_done = true;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const auto& x = all[i];
+      const auto gain =
+        x.own / x.speedup(x.members) - x.own / x.speedup(result[i]);
+      if (result[i] == x.members || (gain > 0 && gain >= x.least_gain))
+        continue;
+      open[i] = is_done = false;
+      result[i] = x.members;
+    }
+    if (is_done || round == rounds_max)
+      return result;
+  }
+}
+
+void gang_losses::note_lost(node_id node, std::optional<trainer_id> culprit) {
+  ++nodes_[node];
+  if (culprit)
+    ++trainers_[*culprit];
+}
+
+bool gang_losses::may_join(trainer_id trainer) const {
+  const auto i = trainers_.find(trainer);
+  return i == trainers_.end() || i->second < losses_max;
+}
+
+bool gang_losses::may_share(const std::vector<stage>& stages) const {
+  return std::ranges::none_of(stages, [this](const stage& x) {
+    const auto i = nodes_.find(x.node);
+    return i != nodes_.end() && i->second >= losses_max;
+  });
+}
+
+std::optional<std::size_t> named_member(const gang_place& gang,
+                                        const std::string& message) {
+  for (std::size_t rank = 0; rank < gang.members.size(); ++rank) {
+    const auto& address = gang.members[rank];
+    const auto at = message.find(address);
+    if (at == std::string::npos)
+      continue;
+    const auto end = at + address.size(); // else it is of a longer port
+    if (end == message.size()
+        || std::isdigit(static_cast<unsigned char>(message[end])) == 0)
+      return rank;
+  }
+  return std::nullopt;
+}
+
+std::string gang_secret(const std::string& key, lease_id lead) {
+  assert(!key.empty());
+  return sha256_of(key + '/' + to_string(lead));
+}
+
+bool may_share(const merge_view& view, const gang_losses& lost,
+               const std::vector<stage>& stages) {
+  return lost.may_share(stages) && !view.retries.is_suspect(stages);
+}
+
+bool may_join(const merge_view& view, const gang_losses& lost,
+              trainer_id trainer) {
+  const auto& x = view.leases.trainer(trainer);
+  return !x.gang_address.empty() && !x.yields && lost.may_join(trainer);
+}
+
+bool may_help(const merge_view& view, trainer_id trainer,
+              const std::vector<stage>& stages,
+              const settings_table::settings& by, double seconds) {
+  const auto& leaves_at = view.leases.trainer(trainer).leaves_at;
+  const path what{{}, stages};
+  return (!leaves_at
+          || seconds_between(view.ledger.advanced_to(), *leaves_at) > seconds)
+         && view.kinds.may_train(trainer, what)
+         && !view.retries.is_left_to_others(
+           trainer, what, by,
+           [&](trainer_id y) { return view.kinds.may_train(y, what); });
+}
+
+std::function<double(unsigned)> speedup_of(const merge_view& view,
+                                           const std::string* kind,
+                                           const stage& where,
+                                           const std::string& key) {
+  const auto all = view.chooser.tree().seconds_per_step(where.node);
+  const auto step = view.estimates.step_seconds(key, kind);
+  const auto shared = all > 0 ? std::min(step / all, 1.0) : 1.0;
+  return [estimates = &view.estimates, kind, key, shared](unsigned members) {
+    return 1 / (shared / estimates->speedup(kind, key, members) + 1 - shared);
+  };
+}
+
+std::map<std::string, gang_group> gang_groups(const merge_view& view,
+                                              const gang_losses& lost,
+                                              double least_gain) {
+  std::map<std::string, gang_group> result;
+  for (const auto& [id, x] : view.leases.leases()) {
+    const auto& progress = x.progress;
+    const auto* kind = view.kinds.kind_of_trainer(x.trainer);
+    if (x.is_follower() || x.is_told() || progress.is_cancelled
+        || progress.broken || view.leases.trainer(x.trainer).leases > 1
+        || !may_join(view, lost, x.trainer)
+        || !may_share(view, lost, x.work.stages))
+      continue;
+    assert(kind);
+    const auto from = std::max(progress.reached, progress.heartbeat_at);
+    auto& group = result[*kind];
+    group.leases.push_back(id);
+    group.candidates.push_back(
+      {view.chooser.seconds_left(x.work.stages, from),
+       training_seconds(view, x.work.stages, from), x.members(), least_gain,
+       speedup_of(view, kind, x.work.stages[stage_index(x.work, from + 1)],
+                  x.speed_keys[stage_index(x.work, from + 1)])});
+  }
+  return result;
+}
+
+} // namespace hippo

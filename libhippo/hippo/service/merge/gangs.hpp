@@ -1,0 +1,111 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "hippo/service/merge/placement.hpp"
+
+// Which paths have several trainers: pure functions of what a merger knows.
+
+namespace hippo {
+
+/// More members are worth it only if a path is faster by this factor with twice
+/// as many.
+inline constexpr double doubling_gain_min = 1.5;
+
+/// A path that several trainers may train together.
+struct gang_candidate {
+  /// Seconds until all that waits for it is trained, by one trainer at a time.
+  double left = 0;
+  double own = 0;       ///< seconds of the path itself, by one trainer
+  unsigned members = 1; ///< that it has
+  /// More members must save so many seconds of its own, or are not worth it.
+  double least_gain = 0;
+  /// How many times as fast as one so many members are.
+  std::function<double(unsigned)> speedup;
+};
+
+/// Divides idle trainers among paths: the one that would take longest, with the
+/// members that it has by then, has twice as many next, as long as there are
+/// trainers and it gains by that: all is done no sooner if others are.
+/// @param most members of a path, a power of two
+/// @param idle trainers; UINT64_MAX: as many as anybody wants
+/// @returns the members of each, no fewer than it has
+/// @complexity O(n log n log most), some times over where paths gain too little
+std::vector<unsigned> choose_members(const std::vector<gang_candidate>& all,
+                                     unsigned most, std::uint64_t idle);
+
+/// Counts gangs that were lost: something of a path, or a trainer that others
+/// cannot reach, must not cost time without an end.
+class gang_losses {
+public:
+  /// A node over which so many gangs were lost is trained by one trainer alone
+  /// from then on, and a trainer that was to blame for so many in a row trains
+  /// alone.
+  static constexpr unsigned losses_max = 3;
+
+  /// A gang was lost in a node. @param culprit if it is known
+  void note_lost(node_id node, std::optional<trainer_id> culprit);
+  /// A gang with that trainer has ended well.
+  void note_ended(trainer_id trainer) { trainers_.erase(trainer); }
+  /// A trainer is gone.
+  void forget(trainer_id trainer) { trainers_.erase(trainer); }
+
+  [[nodiscard]] bool may_join(trainer_id trainer) const;
+  [[nodiscard]] bool may_share(const std::vector<stage>& stages) const;
+
+private:
+  std::map<node_id, unsigned> nodes_;
+  std::map<trainer_id, unsigned> trainers_;
+};
+
+/// Returns the rank of the member that an error of a gang names by its address;
+/// nothing: it names none.
+std::optional<std::size_t> named_member(const gang_place& gang,
+                                        const std::string& message);
+
+/// Returns the secret of the gang of a lead's lease.
+/// @param key known to the service alone
+std::string gang_secret(const std::string& key, lease_id lead);
+
+/// Whether trainers may train a path together: none was lost over it, with or
+/// without others.
+bool may_share(const merge_view& view, const gang_losses& lost,
+               const std::vector<stage>& stages);
+
+/// Whether a trainer that is here can be a member, whatever the path.
+bool may_join(const merge_view& view, const gang_losses& lost,
+              trainer_id trainer);
+
+/// Whether an idle trainer may help others to train a path.
+/// @param by the settings with which it is trained
+/// @param seconds that one trainer would take for it
+bool may_help(const merge_view& view, trainer_id trainer,
+              const std::vector<stage>& stages,
+              const settings_table::settings& by, double seconds);
+
+/// Returns by how many times a stage is faster with a number of members than
+/// with one. While the lead measures, the others wait.
+/// @param kind of device; outlives the result, as `view.estimates` does
+std::function<double(unsigned)> speedup_of(const merge_view& view,
+                                           const std::string* kind,
+                                           const stage& where,
+                                           const std::string& key);
+
+/// The leases of a kind of device whose paths could have more members.
+struct gang_group {
+  std::vector<lease_id> leases;
+  std::vector<gang_candidate> candidates; ///< likewise
+};
+
+/// Returns the leases that could have more members, by the kinds of their
+/// trainers.
+/// @param least_gain of each, as of `gang_candidate`
+std::map<std::string, gang_group>
+gang_groups(const merge_view& view, const gang_losses& lost, double least_gain);
+
+} // namespace hippo

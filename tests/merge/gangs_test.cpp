@@ -1,0 +1,726 @@
+#include "hippo/service/merge/gangs.hpp"
+
+#include <random>
+#include <ranges>
+
+#include <gtest/gtest.h>
+
+#include "hippo/model/parts.hpp"
+#include "merge/merge_world.hpp"
+
+namespace hippo {
+namespace {
+
+using test::merge_world;
+
+const measuring each_three{3, {9}};
+
+// -- how many members ---------------------------------------------------------
+
+/// A path that is .9 of linear for each doubling.
+gang_candidate candidate(double seconds, unsigned members = 1,
+                         double least_gain = 0) {
+  return {seconds, seconds, members, least_gain,
+          [](unsigned x) { return gang_speeds{}.at("", "", x); }};
+}
+
+using numbers = std::vector<unsigned>;
+
+TEST(Gangs, TheLongestPathHasMoreMembersFirst) {
+  EXPECT_EQ(choose_members({candidate(60), candidate(100)}, 8, 1),
+            (numbers{1, 2}));
+  // With two members the second one is the shorter one.
+  EXPECT_EQ(choose_members({candidate(60), candidate(100)}, 8, 2),
+            (numbers{2, 2}));
+  EXPECT_EQ(choose_members({candidate(60), candidate(100)}, 8, 4),
+            (numbers{2, 4}));
+  EXPECT_EQ(choose_members({candidate(10), candidate(100)}, 8, 7),
+            (numbers{1, 8}));
+  EXPECT_EQ(choose_members({candidate(10), candidate(10)}, 8, 1),
+            (numbers{2, 1}));
+}
+
+TEST(Gangs, MembersArePowersOfTwoUpToTheParts) {
+  EXPECT_EQ(choose_members({candidate(100)}, 4, UINT64_MAX), (numbers{4}));
+  EXPECT_EQ(choose_members({candidate(100)}, 8, 2), (numbers{2}));
+  EXPECT_EQ(choose_members({candidate(100)}, 8, 3), (numbers{4}));
+  EXPECT_EQ(choose_members({candidate(100, 2)}, 8, 1), (numbers{2}));
+  EXPECT_EQ(choose_members({candidate(100, 2)}, 8, 2), (numbers{4}));
+  EXPECT_EQ(choose_members({candidate(100, 8)}, 8, 100), (numbers{8}));
+  EXPECT_EQ(choose_members({}, 8, 100), (numbers{}));
+}
+
+TEST(Gangs, MembersThatGainTooLittleAreNotAsked) {
+  // A second one saves 100 - 100 / 1.8 = 44.4 s.
+  EXPECT_EQ(choose_members({candidate(100, 1, 44)}, 2, 1), (numbers{2}));
+  EXPECT_EQ(choose_members({candidate(100, 1, 45)}, 2, 1), (numbers{1}));
+  EXPECT_EQ(choose_members({candidate(100, 1, 45)}, 4, 3), (numbers{4}));
+  // They are for others then.
+  EXPECT_EQ(choose_members({candidate(100, 1, 45), candidate(50)}, 2, 1),
+            (numbers{1, 2}));
+  auto slow = candidate(100);
+  slow.speedup = [](unsigned members) { return members > 2 ? 1.9 : members; };
+  EXPECT_EQ(choose_members({slow}, 8, 7), (numbers{2}));
+}
+
+TEST(Gangs, NobodyHelpsToMeasureAlone) {
+  EXPECT_EQ(choose_members({{9, 0, 1, 0, candidate(1).speedup}}, 8, 7),
+            (numbers{1}));
+}
+
+TEST(Gangs, OnlyPartsOfABatchAreShared) {
+  const auto parts_of = [](const std::string& name) {
+    workload_spec spec{name, {{parts_option, scalar{8.0}}}};
+    for (const auto& x : built_in_workloads())
+      if (x.name == name)
+        return parts_of_batch(x, spec);
+    return 0u;
+  };
+  EXPECT_EQ(parts_of("cifar-resnet56"), 8u);
+  EXPECT_EQ(parts_of("clicks-dlrm"), 1u);
+  EXPECT_EQ(parts_of("graph-sage-full"), 1u);
+  workload_descriptor known;
+  known.hyper_parameters.emplace_back().min_option = parts_option;
+  for (const auto& [parts, expected] : std::vector<std::pair<double, unsigned>>{
+         {1, 1}, {2, 2}, {3, 1}, {64, 64}, {128, 1}, {0, 1}, {-2, 1}})
+    EXPECT_EQ(parts_of_batch(known, {"x", {{parts_option, scalar{parts}}}}),
+              expected)
+      << parts;
+  EXPECT_EQ(parts_of_batch(known, {"x", {}}), 1u);
+}
+
+TEST(Gangs, LossesAreCountedByNodeAndByTrainer) {
+  gang_losses x;
+  const trainer_id bad{3};
+  const std::vector<stage> stages{{node_id{1}, 0, 5, {}},
+                                  {node_id{2}, 5, 9, {}}};
+  for (unsigned i = 0; i < gang_losses::losses_max; ++i) {
+    EXPECT_TRUE(x.may_share(stages) && x.may_join(bad));
+    x.note_lost(node_id{2}, bad);
+  }
+  EXPECT_FALSE(x.may_share(stages));
+  EXPECT_TRUE(x.may_share({stages.front()}));
+  EXPECT_FALSE(x.may_join(bad));
+  EXPECT_TRUE(x.may_join(trainer_id{4}));
+  x.note_ended(bad);
+  EXPECT_TRUE(x.may_join(bad));
+}
+
+TEST(Gangs, AnErrorNamesAMemberByItsAddress) {
+  const gang_place gang{lease_id{1}, {"a:40", "a:401", "b:40"}, 0, "s"};
+  EXPECT_EQ(named_member(gang, "member 1 (a:401) is silent"), 1u);
+  EXPECT_EQ(named_member(gang, "lost a:40"), 0u);
+  EXPECT_EQ(named_member(gang, "lost b:40: closed"), 2u);
+  EXPECT_EQ(named_member(gang, "lost somebody"), std::nullopt);
+}
+
+TEST(Gangs, SecretsDifferByKeyAndLease) {
+  const auto one = gang_secret("key", lease_id{1});
+  EXPECT_EQ(one, gang_secret("key", lease_id{1}));
+  EXPECT_NE(one, gang_secret("key", lease_id{2}));
+  EXPECT_NE(one, gang_secret("yek", lease_id{1}));
+  EXPECT_GE(one.size(), 32u);
+}
+
+// -- what a merger does -------------------------------------------------------
+
+merger_options with_parts(unsigned parts) {
+  merger_options result;
+  result.parts = parts;
+  result.gang_key = "key";
+  return result;
+}
+
+/// A merger that has saved a checkpoint, and trainers that wait for demand.
+struct gang_world : merge_world {
+  explicit gang_world(unsigned trainers_there,
+                      merger_options options = with_parts(4))
+    : merge_world(std::move(options)) {
+    add_study(each_three);
+    apply(merge_event::started{});
+    train(0, {constant(.9)}, 9);
+    grant();
+    run_all();
+    for (unsigned i = 1; i < trainers_there; ++i)
+      join("model");
+    // What comes later has had some of its like measured.
+    sent_leases.clear();
+  }
+
+  /// Grants what is asked for and answers, but trains nothing.
+  void settle() {
+    for (int i = 0; i < 10'000; ++i) {
+      if (!commits.empty())
+        commit_one();
+      else if (grant_for_demand() || grant_helper())
+        continue;
+      else if (!demands.empty())
+        answer_demand();
+      else
+        return;
+    }
+    ADD_FAILURE() << "trainers come and go";
+  }
+
+  /// The lead of the only gang.
+  std::pair<trainer_id, lease_id> lead() const {
+    const auto all = leads();
+    EXPECT_EQ(all.size(), 1u);
+    return all.at(0);
+  }
+
+  /// A path for which a gang of so many has begun.
+  void begin_gang(std::size_t members, double rate = .1) {
+    train(0, {constant(rate)}, 9);
+    settle();
+    for (const auto& [id, x] : trainers)
+      if (const auto number = first_lease(x)) {
+        pass(1);
+        step(id, *number);
+        break;
+      }
+    settle();
+    ASSERT_EQ(leads().size(), 1u);
+    ASSERT_EQ(members_of(lead().second).size(), members);
+  }
+
+  static std::optional<lease_id> first_lease(const trainer& which) {
+    return which.jobs.empty() ? std::nullopt
+                              : std::optional{which.jobs.begin()->first};
+  }
+
+  void expect_done() {
+    run_all();
+    EXPECT_TRUE(core.leases().leases().empty());
+    EXPECT_TRUE(unanswered.empty());
+    expect_results_as_alone(0, each_three);
+  }
+};
+
+TEST(Gangs, IdleTrainersJoinThePathInTraining) {
+  gang_world x{6};
+  x.begin_gang(4);
+  const auto [trainer, number] = x.lead();
+  EXPECT_EQ(x.sent_leases.size(), 5u); // alone first
+  EXPECT_EQ(x.core.status().running.size(), 4u);
+  for (const auto& y : x.core.status().running) {
+    EXPECT_EQ(y.members, 4u);
+    EXPECT_EQ(y.at, 1u);
+  }
+  // Two more are of no use.
+  EXPECT_EQ(x.core.leases().trainers(), 4u);
+  EXPECT_EQ(x.wanted_helpers.trainers, 0u);
+  EXPECT_EQ(x.wanted_helpers.helping.size(), 3u);
+  // The time of all counts.
+  const auto before = x.core.overview();
+  x.pass(10);
+  x.step(trainer, number);
+  x.apply(merge_event::time_passed{});
+  const auto after = x.core.overview();
+  EXPECT_DOUBLE_EQ(after.busy_seconds - before.busy_seconds, 40);
+  EXPECT_DOUBLE_EQ(
+    after.study_seconds[study_no{}] - before.study_seconds[study_no{}], 40);
+  EXPECT_EQ(after.timeline.size() - before.timeline.size(), 4u);
+  EXPECT_EQ(after.status.trained_steps, x.trained);
+  for (const auto& y : x.core.status().running)
+    EXPECT_EQ(y.at, 3u);
+  x.expect_done();
+  EXPECT_EQ(x.trained, x.distinct());
+}
+
+TEST(Gangs, NobodyJoinsWithoutPartsOrAKeyOrAnAddress) {
+  for (int i = 0; i < 3; ++i) {
+    auto options = with_parts(i == 0 ? 1 : 4);
+    if (i == 1)
+      options.gang_key.clear();
+    gang_world x{4, options};
+    if (i == 2)
+      for (auto& [id, y] : x.trainers)
+        y.is_reached = false;
+    x.train(0, {x.constant(.1)}, 9);
+    x.settle();
+    EXPECT_EQ(x.core.leases().trainers(), 1u);
+    x.expect_done();
+    for (const auto& [id, work] : x.sent_leases)
+      EXPECT_FALSE(work.gang);
+  }
+}
+
+TEST(Gangs, MembersOfOtherKindsAreNotJoined) {
+  gang_world x{1};
+  x.join("other");
+  x.join("other");
+  x.train(0, {x.constant(.1)}, 9);
+  x.settle();
+  EXPECT_EQ(x.core.leases().trainers(), 1u);
+  x.expect_done();
+}
+
+TEST(Gangs, PathsComeFirst) {
+  gang_world x{4};
+  x.begin_gang(4);
+  const auto lead = x.lead();
+  x.train(0, {x.constant(.2)}, 9);
+  EXPECT_TRUE(x.sent_stops.empty() || !x.sent_stops.back().stop.point.last
+              || x.sent_stops.back().stop.lease != lead.second)
+    << "the pool may have a trainer";
+  x.settle();
+  ASSERT_FALSE(x.sent_stops.empty());
+  EXPECT_EQ(x.sent_stops.back().stop.lease, lead.second);
+  EXPECT_TRUE(x.sent_stops.back().stop.point.last);
+  x.sent_leases.clear();
+  x.pass(1);
+  x.step(lead.first, lead.second);
+  // Both have a trainer, and the others divide themselves.
+  std::set<lease_id> own;
+  for (const auto& [id, work] : x.sent_leases)
+    own.insert(work.gang ? work.gang->lead : work.number);
+  EXPECT_EQ(own.size(), 2u);
+  x.expect_done();
+}
+
+TEST(Gangs, AStudyThatWantsCapacityComesFirst) {
+  gang_world x{4};
+  x.begin_gang(4);
+  const auto lead = x.lead();
+  x.studies[0].wants_capacity = true;
+  x.give(0, x.orders_of(0));
+  x.settle();
+  EXPECT_TRUE(x.sent_stops.back().stop.point.last);
+  x.pass(1);
+  x.step(lead.first, lead.second);
+  EXPECT_EQ(x.studies[0].offered, 3u);
+  x.studies[0].wants_capacity = false;
+  x.give(0, x.orders_of(0));
+  x.expect_done();
+}
+
+TEST(Gangs, AHelperThatOthersNeedIsReleased) {
+  gang_world x{4};
+  x.begin_gang(4);
+  const auto lead = x.lead();
+  const auto follower = x.members_of(lead.second).at(2);
+  x.apply(merge_event::yield_asked{follower.first});
+  EXPECT_EQ(x.sent_stops.back().stop.lease, lead.second);
+  x.pass(1);
+  x.step(lead.first, lead.second);
+  EXPECT_FALSE(x.trainers.at(follower.first).granted);
+  EXPECT_EQ(x.members_of(x.lead().second).size(), 2u);
+  x.expect_done();
+}
+
+TEST(Gangs, LostGangsAreNoAttemptsAndThreeOfThemEndJoining) {
+  for (const bool is_lead : {false, true}) {
+    auto options = with_parts(2);
+    options.attempts_max = 1;
+    gang_world x{2, options};
+    x.begin_gang(2);
+    for (unsigned i = 0; i < gang_losses::losses_max; ++i) {
+      ASSERT_EQ(x.leads().size(), 1u) << i;
+      const auto lead = x.lead();
+      if (is_lead) {
+        x.lose(lead.first, "killed");
+      } else {
+        x.lose(x.members_of(lead.second).at(1).first, "killed");
+        x.end(lead.first, lead.second,
+              error{errc::gang_lost, "member 1 is gone"});
+      }
+      x.join("model");
+      x.settle();
+      // Whoever goes on alone joins at its next step.
+      if (const auto& running = x.core.leases().leases(); running.size() == 1) {
+        x.pass(1);
+        x.step(running.begin()->second.trainer, running.begin()->first);
+        x.settle();
+      }
+    }
+    EXPECT_TRUE(x.leads().empty());
+    EXPECT_TRUE(x.studies[0].failed.empty());
+    x.expect_done();
+  }
+}
+
+TEST(Gangs, AFollowerThatFailsBreaksItsGangAndCostsNoAttempt) {
+  for (const auto code : {errc::io_failed, errc::training_failed,
+                          errc::cannot_start, errc::cancelled}) {
+    auto options = with_parts(2);
+    options.attempts_max = 1;
+    gang_world x{2, options};
+    x.begin_gang(2);
+    const auto lead = x.lead();
+    const auto follower = x.members_of(lead.second).at(1);
+    x.end(follower.first, follower.second, error{code, "by itself"});
+    EXPECT_FALSE(x.trainers.at(follower.first).granted);
+    EXPECT_EQ(x.cool_downs.size(),
+              code == errc::io_failed || code == errc::cannot_start ? 1u : 0u);
+    x.end(lead.first, lead.second, error{errc::gang_lost, "lost member 1"});
+    x.expect_done();
+    EXPECT_TRUE(x.studies[0].failed.empty());
+  }
+}
+
+TEST(Gangs, AHelperThatMayNotJoinDoesNotComeAndGo) {
+  gang_world x{2, with_parts(2)};
+  for (int i = 0; i < 6; ++i) {
+    x.train(0, {x.constant(.01 * (i + 1))}, 9);
+    x.settle();
+    const auto running = x.core.leases().leases(); // as they are now
+    for (const auto& [number, y] : running)
+      if (!y.is_follower()) {
+        x.pass(1);
+        x.step(y.trainer, number);
+      }
+    x.settle();
+    if (x.leads().empty())
+      break;
+    const auto lead = x.lead();
+    const auto follower = x.members_of(lead.second).at(1);
+    x.end(follower.first, follower.second,
+          error{errc::training_failed, "never"});
+    x.end(lead.first, lead.second, error{errc::gang_lost, "lost member 1"});
+    x.run_all();
+  }
+  const auto grants = x.grants_made;
+  x.train(0, {x.constant(.5)}, 9);
+  x.settle();
+  EXPECT_LE(x.grants_made, grants + 2);
+  x.expect_done();
+}
+
+TEST(Gangs, AFailureOfTheLeadIsAnAttempt) {
+  auto options = with_parts(2);
+  options.attempts_max = 1;
+  gang_world x{2, options};
+  x.begin_gang(2);
+  const auto lead = x.lead();
+  x.end(lead.first, lead.second, error{errc::training_failed, "code"});
+  x.expect_done();
+  EXPECT_EQ(x.studies[0].failed.size(), 1u);
+}
+
+TEST(Gangs, WhoTrainsAloneCannotLoseAGang) {
+  auto options = with_parts(2);
+  options.attempts_max = 1;
+  gang_world x{1, options};
+  x.train(0, {x.constant(.1)}, 9);
+  x.settle();
+  const auto id = x.core.leases().leases().begin()->second.trainer;
+  x.end(id, x.lease_of(id), error{errc::gang_lost, "whom?"});
+  x.expect_done();
+  EXPECT_EQ(x.studies[0].failed.size(), 1u);
+}
+
+TEST(Gangs, ALeadThatGoesOnWithoutItsFollowerIsCancelled) {
+  gang_world x{2, with_parts(2)};
+  x.begin_gang(2);
+  const auto lead = x.lead();
+  const auto follower = x.members_of(lead.second).at(1);
+  x.end(follower.first, follower.second); // so it says
+  EXPECT_TRUE(x.cancelled.empty());
+  for (int i = 0; i < 90; ++i) {
+    x.pass(1);
+    x.apply(merge_event::heartbeat{follower.first, lease_id{}, 0});
+    x.heartbeat(lead.first, lead.second);
+    EXPECT_EQ(x.cancelled.size(), i < 60 ? 0u : 1u) << i;
+  }
+  x.obey_cancels();
+  x.expect_done();
+}
+
+TEST(Gangs, AFollowerThatSaysItIsIdleBreaksItsGang) {
+  gang_world x{2, with_parts(2)};
+  x.begin_gang(2);
+  const auto lead = x.lead();
+  const auto follower = x.members_of(lead.second).at(1);
+  x.heartbeat(follower.first, follower.second);
+  for (int i = 0; i < 9; ++i) {
+    x.pass(1);
+    x.apply(merge_event::heartbeat{follower.first, lease_id{}, 0});
+    x.trainers.at(follower.first).jobs.clear();
+  }
+  EXPECT_FALSE(x.core.leases().has(follower.first));
+  x.end(lead.first, lead.second, error{errc::gang_lost, "silent"});
+  x.expect_done();
+}
+
+TEST(Gangs, AFollowerThatIsStillDoesNotStall) {
+  auto options = with_parts(2);
+  options.stall_max = std::chrono::seconds{5};
+  options.unmeasured_stall_max = std::chrono::seconds{5};
+  gang_world x{2, options};
+  x.begin_gang(2);
+  const auto lead = x.lead();
+  const auto follower = x.members_of(lead.second).at(1);
+  for (int i = 0; i < 200; ++i) {
+    x.pass(1);
+    x.apply(merge_event::heartbeat{follower.first, follower.second, 1});
+  }
+  EXPECT_TRUE(x.stalled.empty());
+  for (int i = 0; i < 200 && x.stalled.empty(); ++i) {
+    x.pass(1);
+    x.heartbeat(lead.first, lead.second);
+  }
+  ASSERT_EQ(x.stalled.size(), 1u);
+  EXPECT_EQ(x.stalled[0].trainer, lead.first);
+  EXPECT_TRUE(x.trainers.at(follower.first).jobs.empty()
+              || x.members_of(lead.second).empty());
+  x.join("model");
+  x.expect_done();
+}
+
+TEST(Gangs, AReportOfAFollowerIsNotBelieved) {
+  gang_world x{2, with_parts(2)};
+  x.begin_gang(2);
+  const auto lead = x.lead();
+  const auto follower = x.members_of(lead.second).at(1);
+  auto job = x.trainers.at(follower.first).jobs.at(follower.second);
+  x.report(x.train_to(job, job.work.stops.back()));
+  ASSERT_EQ(x.cancelled.size(), 1u);
+  EXPECT_EQ(x.cancelled[0].second, follower.second);
+  x.obey_cancels();
+  x.end(lead.first, lead.second, error{errc::gang_lost, "lost member 1"});
+  x.expect_done();
+}
+
+TEST(Gangs, AFollowerThatLeavesEndsTheGangInGoodOrder) {
+  gang_world x{2, with_parts(2)};
+  x.begin_gang(2);
+  const auto lead = x.lead();
+  x.apply(merge_event::able_trainers{{{lead.first, "model"}}});
+  ASSERT_FALSE(x.sent_stops.empty());
+  EXPECT_EQ(x.sent_stops.back().stop.lease, lead.second);
+  EXPECT_TRUE(x.sent_stops.back().stop.point.last);
+  x.expect_done();
+}
+
+TEST(Gangs, ALateReportOfALostLeadCounts) {
+  gang_world x{2, with_parts(2)};
+  x.begin_gang(2);
+  const auto lead = x.lead();
+  auto job = x.trainers.at(lead.first).jobs.at(lead.second);
+  const auto late = x.train_to(job, job.work.stops.at(job.next_stop));
+  x.lose(lead.first, "killed");
+  x.report(late);
+  x.join("model");
+  x.expect_done();
+}
+
+TEST(Gangs, AllEndAtAHaltOrWhenTheMergerRetires) {
+  for (const bool retires : {false, true}) {
+    gang_world x{4};
+    x.begin_gang(4);
+    const auto lead = x.lead();
+    if (retires)
+      x.apply(merge_event::retiring{});
+    else
+      x.apply(merge_event::halted{});
+    if (retires) {
+      ASSERT_EQ(x.cancelled.size(), 1u);
+      EXPECT_EQ(x.cancelled[0].second, lead.second);
+      x.obey_cancels();
+    } else {
+      EXPECT_EQ(x.sent_stops.back().stop.lease, lead.second);
+      x.step(lead.first, lead.second);
+    }
+    x.run_all();
+    EXPECT_TRUE(x.core.leases().leases().empty());
+    EXPECT_EQ(x.core.leases().trainers(), 0u);
+    EXPECT_EQ(x.retired.size(), retires ? 1u : 0u);
+  }
+}
+
+TEST(Gangs, TheSpeedOfAGangIsLearned) {
+  time_estimates x{{"batch_size"}};
+  const std::string kind = "cpu";
+  EXPECT_DOUBLE_EQ(x.speedup(&kind, "64;", 4), 3.24);
+  // Before a step alone was measured, its time follows.
+  x.learn_gang_step("64;", 10, 10, kind, 2);
+  EXPECT_DOUBLE_EQ(x.step_seconds("64;", &kind), 1.8);
+  EXPECT_DOUBLE_EQ(x.speedup(&kind, "64;", 2), 1.8);
+  x.learn_gang_step("64;", 10, 12, kind, 2);
+  EXPECT_DOUBLE_EQ(x.step_seconds("64;", &kind), 1.8);
+  EXPECT_DOUBLE_EQ(x.speedup(&kind, "64;", 2), 1.5);
+  // So are other numbers, and other keys.
+  EXPECT_DOUBLE_EQ(x.speedup(&kind, "64;", 4), 1.5 * 1.8);
+  EXPECT_DOUBLE_EQ(x.speedup(&kind, "128;", 2), 1.5);
+  EXPECT_DOUBLE_EQ(x.speedup(nullptr, "64;", 2), 1.8);
+  EXPECT_DOUBLE_EQ(x.speedup(&kind, "64;", 1), 1);
+}
+
+// -- everything at once -------------------------------------------------------
+
+/// Gangs whose members die, fail, say that they have ended, are asked back and
+/// do not hear of their leads' ends.
+struct gang_chaos : merge_world {
+  explicit gang_chaos(std::uint32_t seed)
+    : merge_world(options_for(seed), seed % 5 == 0 ? 2 : 1), rng{seed} {}
+
+  static merger_options options_for(std::uint32_t seed) {
+    auto result = with_parts(2u << seed % 3);
+    result.attempts_max = 1000; // nothing fails for good
+    result.stall_max = std::chrono::seconds{30};
+    result.unmeasured_stall_max = std::chrono::seconds{90};
+    result.lease_steps_max = seed % 5 == 0 ? 4 : 1000;
+    return result;
+  }
+
+  std::size_t pick(std::size_t n) { return rng() % n; }
+
+  std::optional<std::pair<trainer_id, lease_id>> any_lease() {
+    std::vector<std::pair<trainer_id, lease_id>> all;
+    for (const auto& [id, x] : trainers)
+      for (const auto& [number, job] : x.jobs)
+        all.emplace_back(id, number);
+    if (all.empty())
+      return std::nullopt;
+    return all[pick(all.size())];
+  }
+
+  /// A lease gets on, or ends since its gang is not whole.
+  void get_on(trainer_id id, lease_id number) {
+    const auto& work = trainers.at(id).jobs.at(number).work;
+    if (!is_whole(work)) {
+      end(id, number, error{errc::gang_lost, "lost " + work.gang->members[0]});
+      return;
+    }
+    if (!work.gang || work.gang->rank == 0)
+      step(id, number);
+    else
+      heartbeat(id, number);
+  }
+
+  void disturb() {
+    const auto found = any_lease();
+    if (!found)
+      return;
+    const auto [id, number] = *found;
+    switch (pick(8)) {
+      case 0:
+        end(id, number, error{errc::io_failed, "disk"});
+        break;
+      case 1:
+        end(id, number, error{errc::training_failed, "code"});
+        break;
+      case 2:
+        end(id, number, error{errc::gang_lost, "lost"});
+        break;
+      case 3:
+        apply(merge_event::yield_asked{id});
+        break;
+      case 4:
+        apply(merge_event::malformed{id, "rubbish"});
+        break;
+      case 5:
+        end(id, number);
+        break; // so it says
+      case 6: {
+        auto job = trainers.at(id).jobs.at(number);
+        const auto late = train_to(job, job.work.stops.at(job.next_stop));
+        const bool is_own = !job.work.gang || job.work.gang->rank == 0;
+        lose(id, pick(2) == 0 ? "killed" : "");
+        if (is_own)
+          report(late, pick(2) == 0);
+        break;
+      }
+      default:
+        for (int i = 0; i < 8 && trainers.at(id).jobs.contains(number); ++i) {
+          pass(9);
+          heartbeat(id, number);
+        }
+    }
+  }
+
+  void act() {
+    // Little beside a step: handing over costs little.
+    pass(static_cast<double>(pick(30)) / 1000);
+    switch (pick(12)) {
+      case 0:
+        if (core.leases().leases().size() < 2 || pick(9) == 0)
+          train(pick(studies.size()), {test::random_segments(rng, 9)},
+                3 * (1 + pick(3)));
+        break;
+      case 1: {
+        const auto no = pick(studies.size());
+        studies[no].wants_capacity = pick(9) == 0;
+        give(no, orders_of(no));
+        break;
+      }
+      case 2:
+        if (trainers.size() < 9)
+          join("model");
+        break;
+      case 3:
+        disturb();
+        break;
+      case 4:
+        obey_cancels();
+        break;
+      case 5:
+      case 6:
+        if (!commits.empty())
+          commit_one();
+        break;
+      case 7:
+      case 8:
+        if (grant_for_demand() || grant_helper())
+          break;
+        [[fallthrough]];
+      case 9:
+        if (!demands.empty())
+          answer_demand();
+        break;
+      default:
+        if (const auto x = any_lease())
+          get_on(x->first, x->second);
+    }
+    gangs_seen += leads().size();
+  }
+
+  void run() {
+    for (std::size_t i = 0; i < 1 + pick(2); ++i)
+      add_study(each_three, 1.0 + static_cast<double>(i));
+    apply(merge_event::started{});
+    for (int i = 0; i < 400; ++i)
+      act();
+    for (std::size_t i = 0; i < studies.size(); ++i) {
+      studies[i].wants_capacity = false;
+      give(i, orders_of(i));
+    }
+    for (int i = 0; i < 20; ++i) {
+      run_all();
+      obey_cancels();
+      pass(61);
+      join("model");
+    }
+  }
+
+  std::mt19937 rng;
+  std::size_t gangs_seen = 0;
+};
+
+class GangChaos : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(GangChaos, EverythingIsTrainedAsAlone) {
+  constexpr std::uint32_t seeds_per_case = 25;
+  std::size_t gangs = 0;
+  for (auto seed = GetParam() * seeds_per_case;
+       seed < (GetParam() + 1) * seeds_per_case; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    gang_chaos x{seed};
+    x.run();
+    gangs += x.gangs_seen;
+    EXPECT_TRUE(x.commits.empty());
+    EXPECT_TRUE(x.unanswered.empty());
+    EXPECT_TRUE(x.core.leases().leases().empty());
+    for (std::size_t i = 0; i < x.studies.size(); ++i)
+      x.expect_results_as_alone(i, each_three);
+    if (testing::Test::HasFailure())
+      return;
+  }
+  EXPECT_GT(gangs, 100u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, GangChaos, testing::Range(0u, 12u));
+
+} // namespace
+} // namespace hippo
