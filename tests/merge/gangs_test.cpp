@@ -246,6 +246,21 @@ TEST(Gangs, NobodyJoinsWithoutPartsOrAKeyOrAnAddress) {
   }
 }
 
+TEST(Gangs, NobodyJoinsWhileAStudyHasABudgetOfDeviceTimeOrCost) {
+  for (int i = 0; i < 2; ++i) {
+    gang_world x{4};
+    const auto limited = std::optional{1e6};
+    x.add_study(each_three, 1, false, {}, i == 0 ? limited : std::nullopt,
+                i == 1 ? limited : std::nullopt);
+    x.train(0, {x.constant(.1)}, 9);
+    x.settle();
+    EXPECT_EQ(x.core.leases().trainers(), 1u);
+    x.expect_done();
+    for (const auto& [id, work] : x.sent_leases)
+      EXPECT_FALSE(work.gang);
+  }
+}
+
 TEST(Gangs, MembersOfOtherKindsAreNotJoined) {
   gang_world x{1};
   x.join("other");

@@ -153,9 +153,11 @@ private:
 
   // -- gangs ------------------------------------------------------------------
 
-  /// Whether trainers may train a path together at all.
+  /// Whether trainers may train a path together at all: members together take
+  /// more device time than one, so not while a study has a budget of it.
   [[nodiscard]] bool joins() const {
-    return options_.parts > 1 && !options_.gang_key.empty();
+    return options_.parts > 1 && !options_.gang_key.empty()
+           && !ledger_.has_budgets();
   }
   /// Whether nothing waits that a trainer could have for itself.
   [[nodiscard]] bool has_nothing_else() const;
