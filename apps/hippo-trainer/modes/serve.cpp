@@ -97,6 +97,13 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
       return fail(loaded.failure(), exit_usage);
     keys = std::move(*loaded);
   }
+  std::shared_ptr<trace_log> trace;
+  if (auto why = open_trace(trace, trainer_trace_variable,
+                            '.' + std::to_string(::getpid())))
+    return fail(*why, exit_usage);
+  on_device_lost(leave_lost_device);
+  // Threads that begin later leave these signals to it.
+  leave_signals signals;
   std::shared_ptr<gang_port> gangs;
   if (opts.gang_listen) {
     auto port = gang_port::listen(*opts.gang_listen, keys.has_value());
@@ -106,12 +113,6 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
         exit_usage);
     gangs = std::move(*port);
   }
-  std::shared_ptr<trace_log> trace;
-  if (auto why = open_trace(trace, trainer_trace_variable,
-                            '.' + std::to_string(::getpid())))
-    return fail(*why, exit_usage);
-  on_device_lost(leave_lost_device);
-  leave_signals signals;
   system_config cfg;
   caf::actor_system system{cfg};
   trainer_list trainers;
