@@ -80,7 +80,7 @@ lane_workloads::entry_of(const lease& lease, checkpoint_store& store) {
   if (result->work && result->spec == lease.workload)
     return result;
   if (result->work)
-    kept_.clear(); // what it has saved goes with it
+    kept_.clear(); // the states that it has saved go with it
   *result = {};    // before another one takes its memory
   result->spec = lease.workload;
   auto made = make_workload(registry_, lease, store);

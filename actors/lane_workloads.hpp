@@ -34,7 +34,7 @@ public:
 
   std::unique_ptr<checkpoint_store> store_of(const lease& lease);
 
-  /// Returns what trains a lease, for its thread alone until the lease has
+  /// Returns the workload of a lease, for its thread alone until the lease has
   /// ended. Makes it if its lane has trained something else before.
   /// @returns as `make_workload`
   /// REQUIRES: leases of other workloads have ended; the same one may have
@@ -83,7 +83,7 @@ private:
   std::set<std::uint32_t> busy_;           ///< lanes that train
   std::size_t at_once_max_ = no_maximum;   ///< leases at once of `spec_`
 
-  recent_states kept_; ///< what leases of that workload have saved
+  recent_states kept_; ///< states that leases of that workload have saved
   part_tables tables_;
 };
 

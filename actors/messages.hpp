@@ -254,7 +254,7 @@ using pool_actor = registrar_actor::extend<
   caf::reacts_to<introduce_atom, merger_actor, workload_need>,
   // A merger of that weight, which may change, could use so many trainers now,
   // beside those that it has, and others that help them. Answered when it has
-  // been granted what there is.
+  // been granted all that there are.
   caf::reacts_to<demand_atom, merger_actor, double, std::uint64_t, device_names,
                  placement_facts, helper_demand>,
   // A merger is done with the trainer of that number.

@@ -24,7 +24,7 @@ using simulation_profiles = std::map<std::string, simulation_profile>;
 /// (`simulation_profile::at_once_gain`), whatever each is at.
 ///
 /// The lead of a gang is as many times as fast as its members make it
-/// (`gang_speeds` of what nobody has measured). Its followers do nothing until
+/// (`gang_speeds` without measurements). Its followers do nothing until
 /// they are cancelled.
 class simulated_engine final : public engine {
 public:

@@ -1,4 +1,4 @@
-// TLS between two who share a secret.
+// TLS between two peers that share a secret.
 
 #include "hippo/net/keys/secret_tls.hpp"
 

@@ -122,7 +122,8 @@ TEST(Gangs, SecretsDifferByKeyAndLease) {
   EXPECT_GE(one.size(), 32u);
 }
 
-// -- what a merger does -------------------------------------------------------
+// -- decisions of a merger
+// -------------------------------------------------------
 
 merger_options with_parts(unsigned parts) {
   merger_options result;
@@ -143,11 +144,11 @@ struct gang_world : merge_world {
     run_all();
     for (unsigned i = 1; i < trainers_there; ++i)
       join("model");
-    // What comes later has had some of its like measured.
+    // Later paths have measured ones of their like.
     sent_leases.clear();
   }
 
-  /// Grants what is asked for and answers, but trains nothing.
+  /// Grants and answers all that is asked for, but trains nothing.
   void settle() {
     for (int i = 0; i < 10'000; ++i) {
       if (!commits.empty())
@@ -342,7 +343,7 @@ TEST(Gangs, LostGangsAreNoAttemptsAndThreeOfThemEndJoining) {
       }
       x.join("model");
       x.settle();
-      // Whoever goes on alone joins at its next step.
+      // A trainer that goes on alone joins at its next step.
       if (const auto& running = x.core.leases().leases(); running.size() == 1) {
         x.pass(1);
         x.step(running.begin()->second.trainer, running.begin()->first);

@@ -288,7 +288,7 @@ public:
     return result;
   }
 
-  /// Whether all are there who train a lease.
+  /// Whether all members of a lease are there.
   bool is_whole(const lease& work) const {
     return !work.gang
            || members_of(work.gang->lead).size() == work.gang->members.size();
@@ -506,7 +506,7 @@ private:
     return std::nullopt;
   }
 
-  /// What must hold of the lease of a member of a gang.
+  /// The properties of the lease of a member of a gang.
   void check_gang(trainer_id id, const lease& work) const {
     const auto& gang = *work.gang;
     EXPECT_EQ(trainers.at(id).jobs.size(), 0u) << "a member has other leases";

@@ -226,7 +226,7 @@ TEST_F(ProcessTest, NothingOutlivesATrainerThatIsKilled) {
 }
 
 struct ReuseTest : ProcessTest {
-  /// A workload that says who trains it.
+  /// A workload that names the process that trains it.
   struct introduced {
     std::unique_ptr<workload> work;
     std::string said;

@@ -167,7 +167,7 @@ void capture(const std::string& path) {
   ::close(lock);
 }
 
-/// Tells who this is, and leaves a file.
+/// Tells the number of this process, and leaves a file.
 void introduce() {
   std::cout << "process " << ::getpid() << " in "
             << std::filesystem::current_path().string()

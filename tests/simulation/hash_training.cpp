@@ -115,7 +115,7 @@ bool hash_engine::is_held_up(job& work) {
   return true;
 }
 
-/// Does what a member does that is not the lead.
+/// Behaves as a member that is not the lead.
 void hash_engine::follow(job& work) {
   const auto number = work.work.number;
   if (where_.gangs->has_ended(*work.work.gang)) {

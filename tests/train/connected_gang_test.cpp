@@ -1,4 +1,4 @@
-// Members of a gang that are connected: what they exchange, and what becomes of
+// Members of a gang that are connected: their exchanges, and the fate of
 // them when one is late, gone, silent, or lies.
 
 #include "hippo/train/gang/connected_gang.hpp"
@@ -130,7 +130,7 @@ std::string greet(raw_peer& peer, gang_greeting greeting) {
   return peer.hear(gang_greeting::proof_bytes);
 }
 
-// -- what they exchange -------------------------------------------------------
+// -- exchanges -------------------------------------------------------
 
 class ConnectedGang : public testing::TestWithParam<bool> {
 protected:
@@ -635,7 +635,7 @@ TEST_F(GangPort, AReplayedGreetingDoesNoHarmUnderTls) {
   loopback_gang both{2, true, short_limits(20s)};
   expected<std::unique_ptr<connected_gang>> lead{errc::io_failed, ""};
   std::jthread joining{[&] { lead = both.join(0); }};
-  // What somebody has overheard.
+  // A greeting that somebody has overheard.
   for (std::string answer; answer.empty();) {
     raw_peer peer{both.places[0].members[0]};
     answer = greet(peer, gang_greeting::of(both.places[1], 0));

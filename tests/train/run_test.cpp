@@ -507,7 +507,7 @@ TEST_F(Follow, FailuresKeepTheirKind) {
   work.on_step = [](step_t) { throw std::bad_alloc{}; };
   given_orders lead{{{0, 1}}};
   EXPECT_EQ(follow_lead(lead).failure.value().code, errc::resource_exhausted);
-  // What is lost because the lease was cancelled is no failure.
+  // A gang that is lost because the lease was cancelled is no failure.
   lost.on_next = [&] {
     control().cancel();
     throw gang_lost{"is left"};

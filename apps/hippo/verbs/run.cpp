@@ -355,7 +355,7 @@ int run(run_options options) {
     warn_unchecked(x.spec());
   if (!options.quiet)
     warn_of_sharing(options.studies, options.node.catalogue);
-  // Of a CPU float32 and tf32 are one; who resumes cannot choose any more.
+  // On a CPU float32 and tf32 are one; a resumed study cannot choose any more.
   if (!options.quiet && options.resumed.empty()
       && local.devices.front() != "cpu")
     warn_of_precision(options.studies);

@@ -113,7 +113,7 @@ private:
     return result;
   }
 
-  /// Trains what a gang's lead orders.
+  /// Trains by the orders of a gang's lead.
   std::optional<error> obey(gang_lead& lead) {
     if (auto failure = start())
       return failure;

@@ -89,10 +89,10 @@ lease_end run(workload& work, std::optional<checkpoint>& present,
               const std::function<void(const stop_report&)>& report);
 
 /// Runs `work` on a lease of a gang as a member that is not the lead: brings it
-/// into the lease's first state, as `run` does, and trains what `lead` orders
-/// until it says that the lease has ended. Stops and reports nothing; it leaves
-/// once `control` has a stop before the end of the lease.
-/// Other parameters are those of `run`, and so are failures.
+/// into the lease's first state, as `run` does, and trains by the orders of
+/// `lead` until it says that the lease has ended. Stops and reports nothing; it
+/// leaves once `control` has a stop before the end of the lease. Other
+/// parameters are those of `run`, and so are failures.
 lease_end follow(workload& work, std::optional<checkpoint>& present,
                  recent_states& kept, const lease& lease, state_store& store,
                  const std::string& device, lease_control& control,

@@ -137,7 +137,7 @@ secret_tls::secret_tls(int socket, const std::string& secret, side own)
   SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE
                               | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_num_tickets(context, 0);
-  // Whoever uses it knows how much is to come.
+  // Its users know how much is to come.
   SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
   if (connects)
     SSL_CTX_set_psk_client_callback(context, key_to_show);

@@ -9,8 +9,9 @@
 namespace hippo {
 
 /// TLS 1.3 over a non-blocking socket, between two programs that know the same
-/// secret and show each other no certificate: who does not know it gets nothing
-/// and is believed nothing (RFC 8446, pre-shared keys with ephemeral ones).
+/// secret and show each other no certificate: a peer that does not know it gets
+/// nothing and is believed nothing (RFC 8446, pre-shared keys with ephemeral
+/// ones).
 ///
 /// Not thread-safe.
 class secret_tls {

@@ -27,7 +27,7 @@ bool get_word(capnp::Text::Reader in, std::string& out, const char* what,
 bool get_name(capnp::Text::Reader in, std::string& out, const char* what,
               complaint& why);
 
-/// Reads what only people read: programs print bytes that are no UTF-8.
+/// Reads a text for people alone: programs print bytes that are no UTF-8.
 bool get_prose(capnp::Text::Reader in, std::string& out, std::size_t limit,
                const char* what, complaint& why);
 

@@ -7,7 +7,7 @@
 namespace hippo {
 
 /// How many times as fast as one trainer several are that train a path
-/// together, learned from what gangs report, for each kind of device.
+/// together, learned from reports of gangs, for each kind of device.
 ///
 /// Twice as many members are taken to be 1.8 times as fast, .9 of linear, until
 /// it was measured: from the largest smaller number that was, with that speed

@@ -6,7 +6,7 @@ namespace hippo {
 
 namespace {
 
-/// The weight of what trials were worth at their mark before.
+/// The weight of the level that trials had at their mark before.
 constexpr double gain_share = 0.5;
 
 } // namespace

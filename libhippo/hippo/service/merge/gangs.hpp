@@ -9,7 +9,8 @@
 
 #include "hippo/service/merge/placement.hpp"
 
-// Which paths have several trainers: pure functions of what a merger knows.
+// Choices of paths for several trainers: pure functions of the state of a
+// merger.
 
 namespace hippo {
 

@@ -202,7 +202,7 @@ void merge_core::on(merge_event::able_trainers& event) {
     able.insert(able.end(), kvp.first);
   retries_.set_able(std::move(able));
   kinds_.set_able(std::move(event.trainers));
-  // A trainer that leaves ends what it leads itself.
+  // A trainer that leaves ends the gangs that it leads itself.
   for (const auto& [id, x] : leases_.leases())
     if (x.is_follower() && retries_.is_unable(x.trainer))
       break_gang(x.work.gang->lead, false, std::nullopt);

@@ -164,14 +164,14 @@ private:
   /// Chooses the idle trainers that train a path with the one that gets it.
   [[nodiscard]] std::vector<trainer_id> helpers_for(trainer_id trainer,
                                                     const path& chosen) const;
-  /// Begins the leases of those who train a path with its lead.
+  /// Begins the leases of the helpers that train a path with its lead.
   void begin_followers(const running_lease& lead,
                        const std::vector<trainer_id>& helpers);
   /// Ends leases early whose paths had better have more members.
   void grow_gangs();
-  /// Ends gangs early where trainers wait for what their members could train.
+  /// Ends gangs early where their members could train paths that wait.
   void shrink_gangs();
-  /// By kind of device, the trainers that could help to train what is leased.
+  /// By kind of device, the trainers that could help with the leases.
   [[nodiscard]] std::map<std::string, std::uint64_t> helpers_needed() const;
   /// Of the idle trainers, those that stay here for that.
   [[nodiscard]] std::set<trainer_id> kept_helpers() const;

@@ -39,7 +39,8 @@ merge_core::idle_members(const std::string& kind) const {
     if (!leases_.trainer(x).gang_address.empty()
         && *kinds_.kind_of_trainer(x) == kind)
       result.push_back(x);
-  // Those that may not join are here as well, or they would be granted again.
+  // Trainers that may not join are here as well, or they would be granted
+  // again.
   std::ranges::stable_partition(
     result, [this](trainer_id x) { return losses_.may_join(x); });
   return result;
@@ -66,8 +67,8 @@ std::vector<trainer_id> merge_core::helpers_for(trainer_id trainer,
     return x == trainer || !losses_.may_join(x)
            || !may_help(now, x, stages, settings_for(now, stages), own);
   });
-  // What runs gets them instead where it lasts so much longer that it is worth
-  // to be handed over.
+  // Running leases get them instead where they last so much longer that it is
+  // worth to be handed over.
   const auto handover =
     leases_.begun() > 0 ? handover_seconds(now, usage_.totals()) : 0;
   const auto much = handover_gain_min * handover;
@@ -183,7 +184,7 @@ void merge_core::shrink_gangs() {
           {chooser_.seconds_left(x.work.stages, state_of(x)), id, x.members()});
     }
   const bool is_any = studies_.any_wants_capacity();
-  // Only of those that may take what waits.
+  // Only of trainers that may take a path that waits.
   const auto is_for_them = [&](const path& waiting, const gang& x) {
     const auto& lead = *leases_.find(x.lead);
     const auto& by = settings_for(now, waiting.stages);
@@ -217,7 +218,7 @@ void merge_core::shrink_gangs() {
   }
 }
 
-// -- what the pool is told ----------------------------------------------------
+// -- messages to the pool ----------------------------------------------------
 
 std::map<std::string, std::uint64_t> merge_core::helpers_needed() const {
   std::map<std::string, std::uint64_t> result;

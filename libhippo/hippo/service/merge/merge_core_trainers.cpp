@@ -160,7 +160,7 @@ void merge_core::end_lease(lease_end end) {
   const bool is_to_blame = hold_to_account(ended, end);
   const bool is_lost_gang =
     ended.work.gang && end.failure && end.failure->code == errc::gang_lost;
-  // Those who have trained it go on at once where nobody else waits for them:
+  // Its trainers go on at once where nobody else waits for them:
   // with other members, or with more.
   const bool regroups =
     (!end.failure || is_lost_gang)

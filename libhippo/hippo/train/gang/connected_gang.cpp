@@ -100,7 +100,7 @@ private:
           why = socket.failure().message;
         }
       } catch (const connection_ended& e) {
-        // At the end it says less than what came before.
+        // At the end it says less than before.
         if (why.empty() || clock::now() < end_)
           why = std::string{"it "} + e.what();
       }

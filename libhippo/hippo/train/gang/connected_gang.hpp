@@ -31,7 +31,7 @@ public:
   ///        again and again, as long as the gang is there
   /// @returns `errc::gang_lost` if one of them does not come in time, or
   ///          `errc::cancelled`
-  /// REQUIRES: `port` outlives what is returned.
+  /// REQUIRES: `port` outlives the gang that is returned.
   static expected<std::unique_ptr<connected_gang>>
   join(gang_port& port, const gang_place& place,
        member_connection::cancel_test is_cancelled);

@@ -15,7 +15,7 @@ struct gang_limits {
   duration hurry = std::chrono::seconds{1};
   /// Between two attempts to connect: the other one may not have its lease yet.
   duration retry = std::chrono::milliseconds{100};
-  /// For a peer to say who it is.
+  /// For the greeting of a peer.
   duration greeting = std::chrono::seconds{10};
 
   /// Between two signs of life of a member that computes.

@@ -17,7 +17,7 @@ namespace hippo {
 
 namespace {
 
-/// Connections that have not said who they are; beyond, the oldest is closed.
+/// Connections without a greeting yet; beyond, the oldest is closed.
 constexpr std::size_t strangers_max = 64;
 
 /// Until connections are accepted again where the system has no room for one.

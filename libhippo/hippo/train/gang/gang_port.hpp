@@ -26,10 +26,11 @@ namespace hippo {
 /// and proves it; any other connection is closed, and takes no more than its
 /// greeting until then.
 ///
-/// The thread also has gangs give signs of life, since what trains is busy.
+/// The thread also has gangs give signs of life, since their own threads are
+/// busy.
 class gang_port {
 public:
-  /// Listens. @param where its host is what others connect to; port 0: any
+  /// Listens. @param where others connect to its host; port 0: any
   /// @param encrypted whether members speak TLS with each other
   /// @returns `errc::io_failed` if that is not possible
   static expected<std::unique_ptr<gang_port>>
@@ -88,7 +89,7 @@ private:
     std::map<std::uint32_t, file_descriptor> arrived;
   };
 
-  /// A connection that has not said who it is.
+  /// A connection without a greeting yet.
   struct stranger {
     file_descriptor socket;
     clock::time_point until;

@@ -254,7 +254,7 @@ void member_connection::beat() noexcept {
     }
     owed_.erase(0, socket_.send(bytes_of(owed_)));
   } catch (const std::exception&) {
-    is_over_ = true; // whoever uses it finds out why
+    is_over_ = true; // its users find out why
   }
 }
 

@@ -15,7 +15,7 @@
 namespace hippo {
 
 /// The connection of a member of a gang to another one. It carries frames: a
-/// kind, a length, and as many bytes. What does not fit ends it, before any
+/// kind, a length, and as many bytes. Frames that do not fit end it, before any
 /// memory is taken for it.
 ///
 /// One thread uses it, but for `beat`.
@@ -23,7 +23,7 @@ class member_connection {
 public:
   enum class frame_kind : std::uint32_t {
     alive = 1, ///< a sign of life, at any time; without bytes
-    values,    ///< what members exchange
+    values,    ///< numbers that members exchange
     train,     ///< of the lead: the steps to train; 16 bytes
     done,      ///< to the lead: they are trained; 1 byte: whether it leaves
     failed,    ///< the member trains no more; says why
@@ -74,7 +74,7 @@ public:
   void say_last(frame_kind kind, const std::string& text);
 
   /// Waits until the other member has closed the connection, until `then` at
-  /// the longest, so that it gets what was said last.
+  /// the longest, so that it gets the last frame.
   void await_close(std::chrono::steady_clock::time_point then) const;
 
   /// Sends a sign of life unless something else is being sent. Any thread.
@@ -99,16 +99,16 @@ private:
   /// if it is to be one of values
   void talk(outgoing out, bool reads, std::span<std::byte> values,
             bool wants_values);
-  /// Writes what can be written. @returns whether anything was
+  /// Writes as much as the socket takes. @returns whether anything was
   bool write_some(outgoing& out);
-  /// Reads what can be read, up to the end of a frame. @returns whether
+  /// Reads as much as is there, up to the end of a frame. @returns whether
   /// anything has come
   bool read_some(std::span<std::byte> values, bool wants_values,
                  bool& is_whole);
   void begin_frame(std::span<std::byte> values, bool wants_values);
   /// The other member is lost: says why.
   [[noreturn]] void lose(const std::string& clause);
-  /// The same where it may still hear what is said last.
+  /// The same where it may still get the last frame.
   [[noreturn]] void give_up(const std::string& clause) const;
 
   const std::string name_;

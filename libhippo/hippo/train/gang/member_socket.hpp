@@ -58,7 +58,7 @@ public:
   /// Sends no more.
   void finish() const;
 
-  /// Takes what comes without TLS, and drops it. @returns whether the peer has
+  /// Reads and drops bytes that come without TLS. @returns whether the peer has
   /// closed the connection
   bool drop_input() const;
 

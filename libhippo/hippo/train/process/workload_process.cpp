@@ -33,7 +33,8 @@ namespace {
 /// How long a process may take to end once it is told to.
 constexpr std::chrono::milliseconds farewell_patience{2000};
 
-/// How long it may take to renew itself: what ends for it has that patience.
+/// How long it may take to renew itself: the processes that it ends have that
+/// patience.
 constexpr std::chrono::milliseconds renewal_patience{5000};
 
 /// Says in which steps a call was, as code counts them.

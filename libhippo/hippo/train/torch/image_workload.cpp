@@ -137,8 +137,8 @@ public:
                  device_stream& stream, const data_options& data)
     : stateful_workload(stream), seed_(whole(spec.options.at("seed"))),
       device_(device), precision_(precision_of(spec, device)),
-      parts_(own_parts_of(parts_of_batch(spec), nullptr)), images_(std::move(images)),
-      training_(images_->training, device),
+      parts_(own_parts_of(parts_of_batch(spec), nullptr)),
+      images_(std::move(images)), training_(images_->training, device),
       validation_(images_->validation, device),
       model_(make_network(network_of(spec.name), images_->data.form,
                           {device, layout_for(precision_, device)})),
