@@ -438,7 +438,7 @@ TEST_P(Disturbed, AllLeasesEndAndTheNextGangIsAsGoodAsNew) {
       // Among several steps nobody knows at which one.
       EXPECT_TRUE(end.failure);
     } else if (how == never_comes && i != victim) {
-      // Of those that have come together one is cancelled first.
+      // One of the members that have come together is cancelled first.
       const auto code = end.failure.value().code;
       EXPECT_TRUE(code == errc::cancelled || code == errc::gang_lost)
         << end.failure->message;

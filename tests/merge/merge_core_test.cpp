@@ -1902,13 +1902,12 @@ TEST(MergeCore, OverviewCountsDeviceTimeOfLanesOnce) {
 
 /// Studies that add, ask, drop, pause and weigh; trainers that come, die, fail,
 /// stall and send again; a store that lags. Then the faults end.
-struct chaos : merge_world {
+struct chaos : test::random_world {
   explicit chaos(std::uint32_t seed, std::size_t unpacked_nodes_max = 0,
                  std::shared_ptr<file_memory> cold = nullptr)
-    : merge_world(options_for(seed, unpacked_nodes_max, std::move(cold)),
-                  1 + seed % 3),
-      number_of_seed(seed),
-      rng{seed} {}
+    : random_world(seed, options_for(seed, unpacked_nodes_max, std::move(cold)),
+                   1 + seed % 3),
+      number_of_seed(seed) {}
 
   static merger_options options_for(std::uint32_t seed,
                                     std::size_t unpacked_nodes_max,
@@ -1929,18 +1928,6 @@ struct chaos : merge_world {
     if (seed % 6 == 0)
       result.policy = policy::breadth_first;
     return result;
-  }
-
-  std::size_t pick(std::size_t n) { return rng() % n; }
-
-  std::optional<std::pair<trainer_id, lease_id>> any_lease() {
-    std::vector<std::pair<trainer_id, lease_id>> all;
-    for (const auto& [id, x] : trainers)
-      for (const auto& [number, job] : x.jobs)
-        all.emplace_back(id, number);
-    if (all.empty())
-      return std::nullopt;
-    return all[pick(all.size())];
   }
 
   void change_study() {
@@ -2002,11 +1989,8 @@ struct chaos : merge_world {
         trained = 0; // no figure in the end
         break;
       }
-      default: // hangs
-        for (int i = 0; i < 8 && trainers.at(id).jobs.count(number) > 0; ++i) {
-          pass(9);
-          heartbeat(id, number);
-        }
+      default:
+        hang(id, number);
     }
   }
 
@@ -2115,7 +2099,6 @@ struct chaos : merge_world {
   }
 
   std::uint32_t number_of_seed;
-  std::mt19937 rng;
 };
 
 class MergeChaos : public testing::TestWithParam<std::uint32_t> {};

@@ -718,4 +718,33 @@ private:
   std::uint64_t last_reply_ = 0;
 };
 
+/// A merger and trainers with disturbances that a seed decides.
+struct random_world : merge_world {
+  random_world(std::uint32_t seed, merger_options options, unsigned lanes)
+    : merge_world(std::move(options), lanes), rng{seed} {}
+
+  std::size_t pick(std::size_t n) { return rng() % n; }
+
+  /// A lease that a trainer works on; nothing: there is none.
+  std::optional<std::pair<trainer_id, lease_id>> any_lease() {
+    std::vector<std::pair<trainer_id, lease_id>> all;
+    for (const auto& [id, x] : trainers)
+      for (const auto& [number, job] : x.jobs)
+        all.emplace_back(id, number);
+    if (all.empty())
+      return std::nullopt;
+    return all[pick(all.size())];
+  }
+
+  /// The trainer of a lease gives signs of life and makes no step.
+  void hang(trainer_id id, lease_id number) {
+    for (int i = 0; i < 8 && trainers.at(id).jobs.contains(number); ++i) {
+      pass(9);
+      heartbeat(id, number);
+    }
+  }
+
+  std::mt19937 rng;
+};
+
 } // namespace hippo::test
