@@ -723,7 +723,7 @@ struct random_world : merge_world {
   random_world(std::uint32_t seed, merger_options options, unsigned lanes)
     : merge_world(std::move(options), lanes), rng{seed} {}
 
-  std::size_t pick(std::size_t n) { return rng() % n; }
+  std::size_t pick(std::size_t count) { return rng() % count; }
 
   /// A lease that a trainer works on; nothing: there is none.
   std::optional<std::pair<trainer_id, lease_id>> any_lease() {

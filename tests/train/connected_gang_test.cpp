@@ -16,6 +16,7 @@
 #include "hippo/train/gang/gang_workload.hpp"
 #include "train/loopback_gang.hpp"
 #include "train/message_of.hpp"
+#include "train/part_values.hpp"
 #include "train/summing_workload.hpp"
 
 namespace hippo {
@@ -23,27 +24,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
-using floats = std::vector<float>;
 using strings = std::vector<std::string>;
-
-floats values_of(std::size_t part, std::size_t size) {
-  floats result;
-  for (std::size_t i = 0; i < size; ++i)
-    result.push_back(
-      1 / static_cast<float>(3 + ((part * 7919 + i * 104'729) % 1000)));
-  return result;
-}
-
-/// The sums of consecutive parts as a tree, by hand.
-floats tree(std::size_t first, std::size_t count, std::size_t size) {
-  if (count == 1)
-    return values_of(first, size);
-  auto result = tree(first, count / 2, size);
-  const auto upper = tree(first + count / 2, count / 2, size);
-  for (std::size_t i = 0; i < size; ++i)
-    result[i] += upper[i];
-  return result;
-}
 
 gang_limits short_limits(std::chrono::milliseconds silence = 1s) {
   gang_limits result;
