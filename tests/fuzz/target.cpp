@@ -9,7 +9,8 @@ namespace hippo::fuzz {
 const std::vector<target>& targets() {
   static const std::vector<target> all{
     submitted_study, wire_message, study_code_text, checkpoint,
-    http_request,    part_table,   workload_answer, trainer_frames};
+    http_request,    part_table,   workload_answer, trainer_frames,
+    gang_frames};
   return all;
 }
 

@@ -23,7 +23,7 @@ struct target {
 const std::vector<target>& targets();
 
 extern const target submitted_study, wire_message, study_code_text, checkpoint,
-  http_request, part_table, workload_answer, trainer_frames;
+  http_request, part_table, workload_answer, trainer_frames, gang_frames;
 
 /// Something that should hold does not.
 struct broken : std::logic_error {
