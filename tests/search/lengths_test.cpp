@@ -121,7 +121,7 @@ TEST(Lengths, OtherAlgorithmsTakeOne) {
                              : std::to_string(found.size());
   };
   for (const char* name : {"sha", "asha", "hyperband", "bohb", "boss", "dehb",
-                           "median", "pbt"})
+                           "freeze-thaw", "median", "pbt"})
     EXPECT_EQ(error_of(name),
               std::string{"algorithm: "} + name
                 + " takes trials of one length: use grid, random, tpe, gp or"

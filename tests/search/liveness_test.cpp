@@ -8,6 +8,7 @@
 
 #include "hippo/search/algorithm/asha.hpp"
 #include "hippo/search/algorithm/dehb.hpp"
+#include "hippo/search/algorithm/freeze_thaw.hpp"
 #include "hippo/search/algorithm/hyperband.hpp"
 #include "hippo/search/algorithm/median_stopping.hpp"
 #include "hippo/search/algorithm/no_pruning.hpp"
@@ -55,6 +56,8 @@ protected:
                                    random() % (trials / 2 + 1), better, seed);
     if (name == "sha")
       return std::make_unique<sha>(trials, rungs, eta, better);
+    if (name == "freeze_thaw")
+      return std::make_unique<freeze_thaw>(trials, rungs, better, slots);
     if (name == "asha_promotion")
       return std::make_unique<asha_promotion>(trials, rungs, eta, better,
                                               slots);
@@ -110,7 +113,7 @@ INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithm,
                                          "asha_stopping", "hyperband",
                                          "median_stopping", "population",
                                          "sub_sampling", "dehb_always",
-                                         "dehb_first_round"),
+                                         "dehb_first_round", "freeze_thaw"),
                          [](const auto& x) { return std::string{x.param}; });
 
 } // namespace

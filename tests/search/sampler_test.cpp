@@ -58,7 +58,7 @@ TEST(Sampler, EveryAlgorithmBeginsWithTheTrialsThatAreGiven) {
   const std::string given = "first: [{x: 0.25}, {x: 0.75}]\n";
   for (const auto* algorithm :
        {"random", "tpe", "gp", "asha", "sha", "hyperband", "bohb", "boss",
-        "dehb", "median", "{pbt: {population: 4}}"}) {
+        "dehb", "freeze-thaw", "median", "{pbt: {population: 4}}"}) {
     const bool sized = algorithm[0] == '{';
     const auto x =
       study(endless, algorithm, given + (sized ? "" : "budget: {trials: 9}"));

@@ -449,6 +449,7 @@ TEST(SeveralGoals, AreRefusedWithWhatWouldDo) {
   EXPECT_EQ(refusals("gp"),
             lines{"s.yaml:6:12: algorithm: gp takes one metric, without "
                   "constraints: use tpe or nsga2"});
+  EXPECT_EQ(refusals("freeze-thaw"), refusals("gp"));
   EXPECT_EQ(refusals("{asha: {sampler: gp}}"),
             lines{"s.yaml:6:29: algorithm.asha.sampler: gp takes one metric, "
                   "without constraints: use tpe or nsga2"});

@@ -96,6 +96,7 @@ INSTANTIATE_TEST_SUITE_P(
                   "{bohb: {min: 3, max: 27, startup: 3}}",
                   "{boss: {min: 3, max: 27, startup: 3}}",
                   "{dehb: {min: 9, max_concurrent: 2}}",
+                  "{freeze-thaw: {min: 27, startup: 3, max_concurrent: 2}}",
                   "{dehb: {min: 27, eta: 2, promote: first-round}}", "median",
                   "{median: {sampler: tpe, startup: 3, max_concurrent: 3}}",
                   "{pbt: {population: 8, interval: 9}}",

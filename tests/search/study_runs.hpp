@@ -81,16 +81,22 @@ public:
     return known_.emplace(text, known_.size()).first->second;
   }
 
-  /// Whose predictions they are.
-  void ask(const sampler& sampler) { sampler_ = &sampler; }
+  /// Whose predictions they are, and whose model.
+  void ask(sampler& sampler) { sampler_ = &sampler; }
   [[nodiscard]] std::optional<double>
   predicted(trial_no trial_number) const override {
     const auto choice = sampler_->choice_of(trial_number);
     return choice ? choice->why.predicted : std::nullopt;
   }
+  [[nodiscard]] std::optional<trial_no>
+  next(const std::vector<placed_trial>& resting,
+       const std::vector<placed_trial>& going,
+       std::optional<trial_no> fresh) const override {
+    return sampler_->next(resting, going, fresh);
+  }
 
 private:
-  const sampler* sampler_ = nullptr;
+  sampler* sampler_ = nullptr;
   std::map<trial_no, trial_parameters> values_;
   mutable std::map<std::string, std::uint64_t> known_;
 };

@@ -10,6 +10,7 @@
 #include "hippo/search/algorithm/asha.hpp"
 #include "hippo/search/algorithm/client_algorithm.hpp"
 #include "hippo/search/algorithm/dehb.hpp"
+#include "hippo/search/algorithm/freeze_thaw.hpp"
 #include "hippo/search/algorithm/hyperband.hpp"
 #include "hippo/search/algorithm/median_stopping.hpp"
 #include "hippo/search/algorithm/no_pruning.hpp"
@@ -27,9 +28,9 @@ namespace {
 
 /// The one list of algorithms, and that of samplers.
 constexpr const algorithm_type* all_algorithms[]{
-  &grid_type, &random_type, &tpe_type,       &gp_type,    &nsga2_type,
-  &sha_type,  &asha_type,   &hyperband_type, &bohb_type,  &boss_type,
-  &dehb_type, &median_type, &pbt_type,       &client_type};
+  &grid_type, &random_type,      &tpe_type,       &gp_type,   &nsga2_type,
+  &sha_type,  &asha_type,        &hyperband_type, &bohb_type, &boss_type,
+  &dehb_type, &freeze_thaw_type, &median_type,    &pbt_type,  &client_type};
 constexpr const sampler_type* all_samplers[]{
   &random_sampler_type, &grid_sampler_type, &tpe_sampler_type, &gp_sampler_type,
   &nsga2_sampler_type};

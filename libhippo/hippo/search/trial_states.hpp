@@ -10,9 +10,16 @@
 
 namespace hippo {
 
+/// A trial that rests at a step, or is on its way there.
+struct placed_trial {
+  trial_no trial = 0;
+  step_t at = 0;
+};
+
 /// Which trials of a study are one and the same up to a rung, and what was
 /// expected of each. Both follow from what a trial was given when it was drawn,
-/// so they are the same whenever they are asked.
+/// so they are the same whenever they are asked. And the trial that a model of
+/// all results would train next.
 ///
 /// Trials that are one state measure the same. Which of them goes on must not
 /// be a matter of their numbers as long as there is a better reason.
@@ -38,6 +45,22 @@ public:
   [[nodiscard]] virtual std::optional<double>
   predicted(trial_no /*trial*/) const {
     return std::nullopt;
+  }
+
+  /// See `sampler::next`; without a model it is the first.
+  [[nodiscard]] virtual std::optional<trial_no>
+  next(const std::vector<placed_trial>& resting,
+       const std::vector<placed_trial>& /*going*/,
+       std::optional<trial_no> fresh) const {
+    return first_of(resting, fresh);
+  }
+
+  /// A new trial, or else the first at rest, if there is one.
+  static std::optional<trial_no>
+  first_of(const std::vector<placed_trial>& resting,
+           std::optional<trial_no> fresh) {
+    return fresh || resting.empty() ? fresh
+                                    : std::optional{resting.front().trial};
   }
 };
 

@@ -134,6 +134,13 @@ public:
     return result && std::isfinite(*result) ? result : std::nullopt;
   }
 
+  [[nodiscard]] std::optional<trial_no>
+  next(const std::vector<placed_trial>& resting,
+       const std::vector<placed_trial>& going,
+       std::optional<trial_no> fresh) const override {
+    return owner_.sampler_->next(resting, going, fresh);
+  }
+
 private:
   /// The states of a trial at all rungs: hashes of its values before them.
   [[nodiscard]] std::vector<std::uint64_t> states_of(trial_no trial) const {

@@ -154,15 +154,19 @@ void asha::end(trial_no trial, std::vector<action>& out) {
   out.emplace_back(prune{trial});
 }
 
+std::optional<trial_no> asha::next_fresh() const {
+  for (auto trial = next_; trial < trials_.size(); ++trial)
+    if (trials_[trial].phase == trial_phase::fresh) // else it was cancelled
+      return trial;
+  return std::nullopt;
+}
+
 bool asha::start_next(std::vector<action>& out) {
-  while (next_ < trials_.size()) {
-    const auto trial = next_++;
-    if (trials_[trial].phase == trial_phase::fresh) { // else it was cancelled
-      train(trial, 0, out);
-      return true;
-    }
-  }
-  return false;
+  const auto trial = next_fresh();
+  next_ = trial ? *trial + 1 : trials_.size();
+  if (trial)
+    train(*trial, 0, out);
+  return trial.has_value();
 }
 
 void asha::proceed(std::vector<action>& out) {

@@ -16,8 +16,8 @@
 
 namespace hippo {
 
-/// The common part of both forms of ASHA: which trials are in flight, and that
-/// something new starts whenever one comes to rest.
+/// The common part of both forms of ASHA and of `freeze_thaw`: which trials are
+/// in flight, and that something new starts whenever one comes to rest.
 ///
 /// New trials start in the order of their numbers, whatever work they make. To
 /// begin with those that share most brings similar trials together, and ASHA
@@ -93,6 +93,9 @@ protected:
   /// Nothing is in flight and no new trial is to come, but none was trained as
   /// far as trials go: lets one at rest go on, if there is one.
   virtual bool resume_last(std::vector<action>& out) = 0;
+
+  /// The trial that would start next, if one is open.
+  [[nodiscard]] std::optional<trial_no> next_fresh() const;
 
   [[nodiscard]] std::uint64_t eta() const { return eta_; }
   [[nodiscard]] direction better() const { return better_; }

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "hippo/base/portable_math.hpp"
+
 namespace hippo {
 
 namespace {
@@ -43,7 +45,7 @@ constexpr double safe_share = 0.9;
 constexpr double worst_ranges = 3;
 
 double log_price(step_t untrained) {
-  return std::log(static_cast<double>(untrained) + 2);
+  return portable_log(static_cast<double>(untrained) + 2);
 }
 
 /// Decides a leaf otherwise: near by, where there is an order, or anywhere.
@@ -58,7 +60,7 @@ std::uint64_t moved(const space_leaf& leaf, std::uint64_t decision,
   if (ways > 0)
     return decision > 0 ? decision - 1 : 0;
   constexpr auto end = static_cast<double>(space_leaf::high_end);
-  const auto width = 0.2 * std::pow(0.01, draws.unit());
+  const auto width = 0.2 * portable_exp(portable_log(0.01) * draws.unit());
   const auto share = static_cast<double>(decision) / end
                      + width * (draws.unit() - draws.unit());
   return static_cast<std::uint64_t>(
@@ -361,21 +363,18 @@ const std::vector<double>& gp_sampler::features_of(trial_no trial) {
   return result;
 }
 
-namespace {
-
-void set_column(gp_points& to, Index column, const std::vector<double>& x) {
-  to.at.col(column)
-    = Eigen::Map<const VectorXd>(x.data(), static_cast<Index>(x.size()));
+void gp_sampler::set_point(gp_points& points, std::size_t column,
+                           std::vector<double> features, step_t at) const {
+  const auto x = features_.cut(std::move(features), at);
+  points.at.col(static_cast<Index>(column)) =
+    Eigen::Map<const VectorXd>(x.data(), static_cast<Index>(x.size()));
 }
-
-} // namespace
 
 gp_points gp_sampler::points_of(const std::vector<response>& xs) {
   auto result = empty_points(xs.size());
   for (std::size_t i = 0; i < xs.size(); ++i)
-    set_column(result, static_cast<Index>(i),
-               features_.cut(features_of(xs[i].of->trial),
-                             options_.marks[xs[i].of->mark]));
+    set_point(result, i, features_of(xs[i].of->trial),
+              options_.marks[xs[i].of->mark]);
   return result;
 }
 
@@ -388,10 +387,9 @@ gp_points gp_sampler::empty_points(std::size_t count) const {
 template <class Trials>
 gp_points gp_sampler::ends_of(const Trials& trials) {
   auto result = empty_points(trials.size());
-  Index column = 0;
+  std::size_t column = 0;
   for (auto x : trials)
-    set_column(result, column++,
-               features_.cut(features_of(x), end_of(length_of(x))));
+    set_point(result, column++, features_of(x), end_of(length_of(x)));
   return result;
 }
 
@@ -400,10 +398,8 @@ gp_points gp_sampler::pending_points() {
   auto result = empty_points(count);
   auto trial = pending_.rbegin();
   for (std::size_t i = 0; i < count; ++i, ++trial)
-    set_column(result, static_cast<Index>(i),
-               features_.cut(features_of(*trial),
-                             has_lengths() ? length_of(*trial)
-                                           : options_.marks.front()));
+    set_point(result, i, features_of(*trial),
+              has_lengths() ? length_of(*trial) : options_.marks.front());
   return result;
 }
 
@@ -491,13 +487,12 @@ double gp_sampler::price_factor() const {
   return 0;
 }
 
-std::optional<learning_sampler::proposal>
-gp_sampler::propose(trial_no trial) {
+std::optional<gp_sampler::knowledge> gp_sampler::know() {
   if (reached_.size() < options_.startup)
     return std::nullopt;
   fit();
   extend_means();
-  const auto table = responses(findings_.size());
+  auto table = responses(findings_.size());
   const auto seen = chosen(table.all, findings_max);
   const auto ended = outcomes(findings_.size());
   std::set<trial_no> failed;
@@ -507,30 +502,40 @@ gp_sampler::propose(trial_no trial) {
   if (std::ranges::all_of(
         seen, [&](const response& x) { return failed.contains(x.of->trial); }))
     return std::nullopt; // none has succeeded, or all are tried again
-  models known{{kernel_, points_of(seen), values_in(seen), pending_points()}};
-  known.scale = table.scale;
-  const auto ranked = rank_trials(known.values, seen, failed, table.scale);
-  known.least = -ranked.front().first;
+  gp_posterior values{kernel_, points_of(seen), values_in(seen),
+                      pending_points()};
+  auto ranking = rank_trials(values, seen, failed, table.scale);
+  knowledge result{std::move(table), std::move(values), std::move(ranking)};
   if (!failed.empty()) {
     const auto xs = chosen(ended, findings_max);
-    known.feasibility.emplace(feasibility_kernel_, ends_of(trials_of(xs)),
-                              values_in(xs), empty_points(0));
-    known.surest =
-      log_feasibility(*known.feasibility, ends_of(std::views::values(ranked)))
+    result.feasibility.emplace(feasibility_kernel_, ends_of(trials_of(xs)),
+                               values_in(xs), empty_points(0));
+    result.surest =
+      log_feasibility(result, ends_of(std::views::values(result.ranking)))
         .maxCoeff();
   }
-  const auto good = std::min(ranked.size(), good_trials);
+  return result;
+}
+
+std::optional<learning_sampler::proposal> gp_sampler::propose(trial_no trial) {
+  const auto made = know();
+  return made ? propose(trial, *made) : std::nullopt;
+}
+
+std::optional<learning_sampler::proposal>
+gp_sampler::propose(trial_no trial, const knowledge& from) {
+  const auto good = std::min(from.ranking.size(), good_trials);
   candidates drawn{*this, trial};
   drawn.add_random(random_candidates);
   if (has_prior())
     drawn.add_believed(believed_candidates);
   for (std::uint64_t i = 0; i < near_candidates; ++i)
-    drawn.add_near(*taken(ranked[i % good].second), 1);
-  auto best = best_of(drawn.take(), known);
+    drawn.add_near(*taken(from.ranking[i % good].second), 1);
+  auto best = best_of(drawn.take(), from);
   if (!best)
     return std::nullopt;
   drawn.add_near(best->taken, refining_candidates);
-  auto other = best_of(drawn.take(), known);
+  auto other = best_of(drawn.take(), from);
   if (other && other->goes_before(*best))
     best = std::move(other);
   const double sign = options_.better == direction::maximize ? 1 : -1;
@@ -540,9 +545,9 @@ gp_sampler::propose(trial_no trial) {
         ? std::lower_bound(marks.begin(), marks.end(), length_for(trial))
         : marks.end() - 1;
   const auto level =
-    table.levels[static_cast<std::size_t>(mark - marks.begin())];
+    from.table.levels[static_cast<std::size_t>(mark - marks.begin())];
   return proposal{std::move(best->taken),
-                  level + sign * table.scale * best->mean};
+                  level + sign * from.table.scale * best->mean};
 }
 
 /// Where a trial ends.
@@ -550,8 +555,6 @@ step_t gp_sampler::end_of(step_t length) const {
   return has_lengths() ? length : options_.marks.back();
 }
 
-/// The trials that were seen and have not failed, by minus what they come to in
-/// the end.
 std::vector<std::pair<double, trial_no>>
 gp_sampler::rank_trials(const gp_posterior& posterior,
                         const std::vector<response>& seen,
@@ -569,10 +572,16 @@ gp_sampler::rank_trials(const gp_posterior& posterior,
   return result;
 }
 
-VectorXd gp_sampler::log_feasibility(const gp_posterior& outcomes,
+bool gp_sampler::knowledge::is_safe(double log_feasible) const {
+  return !feasibility || log_feasible >= surest + portable_log(safe_share);
+}
+
+VectorXd gp_sampler::log_feasibility(const knowledge& known,
                                      const gp_points& at) const {
-  const auto expected = outcomes.predict(at);
-  VectorXd result(at.size());
+  VectorXd result = VectorXd::Zero(at.size());
+  if (!known.feasibility)
+    return result;
+  const auto expected = known.feasibility->predict(at);
   for (Index i = 0; i < at.size(); ++i)
     result[i] = log_probability_above_zero(
       expected.means[i],
@@ -581,28 +590,23 @@ VectorXd gp_sampler::log_feasibility(const gp_posterior& outcomes,
 }
 
 std::optional<gp_sampler::standing>
-gp_sampler::best_of(std::vector<candidate> xs, const models& known) const {
+gp_sampler::best_of(std::vector<candidate> xs, const knowledge& known) const {
   auto points = empty_points(xs.size());
   for (std::size_t i = 0; i < xs.size(); ++i)
-    set_column(points, static_cast<Index>(i),
-               features_.cut(features_.of(xs[i].values.sequences),
-                             end_of(xs[i].values.length)));
+    set_point(points, i, features_of(xs[i].values),
+              end_of(xs[i].values.length));
   const auto expected = known.values.predict(points);
-  VectorXd feasible;
-  if (known.feasibility)
-    feasible = log_feasibility(*known.feasibility, points);
+  const auto feasible = log_feasibility(known, points);
   const auto factor = price_factor();
   std::optional<standing> best;
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const auto at = static_cast<Index>(i);
     standing now;
-    now.mean = expected.means[at] - mean_at_end(xs[i].values) / known.scale;
+    now.mean = expected.means[at] - mean_at_end(xs[i].values) / known.table.scale;
     now.score = log_expected_improvement(
-      now.mean, std::sqrt(expected.variances[at]), known.least);
-    if (known.feasibility) {
-      now.score += feasible[at];
-      now.is_safe = feasible[at] >= known.surest + std::log(safe_share);
-    }
+      now.mean, std::sqrt(expected.variances[at]), known.best());
+    now.score += feasible[at];
+    now.is_safe = known.is_safe(feasible[at]);
     if (has_prior())
       now.score += belief_in(xs[i].taken);
     // What is untrained is looked up where it may tell.
@@ -663,9 +667,8 @@ std::string gp_goals_refusal(const study_spec& study) {
 
 } // namespace
 
-std::unique_ptr<sampler>
-gp_settings::make(const study_spec& study, const trial_course& course,
-                  const sampler_context& context) const {
+gp_options gp_settings::options_of(const study_spec& study,
+                                   const trial_course& course) const {
   gp_options options;
   options.seed = study.seed;
   options.startup = startup;
@@ -676,8 +679,14 @@ gp_settings::make(const study_spec& study, const trial_course& course,
   options.trials = course.trials;
   if (prefer_shared == sharing_preference::price)
     options.price = course.stops_early ? step_price::full : step_price::falling;
-  return std::make_unique<gp_sampler>(study.space, context.defaults, options,
-                                      context.work);
+  return options;
+}
+
+std::unique_ptr<sampler>
+gp_settings::make(const study_spec& study, const trial_course& course,
+                  const sampler_context& context) const {
+  return std::make_unique<gp_sampler>(study.space, context.defaults,
+                                      options_of(study, course), context.work);
 }
 
 const sampler_type gp_sampler_type{

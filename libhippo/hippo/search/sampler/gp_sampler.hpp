@@ -80,7 +80,7 @@ struct gp_options {
 /// when, on one kind of machine.
 /// @complexity for each trial O(n^3 + candidates * n^2), n <= 300 being the
 ///             results that are looked at; O(1) for each result
-class gp_sampler final : public learning_sampler {
+class gp_sampler : public learning_sampler {
 public:
   /// @param defaults as of `sequence_features`
   /// @param work may be null; otherwise it outlives the sampler
@@ -96,7 +96,7 @@ public:
   void on_removal(trial_no trial) override;
   void on_return(trial_no trial) override;
 
-private:
+protected:
   /// A result, or a failure.
   struct finding {
     trial_no trial = 0;
@@ -121,6 +121,49 @@ private:
     double scale = 1;
   };
 
+  /// All that is known when a trial is proposed.
+  struct knowledge {
+    response_table table;
+    gp_posterior values;
+    /// Trials that have not failed, by minus their responses at the end, as
+    /// expected.
+    std::vector<std::pair<double, trial_no>> ranking;
+    std::optional<gp_posterior> feasibility{}; ///< nothing: none has failed
+    /// The logarithm of the greatest probability that a trial that succeeded
+    /// is feasible.
+    double surest = 0;
+
+    /// The response that is to be improved on.
+    [[nodiscard]] double best() const { return -ranking.front().first; }
+    /// Whether a trial is feasible about as surely as any.
+    /// @param log_feasible the logarithm of the probability
+    [[nodiscard]] bool is_safe(double log_feasible) const;
+  };
+
+  std::optional<proposal> propose(trial_no trial) override;
+  std::optional<proposal> propose(trial_no trial, const knowledge& from);
+
+  void on_drawn(trial_no trial) override { pending_.insert(trial); }
+
+  /// Points whose values are on their way.
+  [[nodiscard]] virtual gp_points pending_points();
+
+  /// Makes the model; nothing: there are too few results, or only failures.
+  std::optional<knowledge> know();
+  /// Returns the logarithms of the probabilities that points are feasible.
+  [[nodiscard]] Eigen::VectorXd log_feasibility(const knowledge& known,
+                                                const gp_points& at) const;
+  [[nodiscard]] gp_points empty_points(std::size_t count) const;
+  void set_point(gp_points& points, std::size_t column,
+                 std::vector<double> features, step_t at) const;
+  [[nodiscard]] std::vector<double>
+  features_of(const trial_parameters& values) const {
+    return features_.of(values.sequences);
+  }
+  const std::vector<double>& features_of(trial_no trial);
+  [[nodiscard]] const gp_options& options() const { return options_; }
+
+private:
   struct candidate {
     combination taken;
     trial_parameters values;
@@ -141,21 +184,7 @@ private:
     }
   };
 
-  /// All that is known when a trial is proposed.
-  struct models {
-    gp_posterior values;
-    double scale = 1; ///< of the responses
-    double least = 0; ///< the response that is to be improved on
-    std::optional<gp_posterior> feasibility{}; ///< nothing: none has failed
-    /// The logarithm of the greatest probability that a trial that succeeded
-    /// is feasible.
-    double surest = 0;
-  };
-
   class candidates;
-
-  std::optional<proposal> propose(trial_no trial) override;
-  void on_drawn(trial_no trial) override { pending_.insert(trial); }
 
   [[nodiscard]] response_table responses(std::size_t count) const;
   /// Returns a response for each trial among the first findings, -1 if it has
@@ -174,17 +203,14 @@ private:
   [[nodiscard]] double mean_at_end(trial_no trial);
   [[nodiscard]] gp_kernel fitted(const gp_points& points,
                                  const std::vector<response>& xs) const;
-  [[nodiscard]] gp_points empty_points(std::size_t count) const;
   [[nodiscard]] gp_points points_of(const std::vector<response>& xs);
   /// Returns trials at their ends.
   template <class Trials>
   [[nodiscard]] gp_points ends_of(const Trials& trials);
-  [[nodiscard]] gp_points pending_points();
   [[nodiscard]] static std::vector<trial_no>
   trials_of(const std::vector<response>& xs);
   [[nodiscard]] static Eigen::VectorXd
   values_in(const std::vector<response>& xs);
-  const std::vector<double>& features_of(trial_no trial);
 
   combination random_candidate(trial_no trial, std::uint64_t number);
   combination near_candidate(const combination& from, trial_no trial,
@@ -194,13 +220,10 @@ private:
               const std::set<trial_no>& failed, double scale);
 
   [[nodiscard]] step_t end_of(step_t length) const;
-  /// Returns the logarithms of the probabilities that points are feasible.
-  [[nodiscard]] Eigen::VectorXd log_feasibility(const gp_posterior& outcomes,
-                                                const gp_points& at) const;
   /// Returns the best of some candidates, the first of equal ones; nothing of
   /// none.
   [[nodiscard]] std::optional<standing> best_of(std::vector<candidate> xs,
-                                                const models& known) const;
+                                                const knowledge& known) const;
   [[nodiscard]] double price_factor() const;
 
   std::map<std::string, sequence> defaults_;
@@ -228,6 +251,8 @@ public:
   std::uint64_t startup = 10;
   bool has_schedule_mean = true;
 
+  [[nodiscard]] gp_options options_of(const study_spec& study,
+                                      const trial_course& course) const;
   [[nodiscard]] std::unique_ptr<sampler>
   make(const study_spec& study, const trial_course& course,
        const sampler_context& context) const override;

@@ -121,6 +121,15 @@ protected:
     return work_ != nullptr ? work_->of(values, first_) : 0;
   }
   [[nodiscard]] bool looks_at_work() const { return work_ != nullptr; }
+  /// Returns the steps of a trial, or of values, up to `to` that nobody was
+  /// asked for. @param from the step where it rests
+  [[nodiscard]] step_t untrained(trial_no trial, step_t from, step_t to) const {
+    return work_ != nullptr ? work_->of(trial, to) : to - from;
+  }
+  [[nodiscard]] step_t untrained(const trial_parameters& values,
+                                 step_t to) const {
+    return work_ != nullptr ? work_->of(values, to) : to;
+  }
 
 private:
   struct entry {

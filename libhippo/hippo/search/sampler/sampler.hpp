@@ -8,6 +8,7 @@
 #include "hippo/base/ids.hpp"
 #include "hippo/base/types.hpp"
 #include "hippo/search/action.hpp"
+#include "hippo/search/trial_states.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
@@ -114,6 +115,18 @@ public:
   virtual void lengthen(const search_space& /*space*/,
                         const std::vector<step_t>& /*marks*/) {
     assert(false && "no algorithm with this sampler lengthens");
+  }
+
+  /// Returns the trial to train next: one of those that rest, or `fresh`, which
+  /// is drawn next then.
+  /// @param resting in the order of their numbers, each with its step
+  /// @param going were at rest, each with the step that it is on its way to
+  /// @returns nothing: none is worth its steps, and there is no new trial
+  virtual std::optional<trial_no>
+  next(const std::vector<placed_trial>& resting,
+       const std::vector<placed_trial>& /*going*/,
+       std::optional<trial_no> fresh) {
+    return trial_states::first_of(resting, fresh);
   }
 
   /// Trial `trial` measured `value` at state `at`.
