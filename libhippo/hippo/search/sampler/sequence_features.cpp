@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "hippo/base/portable_math.hpp"
+
 namespace hippo {
 
 namespace {
@@ -33,7 +35,8 @@ number_moments moments_of(const std::vector<double>& xs) {
     cubes += off * off * off / count;
   }
   if (result.variance > 0)
-    result.lopsidedness = std::abs(cubes) / std::pow(result.variance, 1.5);
+    result.lopsidedness =
+      std::abs(cubes) / (result.variance * std::sqrt(result.variance));
   return result;
 }
 
@@ -112,7 +115,7 @@ void sequence_features::measure(
   // `uniform: [0, 1]`.
   if (*low > 0 && *high / *low >= decade) {
     for (auto& number : numbers)
-      number = std::log(number);
+      number = portable_log(number);
     const auto of_logarithms = moments_of(numbers);
     dimension.is_logarithmic = of_logarithms.lopsidedness < found.lopsidedness;
     if (dimension.is_logarithmic)
@@ -163,7 +166,7 @@ std::vector<double> sequence_features::of(
       if (x.deviation > 0) {
         auto seen = number.value_or(x.mean);
         if (number && x.is_logarithmic)
-          seen = std::log(std::max(*number, x.low));
+          seen = portable_log(std::max(*number, x.low));
         result.push_back((seen - x.mean) / x.deviation);
       }
       for (const auto& word : x.words)
@@ -184,8 +187,8 @@ std::vector<double> sequence_features::cut(std::vector<double> whole,
   for (std::size_t i = 0; i < steps_.size(); ++i)
     if (steps_[i] >= at)
       whole[i] = 0;
-  whole.back() = std::log(static_cast<double>(at)
-                          / static_cast<double>(max_steps_));
+  whole.back() =
+    portable_log(static_cast<double>(at) / static_cast<double>(max_steps_));
   return whole;
 }
 

@@ -9,8 +9,8 @@
 
 #include <Eigen/Cholesky>
 
+#include "hippo/base/portable_math.hpp"
 #include "hippo/search/surrogate/descent.hpp"
-#include "hippo/search/surrogate/normal.hpp"
 
 namespace hippo {
 
@@ -35,7 +35,8 @@ struct normal_prior {
 };
 
 normal_prior length_prior(Index groups) {
-  return {std::log(2.0) + 0.5 * std::log(static_cast<double>(groups)), 1};
+  return {portable_log(2.0) + 0.5 * portable_log(static_cast<double>(groups)),
+          1};
 }
 
 constexpr normal_prior signal_prior{0, 0.5};
@@ -61,12 +62,29 @@ MatrixXd distances(const MatrixXd& x, const MatrixXd& y) {
   return result;
 }
 
+/// Puts a function of each number in its place, by Eigen's own exponential. Of
+/// an odd count Eigen leaves the last one to the library, whose exponential is
+/// not the same on every CPU: here that is one of a pair, too.
+/// @param change what is done to an array
+template <class Function>
+void transform(MatrixXd& xs, const Function& change) {
+  if (xs.size() == 0)
+    return;
+  auto& last = xs.data()[xs.size() - 1];
+  Eigen::Array2d pair = Eigen::Array2d::Constant(last);
+  change(pair);
+  auto all = xs.array();
+  change(all);
+  last = pair[0];
+}
+
 /// The Matern 5/2 kernel at scaled distances, which it takes the place of: a
 /// matrix that is made anew costs as much as what is computed of it.
 void to_matern(MatrixXd& distances, double signal) {
   const double root = std::sqrt(5.0);
-  auto r = distances.array();
-  r = signal * (1 + root * r + (5.0 / 3) * r.square()) * (-root * r).exp();
+  transform(distances, [=](auto& r) {
+    r = signal * (1 + root * r + (5.0 / 3) * r.square()) * (-root * r).exp();
+  });
 }
 
 /// Adds the density of a number's logarithm to a loss and its derivative.
@@ -80,18 +98,20 @@ void add_prior(const normal_prior& prior, double x, double& loss,
 gp_kernel kernel_of(const VectorXd& parameters) {
   const auto groups = parameters.size() - 2;
   gp_kernel result{groups};
-  result.lengths = parameters.head(groups).array().exp();
-  result.signal = std::exp(parameters[groups]);
-  result.noise = noise_min + std::exp(parameters[groups + 1]);
+  for (Index i = 0; i < groups; ++i)
+    result.lengths[i] = portable_exp(parameters[i]);
+  result.signal = portable_exp(parameters[groups]);
+  result.noise = noise_min + portable_exp(parameters[groups + 1]);
   return result;
 }
 
 VectorXd parameters_of(const gp_kernel& x) {
   const auto groups = x.lengths.size();
   VectorXd result(groups + 2);
-  result.head(groups) = x.lengths.array().log();
-  result[groups] = std::log(x.signal);
-  result[groups + 1] = std::log(std::max(x.noise - noise_min, noise_min));
+  for (Index i = 0; i < groups; ++i)
+    result[i] = portable_log(x.lengths[i]);
+  result[groups] = portable_log(x.signal);
+  result[groups + 1] = portable_log(std::max(x.noise - noise_min, noise_min));
   return result;
 }
 
@@ -103,10 +123,10 @@ VectorXd spread_by_group(const gp_points& x, const MatrixXd& weights,
   const MatrixXd weighted = x.at * weights;
   VectorXd result = VectorXd::Zero(groups);
   for (Index i = 0; i < x.at.rows(); ++i)
-    result[x.group[static_cast<std::size_t>(i)]]
-      += 2
-         * (x.at.row(i).array().square().matrix().dot(sums)
-            - weighted.row(i).dot(x.at.row(i)));
+    result[x.group[static_cast<std::size_t>(i)]] +=
+      2
+      * (x.at.row(i).array().square().matrix().dot(sums)
+         - weighted.row(i).dot(x.at.row(i)));
   return result;
 }
 
@@ -115,9 +135,10 @@ VectorXd spread_by_group(const gp_points& x, const MatrixXd& weights,
 // -- the kernel ---------------------------------------------------------------
 
 gp_kernel::gp_kernel(Index groups)
-  : lengths(VectorXd::Constant(groups, std::exp(length_prior(groups).mean))),
-    signal(std::exp(signal_prior.mean)),
-    noise(noise_min + std::exp(noise_prior.mean)) {}
+  : lengths(
+    VectorXd::Constant(groups, portable_exp(length_prior(groups).mean))),
+    signal(portable_exp(signal_prior.mean)),
+    noise(noise_min + portable_exp(noise_prior.mean)) {}
 
 MatrixXd gp_kernel::covariance(const gp_points& left,
                                const gp_points& right) const {
@@ -143,22 +164,23 @@ double fit_loss(const gp_points& points, const VectorXd& values,
     return std::numeric_limits<double>::infinity();
   }
   const VectorXd weights = factor.solve(values);
-  auto loss = 0.5 * values.dot(weights)
-              + factor.matrixLLT().diagonal().array().log().sum();
+  auto loss = 0.5 * values.dot(weights);
+  for (Index i = 0; i < n; ++i)
+    loss += portable_log(factor.matrixLLT()(i, i));
   // Half of tr((K^-1 - w w^T) dK), for each parameter.
   MatrixXd slopes = factor.solve(MatrixXd::Identity(n, n));
   slopes -= weights * weights.transpose();
   gradient.resize(groups + 2);
   gradient[groups] = 0.5 * (slopes.array() * own.array()).sum();
-  gradient[groups + 1]
-    = 0.5 * slopes.trace() * (kernel.noise - noise_min);
+  gradient[groups + 1] = 0.5 * slopes.trace() * (kernel.noise - noise_min);
   const double root = std::sqrt(5.0);
-  const auto r = apart.array();
-  const MatrixXd by_square = slopes.array() * kernel.signal * (5.0 / 6)
-                             * (1 + root * r) * (-root * r).exp();
-  gradient.head(groups)
-    = spread_by_group(points, by_square, groups).array()
-      / kernel.lengths.array().square();
+  auto by_square = apart;
+  transform(by_square, [=, signal = kernel.signal](auto& r) {
+    r = signal * (5.0 / 6) * (1 + root * r) * (-root * r).exp();
+  });
+  by_square.array() *= slopes.array();
+  gradient.head(groups) = spread_by_group(points, by_square, groups).array()
+                          / kernel.lengths.array().square();
   for (Index i = 0; i < groups; ++i)
     add_prior(length_prior(groups), parameters[i], loss, gradient[i]);
   add_prior(signal_prior, parameters[groups], loss, gradient[groups]);
@@ -201,8 +223,8 @@ gp_posterior::gp_posterior(gp_kernel kernel, gp_points points,
   factor_.diagonal().array() += kernel_.noise;
   const Eigen::LLT<Eigen::Ref<MatrixXd>> in_place{factor_};
   // Its first rows are the factor of what is known.
-  const auto own
-    = factor_.topLeftCorner(known, known).triangularView<Eigen::Lower>();
+  const auto own =
+    factor_.topLeftCorner(known, known).triangularView<Eigen::Lower>();
   weights_ = own.transpose().solve(own.solve(values));
 }
 
@@ -216,11 +238,10 @@ gp_posterior::prediction gp_posterior::predict(const gp_points& inputs) const {
   prediction result;
   result.means = shared.topRows(weights_.size()).transpose() * weights_;
   factor_.triangularView<Eigen::Lower>().solveInPlace(shared);
-  result.variances
-    = (kernel_.signal - shared.colwise().squaredNorm().array())
-        .max(1e-12 * kernel_.signal)
-        .matrix()
-        .transpose();
+  result.variances = (kernel_.signal - shared.colwise().squaredNorm().array())
+                       .max(1e-12 * kernel_.signal)
+                       .matrix()
+                       .transpose();
   return result;
 }
 
@@ -229,7 +250,7 @@ gp_posterior::prediction gp_posterior::predict(const gp_points& inputs) const {
 namespace {
 
 double log_normal_density(double z) {
-  return -z * z / 2 - std::log(2 * std::numbers::pi) / 2;
+  return -z * z / 2 - portable_log(2 * std::numbers::pi) / 2;
 }
 
 /// The continued fraction 1 / (t + 2 / (t + 3 / ...)): Mills' ratio, of the
@@ -242,6 +263,22 @@ double mills_fraction(double t) {
   return k;
 }
 
+/// The standard normal distribution, by operations of which every CPU gives the
+/// same bits.
+/// @param z above -1
+double normal_below(double z) {
+  const auto density = portable_exp(log_normal_density(z));
+  if (z > 1)
+    return 1 - density / (z + mills_fraction(z));
+  // Taylor's series of its ratio to the density.
+  auto term = z, sum = z;
+  for (int i = 3; i < 40; i += 2) {
+    term *= z * z / i;
+    sum += term;
+  }
+  return 0.5 + density * sum;
+}
+
 } // namespace
 
 double log_expected_improvement(double mean, double deviation, double best) {
@@ -249,22 +286,20 @@ double log_expected_improvement(double mean, double deviation, double best) {
   const auto z = (mean - best) / deviation;
   const auto log_density = log_normal_density(z);
   // EI = deviation * (density + z * distribution).
-  if (z > -1) {
-    const auto distribution = normal_below(z);
-    return std::log(deviation)
-           + std::log(std::exp(log_density) + z * distribution);
-  }
+  if (z > -1)
+    return portable_log(deviation)
+           + portable_log(portable_exp(log_density) + z * normal_below(z));
   // With t = -z it is deviation * density * k / (t + k), of which nothing
   // cancels.
   const auto k = mills_fraction(-z);
-  return std::log(deviation) + log_density + std::log(k / (k - z));
+  return portable_log(deviation) + log_density + portable_log(k / (k - z));
 }
 
 double log_probability_above_zero(double mean, double deviation) {
   assert(deviation > 0);
   const auto z = mean / deviation;
-  return z > -1 ? std::log(normal_below(z))
-                : log_normal_density(z) - std::log(mills_fraction(-z) - z);
+  return z > -1 ? portable_log(normal_below(z))
+                : log_normal_density(z) - portable_log(mills_fraction(-z) - z);
 }
 
 } // namespace hippo

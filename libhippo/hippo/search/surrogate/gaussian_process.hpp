@@ -15,6 +15,11 @@ struct gp_points {
   [[nodiscard]] Eigen::Index size() const { return at.cols(); }
 };
 
+/// All that follows gives the same bits on every CPU of one architecture: it is
+/// made of operations that IEEE 754 defines, in one order, and of an
+/// exponential and a logarithm of our own and of Eigen, as long as Eigen is
+/// built for one instruction set.
+///
 /// The prior of a Gaussian process over a function: its mean is 0, and
 /// the covariance of two points that lie r apart is that of the Matern 5/2
 /// kernel, `signal * (1 + sqrt(5) r + 5/3 r^2) * exp(-sqrt(5) r)`, where r^2 is
