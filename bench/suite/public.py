@@ -81,6 +81,7 @@ OURS = {
     "tpe": Method("tpe"),
     "dehb": Method("dehb", steps=True),
     "bohb": Method("bohb", steps=True),
+    "freeze-thaw": Method("freeze-thaw", steps=True),
 }
 PEERS = {
     "Optuna TPE": Method("optuna tpe"),

@@ -159,6 +159,12 @@ TEST(FreezeThaw, HasFewRungsAndTheSamplerGp) {
                            budget + "\nprior: {x: {mode: 0.5}}\n")),
             "prior: freeze-thaw does not use a prior: use asha with"
             " `sampler: gp`");
+  EXPECT_EQ(
+    error_of(study(endless, "{freeze-thaw: {mean: schedules}}", budget)),
+    "algorithm.freeze-thaw.mean: freeze-thaw does not use a law of"
+    " schedules: leave `mean` out, or use asha with `sampler: gp`");
+  EXPECT_EQ(error_of(study(endless, "{freeze-thaw: {mean: zero}}", budget)),
+            "0");
 }
 
 } // namespace

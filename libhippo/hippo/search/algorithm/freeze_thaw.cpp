@@ -88,10 +88,16 @@ std::shared_ptr<algorithm_settings> read_freeze_thaw(algorithm_reader& from) {
   result->concurrent = from.read_concurrent();
   from.read_sampling();
   result->trials = from.count_trials();
-  // It would have to be computed alike by every CPU.
+  // Either would have to be computed alike by every CPU.
   if (!from.study().prior.empty())
     from.error("prior", "freeze-thaw does not use a prior: use asha with"
                         " `sampler: gp`");
+  const auto& options = from.study().algorithm.options;
+  if (const auto mean = options.find("mean");
+      mean != options.end() && mean->second == scalar{"schedules"})
+    from.error(from.path_of(mean->first),
+               "freeze-thaw does not use a law of schedules: leave `mean` out,"
+               " or use asha with `sampler: gp`");
   from.warn_of_blind_start(result->concurrent);
   return result;
 }

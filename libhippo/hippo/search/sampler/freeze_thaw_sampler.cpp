@@ -121,9 +121,8 @@ freeze_thaw_sampler::next(const std::vector<placed_trial>& resting,
     const auto at = static_cast<Eigen::Index>(i);
     const auto improvement =
       feasible[at]
-      + log_expected_improvement(expected.means[at],
-                                 std::sqrt(expected.variances[at]),
-                                 known->best());
+      + log_expected_improvement(
+        expected.means[at], std::sqrt(expected.variances[at]), known->best());
     const auto score =
       improvement - portable_log(static_cast<double>(all.work[i]) + 1);
     gain = std::max(gain, improvement);

@@ -602,7 +602,8 @@ gp_sampler::best_of(std::vector<candidate> xs, const knowledge& known) const {
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const auto at = static_cast<Index>(i);
     standing now;
-    now.mean = expected.means[at] - mean_at_end(xs[i].values) / known.table.scale;
+    now.mean =
+      expected.means[at] - mean_at_end(xs[i].values) / known.table.scale;
     now.score = log_expected_improvement(
       now.mean, std::sqrt(expected.variances[at]), known.best());
     now.score += feasible[at];
