@@ -109,9 +109,10 @@ TEST(Fashion, EveryHyperParameterMatters) {
       // beta2 is AdamW's alone, others those of gyro dropout.
       auto config = x.name == "beta2" ? adamw : sgd;
       const bool exchanges = !x.only_option.empty();
-      if (exchanges)
+      if (exchanges) { // several of them, of few images too
         config["sync_every"] = form::constant(2);
-      else if (x.left_out) {
+        config["batch_size"] = form::constant(4);
+      } else if (x.left_out) {
         config["dropout"] = form::constant(0.5);
         config["subnetworks_at_once"] = form::constant(4);
         if (x.only_with == "subnetworks")

@@ -476,6 +476,20 @@ TEST(PartsOfTheirOwn, APartWithoutImagesDoesNothing) {
     EXPECT_TRUE(shared.at(tensor).equal(x)) << tensor;
 }
 
+TEST(PartsOfTheirOwn, AnotherOptimiserBeginsAllMomentsAnew) {
+  const auto* name = "fashion-mlp/average";
+  auto still = plain_configuration("fashion-mlp", 32);
+  still["lr"] = form::constant(0);
+  auto adamw = plain_configuration("fashion-mlp", 32);
+  adamw["optimizer"] = form::text("adamw");
+  const auto after = make_built_in(small_spec(name)),
+             first = make_built_in(small_spec(name));
+  after->train(still, 0, 1); // which moves nothing but moments
+  for (auto* work : {after.get(), first.get()})
+    work->train(adamw, 1, 2);
+  EXPECT_TRUE(after->save() == first->save());
+}
+
 TEST(PartsOfTheirOwn, BadExchangesLeaveTheStateAsItIs) {
   const auto* name = "fashion-mlp/elastic";
   for (const std::size_t members : {1, 2}) {
