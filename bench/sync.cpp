@@ -1,16 +1,18 @@
 // Speed and quality of weights that parts exchange.
 //
-//   sync WORKLOAD PARTS MEMBERS BATCH_SIZE EXAMPLES [EPOCHS [DELAY [ROUNDS]]]
+//   sync WORKLOAD PARTS MEMBERS BATCH_SIZE EXAMPLES
+//        [EPOCHS [DELAY [ROUNDS [KIND]]]]
 //        [--option NAME=VALUE]... [--set NAME=VALUE]...
 //
 // Trains a workload of images by members, each a thread, for so many epochs
 // (default: 1) from the same weights on: without exchanges but that at the end
 // of an epoch; with gradients that are added up (`step`); and by each kind of
-// exchange every 5 and every 30 iterations, which all wait for or which arrives
-// 4 or 25 iterations later. Every message between members takes DELAY ms longer
-// (default: 0). All of them by turns, as often as ROUNDS says (default: 1).
-// Prints a line of JSON for each: iterations per second and their ratio to
-// those without exchanges, both medians, and the loss on validation examples.
+// exchange, or KIND alone, every 5 and every 30 iterations, which all wait for
+// or which arrives 4 or 25 iterations later. Every message between members
+// takes DELAY ms longer (default: 0). All of them by turns, as often as ROUNDS
+// says (default: 1). Prints a line of JSON for each: iterations per second and
+// their ratio to those without exchanges, both of the fastest round, since
+// others may use the machine; and the loss on validation examples.
 
 #include <algorithm>
 #include <chrono>
@@ -81,22 +83,16 @@ struct crew {
 struct way {
   std::string kind;
   double every, lag;
-  std::vector<double> rates{};
+  double rate = 0; ///< iterations per second
   double loss = 0;
 };
-
-double median(std::vector<double> xs) {
-  const auto middle = xs.begin() + static_cast<std::ptrdiff_t>(xs.size() / 2);
-  std::nth_element(xs.begin(), middle, xs.end());
-  return *middle;
-}
 
 } // namespace
 
 int main(int argc, char** argv) {
   const arguments args{argc, argv, 5,
                        "sync WORKLOAD PARTS MEMBERS BATCH_SIZE EXAMPLES "
-                       "[EPOCHS [DELAY [ROUNDS]]] "
+                       "[EPOCHS [DELAY [ROUNDS [KIND]]]] "
                        "[--option NAME=VALUE]... [--set NAME=VALUE]..."};
   const auto& name = args.words[0];
   const auto size = static_cast<std::size_t>(args.number(2, 1));
@@ -104,12 +100,14 @@ int main(int argc, char** argv) {
   const auto epochs = static_cast<step_t>(args.number(5, 1));
   const std::chrono::duration<double> delay{args.number(6, 0) / 1000};
   const auto rounds = static_cast<int>(args.number(7, 1));
+  const auto only = args.word(8, "");
   constexpr double never = 1e6;
   std::vector<way> ways{{"average", never, 0}, {"step", 1, 0}};
   for (const auto* kind : {"average", "elastic", "bmuf"})
     for (const auto& [every, lag] :
          {std::pair{5., 0.}, {5., 4.}, {30., 0.}, {30., 25.}})
-      ways.push_back({kind, every, lag});
+      if (only.empty() || only == kind)
+        ways.push_back({kind, every, lag});
   for (int round = 0; round < rounds; ++round)
     for (auto& x : ways) {
       auto options = args.options;
@@ -120,18 +118,14 @@ int main(int argc, char** argv) {
       values["sync_lag"] = x.lag;
       crew all{spec_of(name, examples, options), size, delay};
       const auto seconds = all.train(plain(name, batch, values), epochs);
-      x.rates.push_back(std::ceil(examples / batch)
-                        * static_cast<double>(epochs) / seconds);
+      x.rate = std::max(x.rate, std::ceil(examples / batch)
+                                  * static_cast<double>(epochs) / seconds);
       x.loss = all.members[0]->evaluate().at("val_loss");
     }
-  for (const auto& x : ways) {
-    std::vector<double> ratios;
-    for (std::size_t i = 0; i < x.rates.size(); ++i)
-      ratios.push_back(x.rates[i] / ways[0].rates[i]);
+  for (const auto& x : ways)
     std::printf("{\"sync\": \"%s\", \"every\": %.0f, \"lag\": %.0f, "
                 "\"iterations_per_second\": %.1f, \"ratio\": %.3f, "
                 "\"val_loss\": %.4f}\n",
                 x.every == never ? "none" : x.kind.c_str(), x.every, x.lag,
-                median(x.rates), median(ratios), x.loss);
-  }
+                x.rate, x.rate / ways[0].rate, x.loss);
 }
