@@ -133,6 +133,27 @@ TEST(Study, PartsArePowersOfTwoOfABatch) {
                  "31"});
 }
 
+TEST(Study, ExchangesNeedPartsAndAreOfTheKey) {
+  const auto errors = [](const std::string& options) {
+    return texts(study_of_parts(options).errors);
+  };
+  using list = std::vector<std::string>;
+  EXPECT_EQ(errors(", sync: average"),
+            list{"s.yaml:2:37: workload.sync: has no effect with parts 1: give "
+                 "parts too, other than 1"});
+  EXPECT_EQ(errors(", parts: 1, sync: bmuf").size(), 1u);
+  EXPECT_EQ(errors(", sync: step"), list{});
+  EXPECT_EQ(errors(", parts: 4, sync: averages"),
+            list{"s.yaml:2:47: workload.sync: must be step, average, elastic "
+                 "or bmuf, found 'averages', did you mean 'average'?"});
+  const auto key = [](const std::string& options) {
+    return key_of(study_of_parts(options).study.value().workload);
+  };
+  EXPECT_EQ(key(", parts: 4, sync: step"), key(", parts: 4"));
+  EXPECT_NE(key(", parts: 4, sync: elastic").find(";sync=elastic"),
+            std::string::npos);
+}
+
 TEST(Study, OptionsMayBeSpeltWithDotsAndWordsMayLookLikeNumbers) {
   const auto file =
     read("study: s\n"

@@ -103,6 +103,40 @@ TEST(Together, WhatHasNoEffectIsRefused) {
             texts{});
 }
 
+constexpr auto exchanging = "{name: fashion-mlp, parts: 4, sync: average}";
+
+TEST(Together, AnExchangeArrivesBeforeTheNextLeaves) {
+  EXPECT_EQ(errors("{sync_every: 5, sync_lag: 5}", exchanging),
+            texts{"s.yaml:6:29: space.sync_lag: is 5 in a trial whose "
+                  "sync_every is 5: it must be below sync_every"});
+  EXPECT_EQ(errors("{sync_lag: 30}", exchanging),
+            texts{"s.yaml:6:14: space.sync_lag: is 30 in a trial whose "
+                  "sync_every is 30: it must be below sync_every"});
+  EXPECT_EQ(errors("{sync_every: 5, sync_lag: 4}", exchanging), texts{});
+  EXPECT_EQ(errors("{sync_lag: 29}", exchanging), texts{});
+  EXPECT_EQ(errors("{sync_every: {choice: [5, 30]},"
+                   " sync_lag: {piecewise: [[0, 4], [6, 5]]}}",
+                   exchanging)
+              .size(),
+            1u);
+  EXPECT_EQ(errors("{sync_every: 0}", exchanging),
+            texts{"s.yaml:6:16: space.sync_every: must be at least 1, found "
+                  "0"});
+  EXPECT_EQ(errors("{sync_every: 2, sync_lag: 2}", "clicks-dlrm").back(),
+            "s.yaml:6:29: space.sync_lag: is 2 in a trial whose sync_every is "
+            "2: it must be below sync_every");
+}
+
+TEST(Together, ExchangesAreOfPartsOfTheirOwn) {
+  EXPECT_EQ(errors("{sync_every: 5}"),
+            texts{"s.yaml:6:16: space.sync_every: has no effect without the "
+                  "option sync of the workload: give that too"});
+  EXPECT_EQ(
+    errors("{sync_alpha: 0.3}", "{name: fashion-mlp, parts: 4, sync: step}")
+      .size(),
+    1u);
+}
+
 TEST(Together, ANetworkWithoutThemSaysWhatItHas) {
   const auto found = errors("{subnetworks: 64}", "squad-bert-tiny");
   ASSERT_FALSE(found.empty());

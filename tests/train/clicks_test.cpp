@@ -1,4 +1,4 @@
-// Click models, and weights that parts exchange.
+// Click models.
 
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
@@ -15,31 +15,16 @@
 #include "hippo/train/torch/clicks/click_log.hpp"
 #include "hippo/train/torch/clicks/click_scores.hpp"
 #include "hippo/train/torch/clicks/dlrm.hpp"
-#include "hippo/train/torch/clicks/part_sync.hpp"
-#include "hippo/train/torch/random.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 #include "hippo/train/torch/weights_file.hpp"
 #include "hippo/train/workload.hpp"
 #include "train/message_of.hpp"
+#include "train/random_tensor.hpp"
 #include "train/temporary_folder.hpp"
 #include "train/training_process.hpp"
 
 namespace hippo {
 namespace {
-
-/// Returns numbers of [-1, 1) by address.
-at::Tensor random_tensor(at::IntArrayRef shape, std::uint64_t address) {
-  random_numbers numbers{5, purpose::example, {address}};
-  auto result = at::empty(shape, at::kFloat);
-  for (std::int64_t i = 0; i < result.numel(); ++i)
-    result.mutable_data_ptr<float>()[i] =
-      static_cast<float>(2 * numbers.uniform() - 1);
-  return result;
-}
-
-bool same(const at::Tensor& one, const at::Tensor& two) {
-  return one.equal(two);
-}
 
 // -- logs ---------------------------------------------------------------------
 
@@ -290,184 +275,6 @@ TEST(ClickBatch, SharesAreEvenAndCountAsMuchAsTheyHave) {
     }
 }
 
-// -- weights that parts exchange ----------------------------------------------
-
-named_tensors weights_of(std::int64_t parts) {
-  return {{"a", random_tensor({parts, 3, 2}, 1)},
-          {"b", random_tensor({parts, 4}, 2)}};
-}
-
-TEST(PartSync, SumsAreATree) {
-  const auto parts = random_tensor({8, 50}, 1) * 1e3;
-  const auto expected = ((parts[0] + parts[1]) + (parts[2] + parts[3]))
-                        + ((parts[4] + parts[5]) + (parts[6] + parts[7]));
-  EXPECT_TRUE(same(sum_of_parts(parts)[0], expected));
-  EXPECT_TRUE(same(sum_of_parts(parts.narrow(0, 2, 1))[0], parts[2]));
-}
-
-/// The exchanges of one weight, a number of each part, by their definition.
-class exchange_model {
-public:
-  explicit exchange_model(std::vector<double> weights)
-    : weights_(std::move(weights)), centre_(mean_of(weights_)) {}
-
-  void begin(const sync_rule& rule) {
-    rule_ = rule;
-    if (rule.kind == sync_kind::step)
-      weights_.assign(weights_.size(), mean_of(weights_));
-  }
-
-  void move(std::size_t part, double by) { weights_[part] += by; }
-
-  void exchange(std::uint64_t iteration, bool is_last) {
-    const auto moves = rule_.kind != sync_kind::step;
-    // All that left before arrives first.
-    if (moves && sent_ && (is_last || sent_->first + rule_.lag == iteration))
-      arrive();
-    if (moves && (is_last || (iteration + 1) % rule_.every == 0)) {
-      sent_ = {iteration, weights_};
-      if (is_last || rule_.lag == 0)
-        arrive();
-    }
-    if (is_last
-        && (rule_.kind == sync_kind::step
-            || rule_.kind == sync_kind::average)) {
-      centre_ = mean_of(weights_);
-      velocity_ = 0;
-    }
-  }
-
-  [[nodiscard]] const std::vector<double>& weights() const { return weights_; }
-  [[nodiscard]] double centre() const { return centre_; }
-  [[nodiscard]] double velocity() const { return velocity_; }
-
-private:
-  static double mean_of(const std::vector<double>& values) {
-    double sum = 0;
-    for (const auto value : values)
-      sum += value;
-    return sum / static_cast<double>(values.size());
-  }
-
-  void arrive() {
-    const auto copies = std::move(sent_->second);
-    sent_.reset();
-    if (rule_.kind == sync_kind::elastic) {
-      velocity_ = 0;
-      for (std::size_t part = 0; part < copies.size(); ++part) {
-        const auto off = rule_.alpha * (copies[part] - centre_);
-        centre_ += off;
-        weights_[part] -= off;
-      }
-      return;
-    }
-    auto goal = mean_of(copies);
-    if (rule_.kind == sync_kind::bmuf) {
-      velocity_ = rule_.momentum * velocity_ + goal - centre_;
-      goal = centre_ += velocity_;
-    }
-    for (std::size_t part = 0; part < copies.size(); ++part)
-      weights_[part] += rule_.alpha * (goal - copies[part]);
-  }
-
-  std::vector<double> weights_;
-  double centre_, velocity_ = 0;
-  sync_rule rule_;
-  std::optional<std::pair<std::uint64_t, std::vector<double>>> sent_;
-};
-
-TEST(PartSync, ExchangesAreThoseOfTheDefinition) {
-  random_numbers numbers{1, purpose::example, {}};
-  for (int round = 0; round < 200; ++round) {
-    const auto parts = std::int64_t{1} << (1 + numbers.below(3));
-    const named_tensors weights{
-      {"w", random_tensor({parts, 1}, numbers.below(1000))}};
-    const auto& weight = weights[0].second;
-    part_sync sync{weights};
-    sync.init();
-    std::vector<double> begin;
-    for (std::int64_t part = 0; part < parts; ++part)
-      begin.push_back(weight[part][0].item<double>());
-    exchange_model model{begin};
-    for (int step = 0; step < 4; ++step) {
-      const auto every = 1 + numbers.below(4);
-      const sync_rule rule{static_cast<sync_kind>(numbers.below(4)), every,
-                           numbers.below(every + 1), numbers.uniform(),
-                           numbers.uniform()};
-      sync.begin(rule);
-      model.begin(rule);
-      const auto iterations = 1 + numbers.below(9);
-      for (std::uint64_t i = 0; i < iterations; ++i) {
-        for (std::int64_t part = 0; part < parts; ++part) {
-          const auto by = static_cast<float>(numbers.uniform() - 0.5);
-          weight[part].add_(by);
-          model.move(static_cast<std::size_t>(part), double{by});
-        }
-        sync.exchange(i, i + 1 == iterations);
-        model.exchange(i, i + 1 == iterations);
-        for (std::int64_t part = 0; part < parts; ++part)
-          ASSERT_NEAR(weight[part][0].item<double>(),
-                      model.weights()[static_cast<std::size_t>(part)], 1e-4)
-            << round << ' ' << step << ' ' << i << ' ' << part;
-      }
-      ASSERT_NEAR(sync.buffers()[0].second.item<double>(), model.centre(),
-                  1e-4);
-      ASSERT_NEAR(sync.buffers()[1].second.item<double>(), model.velocity(),
-                  1e-4);
-    }
-  }
-}
-
-TEST(PartSync, WithoutALagAndAllTheWayItIsLocalSgd) {
-  const auto weights = weights_of(4);
-  part_sync sync{weights};
-  sync.init();
-  sync.begin({sync_kind::average, 3, 0, 1, 0});
-  const auto mean = sync.mean();
-  for (std::uint64_t i = 0; i < 2; ++i) {
-    sync.exchange(i, false);
-    EXPECT_FALSE(same(weights[0].second[0], weights[0].second[1]));
-  }
-  sync.exchange(2, false);
-  for (std::size_t i = 0; i < weights.size(); ++i)
-    EXPECT_TRUE(weights[i].second.allclose(
-      mean[i].second.expand_as(weights[i].second), 0, 1e-6));
-}
-
-TEST(PartSync, GradientsOfOneModelAreMixedByShare) {
-  auto weights = weights_of(2);
-  part_sync sync{weights};
-  sync.init();
-  const auto one = random_tensor({2, 3, 2}, 5), two = random_tensor({2, 4}, 6);
-  weights[0].second.mutable_grad() = one.clone();
-  weights[1].second.mutable_grad() = two.clone();
-  sync.begin({sync_kind::average, 3, 0, 1, 0});
-  sync.mix_gradients(at::tensor({0.25F, 0.75F}));
-  EXPECT_TRUE(same(weights[0].second.grad(), one));
-  sync.begin({sync_kind::step, 1, 0, 1, 0});
-  sync.mix_gradients(at::tensor({0.25F, 0.75F}));
-  for (std::int64_t part = 0; part < 2; ++part) {
-    EXPECT_TRUE(weights[0].second.grad()[part].allclose(
-      one[0] * 0.25 + one[1] * 0.75, 0, 1e-6));
-    EXPECT_TRUE(weights[1].second.grad()[part].allclose(
-      two[0] * 0.25 + two[1] * 0.75, 0, 1e-6));
-  }
-}
-
-TEST(PartSync, OnePartExchangesNothing) {
-  const auto weights = weights_of(1);
-  const auto before = weights[0].second.clone();
-  part_sync sync{weights};
-  sync.init();
-  EXPECT_TRUE(sync.buffers().empty());
-  for (const auto kind : {sync_kind::step, sync_kind::average,
-                          sync_kind::elastic, sync_kind::bmuf}) {
-    sync.begin({kind, 1, 0, 0.5, 0.5});
-    sync.exchange(0, true);
-  }
-  EXPECT_TRUE(same(weights[0].second, before));
-}
-
 // -- the workload -------------------------------------------------------------
 
 constexpr auto name = "clicks-dlrm";
@@ -593,6 +400,7 @@ TEST(ClickWorkload, EveryHyperParameterMatters) {
     {"sync_lag", form::constant(1)},
     {"sync_alpha", form::constant(1)},
     {"sync_momentum", form::constant(0.5)},
+    {"sync_lr", form::constant(0.5)},
   };
   std::set<std::string> names;
   for (const auto& [parameter, form] : plain)
@@ -646,10 +454,10 @@ TEST(ClickWorkload, WrongInputSaysWhatIsWrong) {
   const auto work = make_built_in(small_spec(name));
   auto config = default_configuration(name);
   config["batch_size"] = form::constant(4);
-  config["sync_lag"] = form::constant(31);
-  EXPECT_NE(message_of<std::exception>([&] {
-              work->train(config, 0, 1);
-            }).find("sync_lag 31 is above sync_every 30"),
+  config["sync_lag"] = form::constant(30);
+  EXPECT_NE(message_of<std::exception>([&] { work->train(config, 0, 1); })
+              .find("sync_lag is 30 at step 0: it must be below sync_every, "
+                    "which is 30"),
             std::string::npos);
   config["sync_lag"] = form::constant(0);
   config["batch_size"] = form::constant(17);

@@ -40,6 +40,7 @@ void expect_equal(const parameter_descriptor& x,
   EXPECT_EQ(x.divides, y.divides);
   EXPECT_EQ(x.left_out, y.left_out);
   EXPECT_EQ(x.only_with, y.only_with);
+  EXPECT_EQ(x.only_option, y.only_option);
   EXPECT_EQ(x.meaning, y.meaning);
 }
 
@@ -131,8 +132,8 @@ TEST(Descriptor, LimitsOfGyroDropout) {
 
 TEST(Descriptor, JsonOfEarlierLibraries) {
   auto text = to_json({built_in_workloads().front()});
-  for (const auto* name :
-       {"min_option", "max_parameter", "divides", "left_out", "only_with"})
+  for (const auto* name : {"min_option", "max_parameter", "divides", "left_out",
+                           "only_with", "only_option"})
     for (auto at = text.find('"' + std::string{name} + '"'); at != text.npos;
          at = text.find('"' + std::string{name} + '"'))
       text.replace(at + 1, std::string{name}.size(), "other");
@@ -141,7 +142,7 @@ TEST(Descriptor, JsonOfEarlierLibraries) {
   for (const auto& x : back->front().hyper_parameters) {
     EXPECT_EQ(x.divides, 0);
     EXPECT_FALSE(x.left_out);
-    EXPECT_EQ(x.min_option + x.max_parameter + x.only_with, "");
+    EXPECT_EQ(x.min_option + x.max_parameter + x.only_with + x.only_option, "");
   }
 }
 

@@ -66,10 +66,14 @@ TEST(Fashion, EveryHyperParameterMatters) {
         && workload.name != "cifar-resnet20")
       continue;
     const auto work = make_built_in(small_spec(workload.name, 64));
-    const auto result = [&](const configuration& config) {
-      work->init();
-      work->train(config, 0, 1);
-      return work->save();
+    // Exchanges are of parts that train copies.
+    const auto parts = make_built_in(
+      small_spec(workload.name + (workload.averages ? "/bmuf" : ""), 64));
+    const auto result = [&](const configuration& config, bool exchanges) {
+      auto& x = exchanges ? *parts : *work;
+      x.init();
+      x.train(config, 0, 1);
+      return x.save();
     };
     auto sgd = default_configuration(workload.name);
     auto adamw = sgd;
@@ -95,20 +99,29 @@ TEST(Fashion, EveryHyperParameterMatters) {
       {"updates", form::text("synchronous")},
       {"predictor", form::text("mc")},
       {"sync_every", form::constant(3)},
+      {"sync_lag", form::constant(1)},
+      {"sync_alpha", form::constant(1)},
+      {"sync_momentum", form::constant(0.5)},
+      {"sync_lr", form::constant(0.5)},
     };
     sgd["batch_size"] = adamw["batch_size"] = form::constant(8);
     for (const auto& x : workload.hyper_parameters) {
       // beta2 is AdamW's alone, others those of gyro dropout.
       auto config = x.name == "beta2" ? adamw : sgd;
-      if (x.left_out) {
+      const bool exchanges = !x.only_option.empty();
+      if (exchanges) { // several of them, of few images too
+        config["sync_every"] = form::constant(2);
+        config["batch_size"] = form::constant(4);
+      } else if (x.left_out) {
         config["dropout"] = form::constant(0.5);
         config["subnetworks_at_once"] = form::constant(4);
         if (x.only_with == "subnetworks")
           config["subnetworks"] = form::constant(4);
       }
-      const auto before = result(config);
+      const auto before = result(config, exchanges);
       config[x.name] = others.at(x.name);
-      EXPECT_FALSE(result(config) == before) << workload.name << ' ' << x.name;
+      EXPECT_FALSE(result(config, exchanges) == before)
+        << workload.name << ' ' << x.name;
     }
   }
 }

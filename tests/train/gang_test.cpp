@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -44,6 +46,27 @@ TEST(Gang, TheOrderOfATreeMatters) {
       one_by_one[i] += values[i];
   }
   EXPECT_NE(one_by_one, tree(0, 16, one_by_one.size()));
+}
+
+TEST(Gang, EveryMemberGathersTheValuesOfAll) {
+  for (const std::size_t size : {0, 1, 5, 1000})
+    for (const std::size_t members : {1, 2, 4, 8, 16}) {
+      floats expected;
+      for (std::size_t rank = 0; rank < members; ++rank)
+        for (const auto x : values_of(rank, size))
+          expected.push_back(x);
+      thread_gang all{members};
+      std::vector<floats> got(members, floats(members * size));
+      all.run([&](std::size_t rank) {
+        std::ranges::copy(values_of(rank, size),
+                          got[rank].begin()
+                            + static_cast<std::ptrdiff_t>(rank * size));
+        gather_over_members(all.member(rank),
+                            std::as_writable_bytes(std::span{got[rank]}));
+      });
+      for (const auto& x : got)
+        EXPECT_EQ(x, expected) << members << " members, " << size << " values";
+    }
 }
 
 TEST(Gang, MembersExchangeAsOftenAsTheyLike) {

@@ -123,7 +123,10 @@ TEST_P(GangTraining, AnyNumberGivesTheSameBytesHoweverItChanges) {
 
 INSTANTIATE_TEST_SUITE_P(Workloads, GangTraining,
                          testing::Values("fashion-mlp", "fashion-cnn",
-                                         "cifar-resnet20"),
+                                         "cifar-resnet20",
+                                         "fashion-cnn/average",
+                                         "fashion-mlp/elastic",
+                                         "fashion-cnn/bmuf"),
                          [](const auto& x) { return test_name_of(x.param); });
 
 TEST(GangMembers, AreRefusedWhereThereAreFewerParts) {

@@ -341,25 +341,168 @@ TEST_P(PartsOfMembers, GoBackToWhatOneHasKept) {
   EXPECT_TRUE(other->save() == state);
 }
 
-INSTANTIATE_TEST_SUITE_P(Workloads, PartsOfMembers,
-                         testing::Values("fashion-mlp", "fashion-cnn",
-                                         "fashion-resnet", "cifar-resnet20",
-                                         "cifar-mobilenetv2"),
-                         [](const auto& x) { return test_name_of(x.param); });
+INSTANTIATE_TEST_SUITE_P(
+  Workloads, PartsOfMembers,
+  testing::Values("fashion-mlp", "fashion-cnn", "fashion-resnet",
+                  "cifar-resnet20", "cifar-mobilenetv2", "fashion-mlp/average",
+                  "fashion-cnn/average", "fashion-cnn/elastic",
+                  "fashion-cnn/bmuf", "cifar-resnet20/bmuf"),
+  [](const auto& x) { return test_name_of(x.param); });
 
 TEST(Parts, MembersAverageWeights) {
-  std::optional<metrics> expected;
-  for (const std::size_t members : {1, 4}) {
-    auto spec = spec_of("fashion-cnn", 4);
-    spec.options[averaged_option] = 2.0;
-    spec.options[averaged_every_option] = 1.0;
-    const auto work = make_built_in(spec, members);
-    train_changing(*work, spec.name, 0, 3);
-    const auto measured = work->evaluate();
-    train_changing(*work, spec.name, 3, 4);
-    if (!expected)
-      expected = measured;
-    EXPECT_EQ(measured, *expected);
+  for (const auto* name : {"fashion-cnn", "fashion-cnn/elastic"}) {
+    std::optional<metrics> expected;
+    for (const std::size_t members : {1, 4}) {
+      auto spec = spec_of(name, 4);
+      spec.options[averaged_option] = 2.0;
+      spec.options[averaged_every_option] = 1.0;
+      const auto work = make_built_in(spec, members);
+      train_changing(*work, name, 0, 3);
+      const auto measured = work->evaluate();
+      train_changing(*work, name, 3, 4);
+      if (!expected)
+        expected = measured;
+      EXPECT_EQ(measured, *expected);
+    }
+  }
+}
+
+// -- weights of their own -----------------------------------------------------
+
+/// Returns a tensor of each part of a state.
+std::vector<at::Tensor> of_parts(const tensor_map& state, std::int64_t parts,
+                                 const std::string& name) {
+  std::vector<at::Tensor> result;
+  for (std::int64_t part = 0; part < parts; ++part)
+    result.push_back(state.at("part" + std::to_string(part) + '.' + name));
+  return result;
+}
+
+TEST(PartsOfTheirOwn, AreEqualBeforeTheFirstStep) {
+  const auto whole =
+    tensors_from_bytes(make_built_in(small_spec("fashion-cnn"))->save());
+  const auto state = tensors_from_bytes(
+    make_built_in(small_spec("fashion-cnn/elastic"))->save());
+  for (const auto& [name, x] : whole) {
+    EXPECT_TRUE(state.at(name).equal(x)) << name;
+    if (!name.starts_with("model."))
+      continue;
+    for (const auto& own : of_parts(state, 4, name))
+      EXPECT_TRUE(own.equal(x)) << name;
+    const auto centre = "centre." + name.substr(std::string{"model."}.size());
+    if (state.contains(centre)) {
+      EXPECT_TRUE(state.at(centre).equal(x)) << name;
+    }
+  }
+}
+
+TEST(PartsOfTheirOwn, AreMeasuredByTheirMean) {
+  for (const auto* name :
+       {"fashion-cnn/average", "fashion-cnn/elastic", "fashion-cnn/bmuf"}) {
+    const auto state = trained(small_spec(name), changing(name, 1, 4));
+    std::size_t statistics = 0;
+    for (const auto& [tensor, x] : state) {
+      if (!tensor.starts_with("model."))
+        continue;
+      const auto own = of_parts(state, 4, tensor);
+      EXPECT_FALSE(own[0].equal(own[3])) << name << ' ' << tensor;
+      EXPECT_TRUE(x.equal(((own[0] + own[1]) + (own[2] + own[3])) / 4))
+        << name << ' ' << tensor;
+      statistics += tensor.ends_with("running_var") ? 1 : 0;
+    }
+    EXPECT_GT(statistics, 0);
+    const auto moments = of_parts(state, 4, "optimizer.first.conv1.weight");
+    EXPECT_FALSE(moments[0].equal(moments[1]));
+    EXPECT_EQ(state.contains("centre.conv1.weight"),
+              name != std::string{"fashion-cnn/average"});
+  }
+}
+
+TEST(PartsOfTheirOwn, AnIterationsMeanIsThatOfGradients) {
+  // Of parts of equal sizes, whatever they exchange after it.
+  auto config = plain_configuration("fashion-mlp", 64);
+  const auto step = trained(spec_of("fashion-mlp", 4, 64), config);
+  const auto before =
+    tensors_from_bytes(make_built_in(spec_of("fashion-mlp", 4, 64))->save());
+  for (const auto* sync : {"average", "bmuf", "elastic"}) {
+    auto spec = spec_of("fashion-mlp", 4, 64);
+    spec.options["sync"] = sync;
+    if (sync == std::string{"elastic"}) // or the centre takes a share
+      config["sync_alpha"] = form::constant(0);
+    const auto own = trained(spec, config);
+    EXPECT_NEAR(own.at("train_loss").item<double>(),
+                step.at("train_loss").item<double>(), 1e-5);
+    for (const auto& [name, x] : step) {
+      if (!name.starts_with("model."))
+        continue;
+      const auto change = distance(x, before.at(name));
+      EXPECT_GT(change, 1e-6) << name;
+      EXPECT_LT(distance(x, own.at(name)), 1e-4 * change) << name;
+    }
+  }
+}
+
+TEST(PartsOfTheirOwn, AllTheWayToTheMeanTheyAreOne) {
+  const auto* name = "fashion-cnn/average";
+  auto config = changing(name, 1, 4);
+  config["sync_alpha"] = form::constant(1);
+  const auto state = trained(small_spec(name), config);
+  for (const auto& [tensor, x] : state) {
+    if (!tensor.starts_with("model.") || !tensor.ends_with("weight"))
+      continue;
+    for (const auto& own : of_parts(state, 4, tensor))
+      EXPECT_LT(distance(own, x), 1e-6) << tensor;
+  }
+  // None of the way they are alone.
+  config["sync_alpha"] = form::constant(0);
+  const auto alone = trained(small_spec(name), config);
+  config["sync_every"] = form::constant(1);
+  config["sync_lag"] = form::constant(0);
+  const auto often = trained(small_spec(name), config);
+  for (const auto& [tensor, x] : alone)
+    EXPECT_TRUE(often.at(tensor).equal(x)) << tensor;
+}
+
+TEST(PartsOfTheirOwn, APartWithoutImagesDoesNothing) {
+  // The last batch has two images, for parts 1 and 3.
+  const auto* name = "fashion-cnn/average";
+  auto config = default_configuration(name);
+  config["batch_size"] = form::constant(64);
+  const auto alone = trained(small_spec(name, 66), config);
+  for (const auto& [tensor, x] : alone)
+    EXPECT_TRUE(x.isfinite().all().item<bool>()) << tensor;
+  const auto shared = trained(small_spec(name, 66), config, 4);
+  for (const auto& [tensor, x] : alone)
+    EXPECT_TRUE(shared.at(tensor).equal(x)) << tensor;
+}
+
+TEST(PartsOfTheirOwn, AnotherOptimiserBeginsAllMomentsAnew) {
+  const auto* name = "fashion-mlp/average";
+  auto still = plain_configuration("fashion-mlp", 32);
+  still["lr"] = form::constant(0);
+  auto adamw = plain_configuration("fashion-mlp", 32);
+  adamw["optimizer"] = form::text("adamw");
+  const auto after = make_built_in(small_spec(name)),
+             first = make_built_in(small_spec(name));
+  after->train(still, 0, 1); // which moves nothing but moments
+  for (auto* work : {after.get(), first.get()})
+    work->train(adamw, 1, 2);
+  EXPECT_TRUE(after->save() == first->save());
+}
+
+TEST(PartsOfTheirOwn, BadExchangesLeaveTheStateAsItIs) {
+  const auto* name = "fashion-mlp/elastic";
+  for (const std::size_t members : {1, 2}) {
+    const auto work = make_built_in(small_spec(name), members);
+    const auto state = work->save();
+    auto config = changing(name, 1, 4);
+    config["sync_every"] = form::constant(3);
+    config["sync_lag"] = form::constant(3);
+    EXPECT_EQ(
+      message_of<std::invalid_argument>([&] { work->train(config, 1, 2); }),
+      "sync_lag is 3 at step 1: it must be below sync_every, which is "
+      "3");
+    EXPECT_TRUE(work->save() == state);
   }
 }
 

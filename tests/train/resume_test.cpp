@@ -139,22 +139,25 @@ TEST_P(ResumeLarge, InAnotherProcessGivesTheSameBits) {
   EXPECT_TRUE(read_file(folder.path + "/out") == work->save());
 }
 
-INSTANTIATE_TEST_SUITE_P(Workloads, ResumeLarge,
-                         testing::Values("cifar-resnet20", "cifar-wrn16-4",
-                                         "cifar-mobilenetv2",
-                                         "fashion-mlp-wide", "fashion-linear",
-                                         "fashion-cyclic", "clicks-dlrm",
-                                         "graph-sage-full"),
-                         [](const auto& x) {
-                           auto name = x.param.substr(x.param.find('-') + 1);
-                           std::erase(name, '-');
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+  Workloads, ResumeLarge,
+  testing::Values("cifar-resnet20", "cifar-wrn16-4", "cifar-mobilenetv2",
+                  "fashion-mlp-wide", "fashion-linear", "fashion-cyclic",
+                  "clicks-dlrm", "graph-sage-full", "fashion-resnet/elastic",
+                  "cifar-mobilenetv2/average"),
+  [](const auto& x) {
+    auto name = x.param.substr(x.param.find('-') + 1);
+    for (const char mark : {'-', '/'})
+      std::erase(name, mark);
+    return name;
+  });
 
 INSTANTIATE_TEST_SUITE_P(Workloads, Resume,
                          testing::Values("fashion-mlp", "fashion-cnn",
-                                         "fashion-resnet", "squad-bert-tiny",
-                                         "graph-sage"),
+                                         "fashion-cnn/average",
+                                         "fashion-mlp/elastic",
+                                         "fashion-cnn/bmuf", "fashion-resnet",
+                                         "squad-bert-tiny", "graph-sage"),
                          [](const auto& x) { return test_name_of(x.param); });
 
 } // namespace hippo

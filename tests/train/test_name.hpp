@@ -5,9 +5,11 @@
 
 namespace hippo {
 
-/// Returns the name of a workload as part of a test's name.
+/// Returns the name of a workload, as `small_spec` takes it, as part of a
+/// test's name.
 inline std::string test_name_of(std::string workload) {
-  std::ranges::replace(workload, '-', '_');
+  for (const char mark : {'-', '/'})
+    std::ranges::replace(workload, mark, '_');
   return workload;
 }
 

@@ -21,7 +21,13 @@ namespace hippo {
 
 namespace {
 
-const workload_descriptor& descriptor_of(const std::string& name) {
+/// Returns the name of a workload without a word on parts behind it.
+std::string without_sync(const std::string& name) {
+  return name.substr(0, name.find('/'));
+}
+
+const workload_descriptor& descriptor_of(const std::string& full) {
+  const auto name = without_sync(full);
   for (const auto& x : built_in_workloads())
     if (x.name == name)
       return x;
@@ -56,7 +62,8 @@ int export_weights(const std::vector<std::string>& arguments) {
 
 } // namespace
 
-workload_spec small_spec(const std::string& name, double images) {
+workload_spec small_spec(const std::string& full, double images) {
+  const auto name = without_sync(full);
   workload_spec spec{name, {}};
   for (const auto& x : descriptor_of(name).options)
     spec.options[x.name] =
@@ -81,6 +88,10 @@ workload_spec small_spec(const std::string& name, double images) {
     spec.options["dimension"] = 4.0;
     spec.options["hidden"] = 16.0;
     spec.options["parts"] = 4.0;
+  }
+  if (full != name) {
+    spec.options["parts"] = 4.0;
+    spec.options["sync"] = full.substr(name.size() + 1);
   }
   return spec;
 }
@@ -141,9 +152,10 @@ configuration changing_configuration(const std::string& name, step_t step) {
     {"embedding_lr", {1., 0.5, 2., 0.1, 1., 0.}},
     {"sync", {"average", "elastic", "step", "bmuf", "average", "elastic"}},
     {"sync_every", {2., 3., 1., 2., 1., 4.}},
-    {"sync_lag", {1., 3., 0., 2., 0., 1.}},
+    {"sync_lag", {1., 2., 0., 1., 0., 1.}},
     {"sync_alpha", {1., 0.5, 0.5, 0.75, 0.3, 0.1}},
     {"sync_momentum", {0., 0., 0., 0.5, 0.9, 0.}},
+    {"sync_lr", {1., 1., 0.5, 1.5, 1., 1.}},
     {"updates",
      {"asynchronous", "synchronous", "asynchronous", "asynchronous",
       "synchronous", "asynchronous"}},

@@ -9,6 +9,7 @@
 #include "hippo/model/parameter_makers.hpp"
 #include "hippo/model/parts.hpp"
 #include "hippo/model/subnetworks.hpp"
+#include "hippo/model/sync.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 
 namespace hippo {
@@ -28,6 +29,17 @@ parameter_descriptor parts() {
   return x;
 }
 
+/// Specs of one model leave it out, as did those of before it was there.
+parameter_descriptor sync() {
+  auto x = words(sync_name, sync_words(), sync_words().front(),
+                 "how parts come to one model: by each gradient; or each has "
+                 "weights of its own, which are exchanged: by their mean, by a "
+                 "centre, by a centre with momentum");
+  x.left_out = true;
+  x.only_option = parts_option;
+  return x;
+}
+
 std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
   return {
     text("data.folder", x.folder, x.meaning),
@@ -40,6 +52,7 @@ std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
     precision(),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order, augmentation and dropout"),
+    sync(),
   };
 }
 
@@ -102,6 +115,16 @@ void add_subnetworks(workload_descriptor& x, double features) {
   for (auto* each : {&count, &at_once, &period, &block, &draw}) {
     each->left_out = true;
     x.hyper_parameters.push_back(std::move(*each));
+  }
+}
+
+/// Appends the hyper-parameters of exchanges. Configurations leave them out
+/// where they have their defaults: the keys of before they were there stay.
+void add_sync(workload_descriptor& x) {
+  for (auto& each : sync_parameters()) {
+    each.left_out = true;
+    each.only_option = sync_name;
+    x.hyper_parameters.push_back(std::move(each));
   }
 }
 
@@ -199,6 +222,7 @@ workload_descriptor image_workload(std::string name, std::string meaning,
        + " before the first"},
   };
   x.hyper_parameters = training_hyper_parameters(defaults, images);
+  add_sync(x);
   x.options = image_options(images);
   x.averages = true;
   return x;

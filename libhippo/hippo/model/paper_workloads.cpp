@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hippo/model/parameter_makers.hpp"
+#include "hippo/model/sync.hpp"
 
 namespace hippo {
 
@@ -281,14 +282,10 @@ workload_descriptor clicks() {
                           "impressions of a part in an iteration; those of all "
                           "parts are at most data.step");
   batch.max_option = "data.step";
-  auto sync = words("sync", {"step", "average", "elastic", "bmuf"}, "step",
+  auto sync = words(sync_name, sync_words(), "step",
                     "how parts come to one model: by each gradient, by the "
                     "mean of weights, by a centre, by a centre with momentum");
   sync.affects_speed = true;
-  auto lag = integer("sync_lag", 0, 0, 1e6,
-                     "iterations until weights that were exchanged arrive; at "
-                     "most sync_every");
-  lag.max_parameter = "sync_every";
   x.hyper_parameters = {
     learning_rate(0.2),
     number("embedding_lr", 10, 0, infinity,
@@ -300,13 +297,9 @@ workload_descriptor clicks() {
     number("weight_decay", 0, 0, infinity,
            "L2 penalty of sgd, decoupled decay of adamw; not of embeddings"),
     std::move(sync),
-    integer("sync_every", 30, 1, 1e6,
-            "iterations from one exchange of weights to the next"),
-    std::move(lag),
-    number("sync_alpha", 0.5, 0, 1,
-           "share of the way to each other that weights go"),
-    fraction("sync_momentum", 0, "momentum of the centre with bmuf"),
   };
+  for (auto& each : sync_parameters())
+    x.hyper_parameters.push_back(std::move(each));
   auto parts = integer("parts", 1, 1, 64,
                        "parts with networks of their own, which share the "
                        "embedding tables; a power of two");

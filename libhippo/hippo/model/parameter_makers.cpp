@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hippo/base/number.hpp"
+#include "hippo/model/sync.hpp"
 
 namespace hippo::describe {
 
@@ -79,6 +80,32 @@ parameter_descriptor numerics_option() {
                "instructions of CPUs: all that the CPU has, or those of AVX2 "
                "alone, which give the same bits on more machines; no matter on "
                "GPUs");
+}
+
+std::vector<parameter_descriptor> sync_parameters() {
+  constexpr double most = 1e6;
+  const sync_rule defaults;
+  auto lag = integer(sync_lag_name, static_cast<double>(defaults.lag), 0, most,
+                     "iterations until weights that were exchanged arrive; "
+                     "below sync_every");
+  lag.max_parameter = sync_every_name;
+  lag.max_excluded = true;
+  auto rate = number(sync_lr_name, defaults.lr, 0,
+                     std::numeric_limits<double>::infinity(),
+                     "bmuf: learning rate of the centre (block learning rate)");
+  rate.min_excluded = true;
+  // Configurations of before it was there are those of today.
+  rate.left_out = true;
+  return {
+    integer(sync_every_name, static_cast<double>(defaults.every), 1, most,
+            "iterations from one exchange of weights to the next"),
+    std::move(lag),
+    number(sync_alpha_name, defaults.alpha, 0, 1,
+           "share of the way to each other that weights go"),
+    fraction(sync_momentum_name, defaults.momentum,
+             "bmuf: momentum of the centre (block momentum)"),
+    std::move(rate),
+  };
 }
 
 images_descriptor of_one_set(images_descriptor x) {

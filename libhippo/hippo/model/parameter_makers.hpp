@@ -46,6 +46,10 @@ parameter_descriptor precision();
 /// With which of a CPU's instructions a network is computed.
 parameter_descriptor numerics_option();
 
+/// The exchanges of parts that train copies of the weights (`sync_rule`): all
+/// but their kind.
+std::vector<parameter_descriptor> sync_parameters();
+
 /// The images of a data set's training files.
 struct images_descriptor {
   std::string folder;          ///< where the files are by default

@@ -63,6 +63,7 @@ json to_json(const parameter_descriptor& x) {
     {"affects_speed", x.affects_speed},
     {"left_out", x.left_out},
     {"only_with", x.only_with},
+    {"only_option", x.only_option},
     {"meaning", x.meaning},
   };
 }
@@ -89,6 +90,7 @@ parameter_descriptor parameter_of(const json& j) {
   x.divides = j.value("divides", 0.0);
   x.left_out = j.value("left_out", false);
   x.only_with = j.value("only_with", "");
+  x.only_option = j.value("only_option", "");
   x.meaning = j.at("meaning");
   return x;
 }
@@ -189,6 +191,8 @@ workload_descriptor limited_by(workload_descriptor descriptor,
       p.max = std::min(p.max, *limit);
     if (const auto* limit = number(p.min_option))
       p.min = std::max(p.min, *limit);
+    if (spec.options.contains(p.only_option))
+      p.only_option.clear();
   }
   return descriptor;
 }

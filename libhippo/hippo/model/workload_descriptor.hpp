@@ -18,7 +18,7 @@ struct parameter_descriptor {
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   bool min_excluded = false; ///< `min` itself is not allowed
-  bool max_excluded = false;
+  bool max_excluded = false; ///< nor `max`, nor the value of `max_parameter`
   std::string max_option; ///< an option that limits it further, or empty
   std::string min_option; ///< an option that it may not be below, or empty
   /// Another hyper-parameter above which it may not be where that one is not 0,
@@ -37,6 +37,9 @@ struct parameter_descriptor {
   /// Another hyper-parameter without which it has no effect, or empty: where
   /// that one is 0 or left out, configurations leave this one out too.
   std::string only_with;
+  /// An option without which it has no effect, or empty: it may be given only
+  /// where that one has another value than its fallback.
+  std::string only_option;
   std::string meaning; ///< one sentence
 
   /// Returns why `param` is not allowed ("must be above 0"), or nothing.
@@ -69,6 +72,7 @@ struct workload_descriptor {
 
 /// Returns the hyper-parameters of `descriptor` with the limits that the
 /// options of a spec set (`parameter_descriptor::max_option`, `min_option`).
+/// They keep an `only_option` where the spec leaves that out.
 workload_descriptor limited_by(workload_descriptor descriptor,
                                const workload_spec& spec);
 

@@ -165,6 +165,7 @@ private:
     for (const auto& option : workload_->options)
       study_.workload.options[option.name] = option.fallback;
     read_options(*x, "");
+    check_options_together(*x, study_.workload, *workload_, *notes_);
     for (const auto& option : workload_->options)
       if (const auto i = study_.workload.options.find(option.name);
           option.left_out && i->second == option.fallback)

@@ -36,8 +36,13 @@ void tell(const search_space& space, const std::string& name,
   notes.error(x.where, x.path, std::move(message));
 }
 
-/// A value above its limit, and that limit.
+/// A value above its limit, or at one that is excluded, and that limit.
 using excess = std::pair<double, double>;
+
+/// Says the place of a value: "at most" or "below" its limit.
+std::string place_of(const parameter_descriptor& x) {
+  return x.max_excluded ? "below" : "at most";
+}
 
 /// Compares a hyper-parameter with its limit where either begins another piece,
 /// and before that.
@@ -60,16 +65,19 @@ std::optional<excess> excess_in(const trial_parameters& trial, step_t end,
         return std::get<double>(segments[i].config.at(name).at(at));
       };
       const excess values{value_of(x.name), value_of(limit.name)};
-      if (values.second != 0 && values.first > values.second)
+      const bool is_above = x.max_excluded ? values.first >= values.second
+                                           : values.first > values.second;
+      if (values.second != 0 && is_above)
         return values;
     }
   }
   return std::nullopt;
 }
 
-std::string text_of(const excess& values, const std::string& limit) {
+std::string text_of(const excess& values, const parameter_descriptor& x) {
+  const auto& limit = x.max_parameter;
   return "is " + to_text(values.first) + " in a trial whose " + limit + " is "
-         + to_text(values.second) + ": it must be at most " + limit;
+         + to_text(values.second) + ": it must be " + place_of(x) + ' ' + limit;
 }
 
 /// Checks all trials, or some where there are many.
@@ -87,18 +95,36 @@ void check_limit(const search_space& space, step_t max_steps,
       continue;
     const auto value = to_text(found->first), most = to_text(found->second);
     if (is_given)
-      tell(space, x.name, text_of(*found, limit.name), notes);
+      tell(space, x.name, text_of(*found, x), notes);
     else
       tell(space, limit.name,
            "is " + most + ", and " + x.name + " is " + value
-             + " unless the study gives it: give " + x.name + ", at most "
-             + most + ", or a larger " + limit.name,
+             + " unless the study gives it: give " + x.name + ", " + place_of(x)
+             + ' ' + most + ", or a larger " + limit.name,
            notes);
     return;
   }
 }
 
 } // namespace
+
+void check_options_together(const document& place, const workload_spec& spec,
+                            const workload_descriptor& workload,
+                            diagnostics& notes) {
+  for (const auto& option : workload.options) {
+    const auto other = std::ranges::find(workload.options, option.only_option,
+                                         &parameter_descriptor::name);
+    if (other == workload.options.end()
+        || spec.options.at(option.name) == option.fallback
+        || spec.options.at(other->name) != other->fallback)
+      continue;
+    const auto* given = place.find(option.name);
+    const auto value = to_text(other->fallback);
+    notes.error(given == nullptr ? place : *given,
+                "has no effect with " + other->name + ' ' + value + ": give "
+                  + other->name + " too, other than " + value);
+  }
+}
 
 void check_together(const search_space& space, step_t max_steps,
                     const workload_descriptor& workload, diagnostics& notes) {
@@ -118,6 +144,11 @@ void check_together(const search_space& space, step_t max_steps,
              + ", which is 0 unless the study gives it: give " + x.only_with
              + " too, above 0",
            notes);
+    if (is_given && !x.only_option.empty())
+      tell(space, x.name,
+           "has no effect without the option " + x.only_option
+             + " of the workload: give that too",
+           notes);
     if (const auto i = known.find(x.max_parameter);
         i != known.end() && (is_given || names.contains(x.max_parameter)))
       check_limit(space, max_steps, x, *i->second, is_given, notes);
@@ -135,8 +166,7 @@ std::optional<error> refusal_together(const trial_parameters& trial,
             && !trial.sequences.contains(limit->name)))
       continue;
     if (const auto found = excess_in(trial, trial.length, x, *limit))
-      return error{errc::invalid_argument,
-                   x.name + ' ' + text_of(*found, limit->name)};
+      return error{errc::invalid_argument, x.name + ' ' + text_of(*found, x)};
   }
   return std::nullopt;
 }

@@ -35,4 +35,16 @@ void sum_over_members(gang& members, std::span<float> values) {
   }
 }
 
+void gather_over_members(gang& members, std::span<std::byte> blocks) {
+  const auto size = blocks.size() / members.size();
+  for (std::size_t distance = 1; distance < members.size(); distance *= 2) {
+    // As many blocks as that, of which a member's own is one.
+    const auto known = [&](std::size_t rank) {
+      return blocks.subspan(rank / distance * distance * size, distance * size);
+    };
+    const auto peer = members.rank() ^ distance;
+    members.exchange(peer, known(members.rank()), known(peer));
+  }
+}
+
 } // namespace hippo

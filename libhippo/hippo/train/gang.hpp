@@ -27,7 +27,7 @@ public:
 
   /// Sends `out` to another member, and waits for as many bytes as `in` has
   /// from it. The peer does the same with this member meanwhile. Throws
-  /// `gang_lost` if it does not.
+  /// `gang_lost` if it does not. Any thread may call it, one at a time.
   virtual void exchange(std::size_t peer, std::span<const std::byte> out,
                         std::span<std::byte> in) = 0;
 };
@@ -42,5 +42,11 @@ public:
 /// and doubling: Thakur, Rabenseifner and Gropp, 2005).
 /// @param values of the same length at each member. All call it.
 void sum_over_members(gang& members, std::span<float> values);
+
+/// Gives every member the values of all: recursive doubling, as the way back of
+/// `sum_over_members`.
+/// @param blocks one for each member, of equal sizes and in their order; each
+///        member has its own in place. All call it.
+void gather_over_members(gang& members, std::span<std::byte> blocks);
 
 } // namespace hippo

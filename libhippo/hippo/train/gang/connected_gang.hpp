@@ -21,7 +21,7 @@ namespace hippo {
 /// connection to each that it exchanges with, and to the lead, and the lead to
 /// all. The member of the higher rank connects.
 ///
-/// One thread uses it.
+/// One thread at a time uses it.
 class connected_gang final : public gang,
                              public gang_lead,
                              private gang_port::beating {

@@ -18,7 +18,7 @@ namespace hippo {
 /// kind, a length, and as many bytes. Frames that do not fit end it, before any
 /// memory is taken for it.
 ///
-/// One thread uses it, but for `beat`.
+/// One thread at a time uses it, but for `beat`.
 class member_connection {
 public:
   enum class frame_kind : std::uint32_t {

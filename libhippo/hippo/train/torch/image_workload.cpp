@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hippo/model/parts.hpp"
+#include "hippo/model/sync.hpp"
 #include "hippo/train/shareable.hpp"
 #include "hippo/train/torch/data/image_files.hpp"
 #include "hippo/train/torch/data/image_folder.hpp"
@@ -120,6 +121,14 @@ own_parts own_parts_of(std::int64_t all, const gang* members) {
   return {all, static_cast<std::int64_t>(members->rank()) * count, count};
 }
 
+/// Returns how parts come to one model.
+sync_kind sync_of(const workload_spec& spec) {
+  const auto i = spec.options.find(sync_name);
+  return i == spec.options.end()
+           ? sync_kind::step
+           : sync_kind_of(std::get<std::string>(i->second));
+}
+
 /// Throws `std::invalid_argument` if batches at a step have fewer images than
 /// parts.
 void check_parts(std::int64_t batch_size, std::int64_t parts, step_t at) {
@@ -150,7 +159,9 @@ public:
                                   .dtype(at::kDouble)
                                   .pinned_memory(!device.is_cpu()))),
       steps_(device) {
-    if (parts_.all > 1)
+    if (const auto kind = sync_of(spec); kind != sync_kind::step)
+      state_.divide(parts_.all, kind);
+    else if (parts_.all > 1)
       sum_.emplace(state_.values(), model_->parameters().size(), parts_);
     if (images_->data.make_reader)
       read_.emplace(images_->data, data.prepare_threads, device);
@@ -179,6 +190,8 @@ public:
     parts_ = own_parts_of(parts_.all, members);
     if (sum_)
       sum_->share_out(parts_);
+    if (auto* own = state_.parts())
+      own->share(members, parts_);
   }
 
 private:
@@ -216,6 +229,9 @@ private:
     const auto batch_size
       = static_cast<std::int64_t>(whole(number_at(config, "batch_size", step)));
     check_parts(batch_size, parts_.all, step);
+    auto* const own = state_.parts();
+    const auto sync =
+      own == nullptr ? sync_rule{} : sync_rule_at(config, own->kind(), step);
     const auto order = epoch_order(
       seed_, step, static_cast<std::size_t>(training_.size()));
     const auto subnetworks = subnetworks_at(config, step);
@@ -226,6 +242,8 @@ private:
       values_.reset({seed_, step, 0, number_at(config, "dropout", step)});
       put_values(config, step, values_);
       training_.set(order);
+      if (own != nullptr)
+        own->begin(sync);
     });
     if (read_)
       read_->begin(order, parts);
@@ -244,18 +262,30 @@ private:
       if (part.number == parts_.first)
         state_.plan(rule, values_);
       values_.publish();
-      if (sum_)
+      if (own != nullptr)
+        train_copy(part);
+      else if (sum_)
         train_part(part);
       else
         steps_.run({part.size, values_.drops(), state_.moments()},
                    [this, n = part.size] { train_batch(n); });
     };
+    const auto size = static_cast<double>(training_.size());
+    if (own != nullptr) {
+      try {
+        launch_in_turn(parts.size(), train);
+      } catch (...) { // the members are not there for longer than this call
+        own->abandon();
+        throw;
+      }
+      state_.train_loss = own->end_step(stream_) / size;
+      return;
+    }
     if (read_ || members_ != nullptr)
       launch_in_turn(parts.size(), train);
     else
       launch_each(parts.size(), train);
-    state_.train_loss
-      = read_sums().first / static_cast<double>(training_.size());
+    state_.train_loss = read_sums().first / size;
   }
 
   /// Launches `f(i)` for each `i` below `count`, and begins the sums anew.
@@ -273,7 +303,8 @@ private:
 
   /// As `launch_each` of a member's parts; waits before each of them for its
   /// images, where these are read, and after those of a batch for other
-  /// members. It does that here: others use the device's thread.
+  /// members, or for what parts exchange. It does that here: others use the
+  /// device's thread.
   template <class F>
   void launch_in_turn(std::int64_t count, const F& f) {
     for (std::int64_t i = 0; i < count; ++i) {
@@ -287,7 +318,13 @@ private:
         f(i);
         return false;
       });
-      if (members_ != nullptr && (i + 1) % parts_.count == 0) {
+      if ((i + 1) % parts_.count != 0)
+        continue;
+      if (auto* own = state_.parts()) {
+        own->end_iteration(stream_,
+                           static_cast<std::uint64_t>(i / parts_.count),
+                           i + 1 == count);
+      } else if (members_ != nullptr) {
         stream_.finish([this] { sum_->read(); });
         sum_->share(*members_);
         stream_.run([this] {
@@ -334,6 +371,17 @@ private:
     sum_->add(part.number);
     if (members_ == nullptr && part.number + 1 == parts_.all)
       update();
+  }
+
+  /// Trains a part's copy of the weights by its share of a batch.
+  void train_copy(const batch_part& part) {
+    if (part.size == 0)
+      return;
+    state_.parts()->enter(part.number);
+    sums_.zero_();
+    steps_.run({part.size, values_.drops(), state_.moments()},
+               [this, n = part.size] { train_batch(n); });
+    state_.parts()->add_loss(sums_[0]);
   }
 
   /// Updates the weights by the sum over all parts.

@@ -163,10 +163,23 @@ training_state::training_state(std::string workload, named_tensors weights,
     }()),
     optimizer_(tensors_of(weights_), decays), average_(average) {}
 
+void training_state::divide(std::int64_t parts, sync_kind kind) {
+  parts_.emplace(values_, weights_.size(), optimizer_, parts, kind);
+}
+
 void training_state::restart(double loss) {
   optimizer_.restart(optimizer_kind::none);
+  if (parts_)
+    parts_->restart();
   train_loss = loss;
   kept_.clear();
+}
+
+void training_state::plan(const update_rule& rule, step_values& values) {
+  const auto before = optimizer_.present().kind;
+  optimizer_.plan(rule, values);
+  if (parts_ && optimizer_.present().kind != before)
+    parts_->restart_moments();
 }
 
 void training_state::keep_weights() {
@@ -241,10 +254,17 @@ std::vector<at::Tensor> training_state::moment_tensors() const {
 std::vector<at::Tensor> training_state::pieces() const {
   const auto kind = optimizer_.present().kind;
   std::vector<at::Tensor> result{values_.all()};
-  if (kind != optimizer_kind::none)
-    result.push_back(optimizer_.first().all());
-  if (kind == optimizer_kind::adamw)
-    result.push_back(optimizer_.second().all());
+  if (parts_) {
+    for (auto& x : parts_->rows())
+      result.push_back(std::move(x));
+    for (const auto& [name, x] : parts_->exchanged())
+      result.push_back(x);
+  } else {
+    if (kind != optimizer_kind::none)
+      result.push_back(optimizer_.first().all());
+    if (kind == optimizer_kind::adamw)
+      result.push_back(optimizer_.second().all());
+  }
   result.insert(result.end(), kept_.begin(), kept_.end());
   return result;
 }
@@ -256,27 +276,43 @@ const std::shared_ptr<const state_layout>& training_state::layout() const {
     return result;
   state_layout fresh;
   const auto& values = values_.places();
-  const auto add_values = [&](const std::string& prefix, std::size_t piece) {
-    for (std::size_t i = 0; i < weights_.size(); ++i)
-      fresh.push_back({prefix + weights_[i].first, piece, values[i]});
-    for (std::size_t i = 0; i < buffers_.size(); ++i)
-      fresh.push_back(
-        {prefix + buffers_[i].first, piece, values[weights_.size() + i]});
-  };
   std::size_t piece = 0;
-  add_values("model.", piece++);
-  const auto add_moments = [&](const std::string& prefix,
-                               const tensor_piece& moments) {
-    for (std::size_t i = 0; i < weights_.size(); ++i)
-      fresh.push_back({prefix + weights_[i].first, piece, moments.places()[i]});
-    ++piece;
+  // Moments and centres lie as weights do, without the buffers.
+  const auto add = [&](const std::string& prefix, std::size_t count,
+                       std::int64_t offset = 0) {
+    for (std::size_t i = 0; i < count; ++i) {
+      auto place = values[i];
+      place.offset += offset;
+      const auto& [name, tensor] =
+        i < weights_.size() ? weights_[i] : buffers_[i - weights_.size()];
+      fresh.push_back({prefix + name, piece, std::move(place)});
+    }
   };
-  if (kind != optimizer_kind::none)
-    add_moments("optimizer.first.", optimizer_.first());
-  if (kind == optimizer_kind::adamw)
-    add_moments("optimizer.second.", optimizer_.second());
-  for (std::size_t i = 0; i < kept_.size(); ++i)
-    add_values("average." + std::to_string(i) + '.', piece++);
+  const auto all = values.size(), weights = weights_.size();
+  add("model.", all);
+  ++piece;
+  const std::vector<std::string> moments{"optimizer.first.",
+                                         "optimizer.second."};
+  if (parts_) {
+    const auto rows = parts_->rows();
+    for (std::size_t row = 0; row < rows.size(); ++row, ++piece)
+      for (std::int64_t part = 0; part < parts_->count(); ++part)
+        add("part" + std::to_string(part) + '.'
+              + (row == 0 ? "model." : moments[row - 1]),
+            row == 0 ? all : weights, part * rows[row].size(1));
+    for (const auto& [name, tensor] : parts_->exchanged()) {
+      add(name, weights);
+      ++piece;
+    }
+  } else {
+    const std::size_t count = kind == optimizer_kind::none  ? 0
+                              : kind == optimizer_kind::sgd ? 1
+                                                            : 2;
+    for (std::size_t i = 0; i < count; ++i, ++piece)
+      add(moments[i], weights);
+  }
+  for (std::size_t i = 0; i < kept_.size(); ++i, ++piece)
+    add("average." + std::to_string(i) + '.', all);
   result = std::make_shared<const state_layout>(std::move(fresh));
   return result;
 }
@@ -289,6 +325,8 @@ void training_state::expect(const state_header& header) {
   if (optimizer_.present().kind != header.updates.kind)
     optimizer_.restart(header.updates.kind);
   optimizer_.set_count(header.updates.count);
+  if (parts_)
+    parts_->expect();
   if (header.kept > average_.of)
     throw std::runtime_error("a state with more weights to average than "
                              + std::to_string(average_.of));

@@ -7,12 +7,14 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "hippo/model/averaging.hpp"
 #include "hippo/train/torch/optimizer.hpp"
+#include "hippo/train/torch/part_states.hpp"
 #include "hippo/train/torch/tensor_file.hpp"
 #include "hippo/train/workload.hpp"
 
@@ -45,14 +47,21 @@ public:
   training_state(std::string workload, named_tensors weights,
                  named_tensors buffers, decay_predicate decays = all_decay,
                  averaging average = {});
+  training_state(const training_state&) = delete;
+  training_state& operator=(const training_state&) = delete;
+
+  /// Has parts train copies of the weights from the next `restart` on. What
+  /// stands for weights and buffers is then the mean of the parts.
+  void divide(std::int64_t parts, sync_kind kind);
+
+  /// The parts that train copies of the weights; null: there is one model.
+  [[nodiscard]] part_states* parts() { return parts_ ? &*parts_ : nullptr; }
 
   /// Begins afresh, but for weights and buffers.
   void restart(double loss);
 
   /// Plans the next update of the weights (`optimizer::plan`).
-  void plan(const update_rule& rule, step_values& values) {
-    optimizer_.plan(rule, values);
-  }
+  void plan(const update_rule& rule, step_values& values);
 
   /// Computes the gradients of a loss, by way of that loss `scale` times, in the
   /// place of those that are there.
@@ -116,8 +125,8 @@ private:
   /// Returns the mean of what is kept, summed up from the oldest on.
   /// REQUIRES: something is kept
   [[nodiscard]] at::Tensor mean() const;
-  /// Weights with buffers, the moments of the present kind of update, and what
-  /// is kept.
+  /// Weights with buffers, the moments of the present kind of update, or the
+  /// states of parts, and what is kept.
   [[nodiscard]] std::vector<at::Tensor> pieces() const;
   /// Of those. It is made once for each kind and number of what is kept: there
   /// are hundreds of tensors.
@@ -131,6 +140,7 @@ private:
   tensor_piece values_; ///< of weights, then of buffers
   optimizer optimizer_;
   averaging average_;
+  std::optional<part_states> parts_;
   std::deque<at::Tensor> kept_; ///< copies of `values_.all()`, the oldest first
   at::Tensor measured_as_mean_; ///< these values, while the mean is in place
   mutable std::map<std::pair<optimizer_kind, std::size_t>,

@@ -11,9 +11,9 @@
 #include "hippo/train/torch/clicks/click_log.hpp"
 #include "hippo/train/torch/clicks/click_scores.hpp"
 #include "hippo/train/torch/clicks/dlrm.hpp"
-#include "hippo/train/torch/clicks/part_sync.hpp"
 #include "hippo/train/torch/data/shared_values.hpp"
 #include "hippo/train/torch/epoch.hpp"
+#include "hippo/train/torch/part_sync.hpp"
 #include "hippo/train/torch/stateful_workload.hpp"
 #include "hippo/train/torch/step_values.hpp"
 #include "hippo/train/torch/weights_file.hpp"
@@ -36,28 +36,6 @@ click_data read_data(const workload_spec& spec) {
   if (std::get<std::string>(options.at("data.set")) == "synthetic")
     return make_clicks(split);
   return read_criteo(std::get<std::string>(options.at("data.file")), split);
-}
-
-sync_kind kind_of(const std::string& word) {
-  return word == "average"   ? sync_kind::average
-         : word == "elastic" ? sync_kind::elastic
-         : word == "bmuf"    ? sync_kind::bmuf
-                             : sync_kind::step;
-}
-
-sync_rule sync_at(const configuration& config, step_t step) {
-  const auto number = [&](const char* name) {
-    return number_at(config, name, step);
-  };
-  const sync_rule result{
-    kind_of(std::get<std::string>(config.at("sync").at(step))),
-    whole(number("sync_every")), whole(number("sync_lag")),
-    number("sync_alpha"), number("sync_momentum")};
-  if (result.lag > result.every)
-    throw std::invalid_argument("sync_lag " + std::to_string(result.lag)
-                                + " is above sync_every "
-                                + std::to_string(result.every));
-  return result;
 }
 
 /// Returns the tables, then the buffers of the exchange.
@@ -135,6 +113,9 @@ private:
     const auto shares = data_->training.size() / step_size_;
     const auto log = data_->training.part(
       static_cast<std::int64_t>(step) % shares * step_size_, step_size_);
+    const auto sync = sync_rule_at(
+      config,
+      sync_kind_of(std::get<std::string>(config.at(sync_name).at(step))), step);
     const auto rows_lr = number_at(config, "embedding_lr", step);
     const auto iterations = (step_size_ + size - 1) / size;
     batch_pipeline<click_batch> batches{
@@ -146,21 +127,22 @@ private:
         };
       }};
     std::uint64_t iteration = 0;
-    while (const auto batch = batches.next()) // waits on this thread
+    while (const auto batch = batches.next()) { // waits on this thread
       stream_.run_each([&] {
         if (iteration == 0) {
           values_.reset();
           loss_.zero_();
-          begin_sync(sync_at(config, step));
+          begin_sync(sync);
         }
         state_.plan(rule, values_);
         values_.publish();
         train_batch(batch->on(device_), rows_lr);
-        const auto is_last =
-          ++iteration == static_cast<std::uint64_t>(iterations);
-        sync_.exchange(iteration - 1, is_last);
         return false;
       });
+      const auto is_last =
+        iteration + 1 == static_cast<std::uint64_t>(iterations);
+      sync_.exchange(stream_, iteration++, is_last);
+    }
     note_wait(batches.waited());
     state_.train_loss =
       read(loss_).item<double>() / static_cast<double>(step_size_);
