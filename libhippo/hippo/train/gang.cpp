@@ -35,4 +35,28 @@ void sum_over_members(gang& members, std::span<float> values) {
   }
 }
 
+member_range range_of_member(std::size_t things, std::size_t rank,
+                             std::size_t size) {
+  return {things * rank / size, things * (rank + 1) / size};
+}
+
+void gather_from_members(gang& members, std::span<double> values,
+                         std::size_t width) {
+  const auto things = values.size() / width;
+  const auto rank = members.rank();
+  // The values of so many members, of which `first` is the first.
+  const auto of = [&](std::size_t first, std::size_t count) {
+    const auto begin =
+      range_of_member(things, first, members.size()).first * width;
+    const auto end =
+      range_of_member(things, first + count - 1, members.size()).end * width;
+    return values.subspan(begin, end - begin);
+  };
+  for (std::size_t distance = 1; distance < members.size(); distance *= 2) {
+    const auto own = rank - rank % distance;
+    members.exchange(rank ^ distance, std::as_bytes(of(own, distance)),
+                     std::as_writable_bytes(of(own ^ distance, distance)));
+  }
+}
+
 } // namespace hippo

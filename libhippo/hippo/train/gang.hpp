@@ -43,4 +43,26 @@ public:
 /// @param values of the same length at each member. All call it.
 void sum_over_members(gang& members, std::span<float> values);
 
+/// Things that members divide among themselves: consecutive ones.
+struct member_range {
+  std::size_t first = 0;
+  std::size_t end = 0;
+};
+
+/// Returns the things that are up to the member of a rank. Ranges of members
+/// follow each other, and their sizes differ by 1 at most.
+member_range range_of_member(std::size_t things, std::size_t rank,
+                             std::size_t size);
+
+/// Gives every member the values of all others, as they are: each has had those
+/// of its range of things (`range_of_member`).
+///
+/// Ranges of 1, 2, 4, ... members are exchanged at these distances (recursive
+/// doubling: Thakur, Rabenseifner and Gropp, 2005).
+/// @param values things x values of each, of the same length at each member.
+///        All call it.
+/// @param width values of a thing
+void gather_from_members(gang& members, std::span<double> values,
+                         std::size_t width);
+
 } // namespace hippo
