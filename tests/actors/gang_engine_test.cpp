@@ -6,7 +6,9 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <random>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -25,7 +27,8 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t parts = 8;
 
-/// A workload whose steps are sums over parts.
+/// A workload whose steps are sums over parts, and whose measurements are of
+/// shares.
 class sharing_workload final : public summing_workload, public shareable {
 public:
   void share(gang* members) override {
@@ -48,6 +51,22 @@ public:
         sum_over_members(*members_, {&own, 1});
       sum += own;
     }
+  }
+
+  metrics evaluate() override {
+    auto result = summing_workload::evaluate();
+    std::vector<double> shares(21);
+    const auto size = members_ == nullptr ? 1 : members_->size();
+    const auto own = range_of_member(
+      shares.size(), members_ == nullptr ? 0 : members_->rank(), size);
+    for (auto i = own.first; i < own.end; ++i)
+      shares[i] = sum / static_cast<double>(3 + i);
+    if (members_ != nullptr)
+      gather_from_members(*members_, std::as_writable_bytes(std::span{shares}),
+                          sizeof(double));
+    for (const auto x : shares)
+      result["loss"] += x;
+    return result;
   }
 
 private:
@@ -198,6 +217,83 @@ TEST_F(GangEngines, AnyNumberGivesTheSameBytesAndTheLeadReports) {
   }
   for (std::size_t i = 1; i < size_max; ++i)
     EXPECT_TRUE(events[i].reports().empty());
+}
+
+TEST_F(GangEngines, AStateIsMeasuredTogetherBeforeAnyStep) {
+  train(0, 3, 1);
+  const auto expected = events[0].reports().back().values;
+  std::atomic<int> measured{0};
+  prepare = [&](std::size_t, summing_workload& work) {
+    work.on_evaluate = [&] { ++measured; };
+  };
+  for (std::size_t i = 0; i < 4; ++i)
+    add_engine(i, [] { return std::make_unique<sharing_workload>(); });
+  auto work = make_lease(3, 5);
+  work.stops.insert(work.stops.begin(), {3, true, false});
+  start(work, 4);
+  for (const auto& x : ends(4))
+    EXPECT_FALSE(x.failure) << x.failure->message;
+  const auto reports = events[0].reports();
+  EXPECT_EQ(reports[reports.size() - 2].values, expected);
+  EXPECT_EQ(measured, 8);
+}
+
+TEST_F(GangEngines, AMemberThatIsLostWhileAllMeasureEndsTheGang) {
+  for (const std::size_t victim : {1, 3})
+    for (const bool fails : {true, false}) {
+      // The others wait for the lead, the lead for the victim's end.
+      std::atomic<bool> goes_on{fails};
+      std::atomic<int> measuring{0};
+      prepare = [&](std::size_t place, summing_workload& work) {
+        work.on_evaluate = [&, place] {
+          ++measuring;
+          if (place == victim && fails)
+            throw std::runtime_error("no data");
+          while (place == 0 && !goes_on)
+            std::this_thread::sleep_for(1ms);
+        };
+      };
+      for (std::size_t i = 0; i < 4; ++i)
+        add_engine(i, [] { return std::make_unique<sharing_workload>(); });
+      auto work = make_lease(0, 1'000'000'000);
+      work.stops.insert(work.stops.begin(), {5, true, true});
+      const auto reported = events[0].reports().size();
+      start(work, 4);
+      while (!fails && measuring < 4)
+        std::this_thread::sleep_for(1ms);
+      if (!fails)
+        engines[victim]->cancel(numbers[victim]);
+      const auto first = events[victim].wait_for_end();
+      goes_on = true;
+      EXPECT_EQ(first.failure.value().code,
+                fails ? errc::training_failed : errc::cancelled);
+      for (std::size_t i = 0; i < 4; ++i) {
+        if (i == victim)
+          continue;
+        const auto end = events[i].wait_for_end();
+        EXPECT_EQ(end.failure.value().code, errc::gang_lost);
+        EXPECT_TRUE(end.failure->message.starts_with(name_of(victim, 4)))
+          << end.failure->message;
+        EXPECT_EQ(end.at, 5);
+      }
+      EXPECT_EQ(events[0].reports().size(), reported);
+      prepare = nullptr;
+      train(0, 5, 1);
+    }
+}
+
+TEST_F(GangEngines, TheLeadFindsThatTrainingHasDiverged) {
+  prepare = [](std::size_t, summing_workload& work) {
+    work.more = {{"val_loss", std::numeric_limits<double>::quiet_NaN()}};
+  };
+  auto work = make_lease(0, 100);
+  work.stops.insert(work.stops.begin(), {5, true, true});
+  start(work, 4);
+  const auto all = ends(4);
+  EXPECT_EQ(all[0].failure.value().code, errc::diverged);
+  EXPECT_EQ(all[0].at, 5);
+  for (std::size_t i = 1; i < 4; ++i)
+    EXPECT_FALSE(all[i].failure) << all[i].failure->message;
 }
 
 TEST_F(GangEngines, TheirNumberChangesOnTheWay) {

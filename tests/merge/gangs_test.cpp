@@ -29,15 +29,67 @@ using numbers = std::vector<unsigned>;
 TEST(Gangs, TheLongestPathHasMoreMembersFirst) {
   EXPECT_EQ(choose_members({candidate(60), candidate(100)}, 8, 1),
             (numbers{1, 2}));
-  // With two members the second one is the shorter one.
+  // With two members the second one is the shorter one, by little.
   EXPECT_EQ(choose_members({candidate(60), candidate(100)}, 8, 2),
-            (numbers{2, 2}));
+            (numbers{1, 2}));
   EXPECT_EQ(choose_members({candidate(60), candidate(100)}, 8, 4),
             (numbers{2, 4}));
   EXPECT_EQ(choose_members({candidate(10), candidate(100)}, 8, 7),
-            (numbers{1, 8}));
+            (numbers{1, 4}));
+}
+
+TEST(Gangs, NobodyJoinsWhereAllIsDoneNoSooner) {
+  // The other one takes as long all the same.
   EXPECT_EQ(choose_members({candidate(10), candidate(10)}, 8, 1),
+            (numbers{1, 1}));
+  EXPECT_EQ(choose_members({candidate(10), candidate(10)}, 8, 2),
+            (numbers{2, 2}));
+  EXPECT_EQ(choose_members({candidate(10), candidate(10)}, 8, 3),
+            (numbers{2, 2}));
+  std::vector<gang_candidate> all(28, candidate(100));
+  EXPECT_EQ(choose_members(all, 8, 12), numbers(28, 1));
+  all.insert(all.begin(), 3, candidate(200));
+  auto expected = numbers(31, 1);
+  EXPECT_EQ(choose_members(all, 8, 2), expected);
+  std::fill_n(expected.begin(), 3, 2);
+  EXPECT_EQ(choose_members(all, 8, 12), expected)
+    << "with two members, they take 111 s";
+  // Nor beside a path that they cannot join.
+  EXPECT_EQ(choose_members({candidate(100)}, 8, 7, 60), (numbers{2}));
+  EXPECT_EQ(choose_members({candidate(100)}, 8, 7, 100), (numbers{1}));
+}
+
+TEST(Gangs, ASecondMayCostAFifthOfTheIdleTrainersTime) {
+  // Two trainers for the first path cost 11.1 s of device time.
+  EXPECT_EQ(choose_members({candidate(100), candidate(89)}, 8, 1),
+            (numbers{1, 1}));
+  EXPECT_EQ(choose_members({candidate(100), candidate(88)}, 8, 1),
             (numbers{2, 1}));
+  // Two for each cost 11.1 s by path, for 44.4 s.
+  const auto equal = [](std::size_t paths, std::uint64_t idle) {
+    return choose_members(std::vector(paths, candidate(100)), 8, idle);
+  };
+  EXPECT_EQ(equal(16, 24), numbers(16, 2));
+  EXPECT_EQ(equal(17, 23), numbers(17, 2));
+  EXPECT_EQ(equal(18, 22), numbers(18, 1));
+  EXPECT_EQ(equal(20, 20), numbers(20, 1));
+}
+
+TEST(Gangs, ManyMembersAreToBeAsEfficientAsTwo) {
+  const auto by = [](double at_2, double at_4) {
+    auto result = candidate(100);
+    result.speedup = [=](unsigned members) {
+      return members == 1 ? 1 : members == 2 ? at_2 : at_4;
+    };
+    return choose_members({result}, 4, 1000);
+  };
+  EXPECT_EQ(by(1.49, 4), (numbers{1}));
+  EXPECT_EQ(by(1.51, 2.98), (numbers{2}));
+  EXPECT_EQ(by(2, 2.98), (numbers{2}));
+  EXPECT_EQ(by(2, 3.02), (numbers{4}));
+  auto linear = candidate(100);
+  linear.speedup = [](unsigned members) { return members; };
+  EXPECT_EQ(choose_members({linear}, 8, 7), (numbers{8}));
 }
 
 TEST(Gangs, MembersArePowersOfTwoUpToTheParts) {
@@ -55,9 +107,8 @@ TEST(Gangs, MembersThatGainTooLittleAreNotAsked) {
   EXPECT_EQ(choose_members({candidate(100, 1, 44)}, 2, 1), (numbers{2}));
   EXPECT_EQ(choose_members({candidate(100, 1, 45)}, 2, 1), (numbers{1}));
   EXPECT_EQ(choose_members({candidate(100, 1, 45)}, 4, 3), (numbers{4}));
-  // They are for others then.
   EXPECT_EQ(choose_members({candidate(100, 1, 45), candidate(50)}, 2, 1),
-            (numbers{1, 2}));
+            (numbers{1, 1}));
   auto slow = candidate(100);
   slow.speedup = [](unsigned members) { return members > 2 ? 1.9 : members; };
   EXPECT_EQ(choose_members({slow}, 8, 7), (numbers{2}));
@@ -260,6 +311,17 @@ TEST(Gangs, NobodyJoinsWhileAStudyHasABudgetOfDeviceTimeOrCost) {
                 i == 1 ? limited : std::nullopt);
     x.expect_nobody_joins();
   }
+}
+
+TEST(Gangs, NobodyJoinsOneOfTwoEqualPaths) {
+  gang_world x{3};
+  x.train(0, {x.constant(.1)}, 9);
+  x.train(0, {x.constant(.2)}, 9);
+  x.settle();
+  EXPECT_EQ(x.core.leases().leases().size(), 2u);
+  x.expect_done();
+  for (const auto& [id, work] : x.sent_leases)
+    EXPECT_TRUE(!work.gang || work.gang->members.size() <= 2);
 }
 
 TEST(Gangs, MembersOfOtherKindsAreNotJoined) {

@@ -306,6 +306,28 @@ TEST(Scheduler, CountsStagesThatCouldBeTrainedAtOnce) {
   EXPECT_EQ(sim.chooser.startable_count(1000), 0u);
 }
 
+TEST(Scheduler, EstimatesWhatCouldBeTrainedAtOnce) {
+  using seconds = std::vector<double>;
+  simulation sim{policy::critical_path};
+  const auto study = sim.plan.add_study({1, {20}});
+  sim.add(study, {{0, lr(1)}, {4, lr(.5)}});
+  sim.add(study, {{0, lr(1)}});
+  sim.add(study, {{0, lr(2)}});
+  sim.ask(0, 10);
+  sim.ask(1, 6);
+  sim.ask(2, 7);
+  sim.settle();
+  auto all = sim.chooser.startable_seconds(9);
+  std::ranges::sort(all);
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_LT(all[0], all[1]);
+  const auto longest = sim.chooser.longest_waiting();
+  EXPECT_DOUBLE_EQ(all[1], longest.value());
+  EXPECT_EQ(sim.chooser.startable_seconds(1).size(), 1u);
+  ASSERT_TRUE(sim.dispatch());
+  EXPECT_EQ(sim.chooser.startable_seconds(9), seconds{all[0]});
+}
+
 TEST(Scheduler, ChoosesWhatFitsAmongPathsFromOneState) {
   simulation sim{policy::critical_path};
   const auto study = sim.plan.add_study({1, {20}});

@@ -104,6 +104,20 @@ TEST_F(SimulatedTrainingTest, PassesEveryStopInTheProfilesTime) {
   EXPECT_FALSE(told.end.failure);
 }
 
+TEST_F(SimulatedTrainingTest, MembersTrainAndMeasureTogether) {
+  auto x = ten_steps();
+  x.gang = gang_place{x.number, {"a:1", "b:1", "c:1", "d:1"}, 0, "s3cret"};
+  const auto told = run(x);
+  ASSERT_EQ(told.reports.size(), 2u);
+  const auto& first = told.reports[0].second;
+  // Each doubling is .9 of linear: 1.8 x 1.8 times as fast.
+  EXPECT_NEAR(static_cast<double>(first.train_ns), 50e9 / 3.24, 10);
+  EXPECT_NEAR(static_cast<double>(first.evaluate_ns), 4e9 / 3.24, 10);
+  const auto& last = told.reports[1].second;
+  EXPECT_EQ(last.save_ns, 3'000'000'000u) << "the lead saves alone";
+  EXPECT_EQ(last.values, run(ten_steps()).reports[1].second.values);
+}
+
 TEST_F(SimulatedTrainingTest, GoesOnFromACheckpoint) {
   const auto alone =
     run(make({{node_id{1}, 0, 10, config()}}, {{10, true, true}}));

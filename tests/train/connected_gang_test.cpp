@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <thread>
 
 #include "hippo/train/gang/gang_workload.hpp"
@@ -203,6 +204,59 @@ TEST_P(ConnectedGang, TheLeadsWorkloadWaitsUntilOthersAreReady) {
               "the gang has ended: bad");
   });
   EXPECT_EQ(failures, strings(2));
+}
+
+TEST_P(ConnectedGang, AllMeasureWhenTheLeadDoes) {
+  loopback_gang all{4, encrypted, short_limits(5s)};
+  std::atomic<int> ready{0}, measured{0};
+  const auto failures = all.run([&](connected_gang& mine) {
+    const auto measure = [&] {
+      std::vector<double> values(4, -1);
+      values[mine.rank()] = static_cast<double>(mine.rank());
+      gather_from_members(mine, std::as_writable_bytes(std::span{values}),
+                          sizeof(double));
+      EXPECT_EQ(values, (std::vector<double>{0, 1, 2, 3}));
+    };
+    if (mine.rank() > 0) {
+      ++ready;
+      mine.tell_done(false);
+      while (const auto x = mine.next()) {
+        if (x->measures) {
+          measure();
+          ++measured;
+        } else {
+          EXPECT_EQ(x->from, 3);
+          EXPECT_EQ(x->to, 4);
+        }
+        mine.tell_done(mine.rank() == 2);
+      }
+      return;
+    }
+    summing_workload own;
+    own.sum = 7;
+    own.on_evaluate = [&] {
+      EXPECT_EQ(ready, 3);
+      measure();
+    };
+    std::vector<step_t> left_at;
+    gang_workload work{own, mine, [&](step_t at) { left_at.push_back(at); }};
+    for (const int times : {1, 2}) {
+      EXPECT_EQ(work.evaluate().at("sum"), 7);
+      EXPECT_EQ(measured, 3 * times) << "it waits until all have";
+    }
+    EXPECT_TRUE(left_at.empty());
+    work.train({{"lr", form::constant(1)}}, 3, 4);
+    EXPECT_EQ(left_at, std::vector<step_t>{4});
+    // Nobody is asked once anything has failed.
+    own.on_evaluate = [&] {
+      measure();
+      throw std::runtime_error("bad");
+    };
+    EXPECT_THROW(work.evaluate(), std::runtime_error);
+    EXPECT_EQ(message_of<gang_lost>([&] { work.evaluate(); }),
+              "the gang has ended: bad");
+  });
+  EXPECT_EQ(failures, strings(4));
 }
 
 TEST_P(ConnectedGang, TheyComeAtDifferentMoments) {
@@ -409,7 +463,7 @@ TEST_F(WithARawPeer, OtherLengthsAreRefusedBeforeTheyTakeMemory) {
     EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(2, size); }, exchange),
               "sends " + std::to_string(size)
                 + " bytes of values where 100 are awaited");
-  for (const std::uint64_t kind : {1, 3, 4, 5, 6, 7})
+  for (const std::uint64_t kind : {1, 3, 4, 5, 6, 7, 8})
     EXPECT_EQ(
       lost_by([&](raw_peer& x) { x.say_frame(kind, std::uint64_t{1} << 40); },
               exchange),
@@ -419,7 +473,7 @@ TEST_F(WithARawPeer, OtherLengthsAreRefusedBeforeTheyTakeMemory) {
 
 TEST_F(WithARawPeer, NoFramesAreRefused) {
   for (const std::uint64_t kind :
-       {std::uint64_t{0}, std::uint64_t{8}, (std::uint64_t{1} << 32) + 2})
+       {std::uint64_t{0}, std::uint64_t{9}, (std::uint64_t{1} << 32) + 2})
     EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(kind, 100); }, exchange),
               "sends something that is no frame");
 }
@@ -433,7 +487,7 @@ TEST_F(WithARawPeer, FramesOutOfTurnAreRefused) {
   };
   EXPECT_EQ(lost_by([](raw_peer& x) { x.say_frame(2, 4, "1234"); }, order),
             "sends values where none are awaited");
-  for (const std::uint64_t kind : {3, 7})
+  for (const std::uint64_t kind : {3, 7, 8})
     EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(kind, 0); }, order),
               "does not say that it is done");
   EXPECT_EQ(lost_by([](raw_peer& x) { x.say_frame(4, 2, "xx"); }, order),
@@ -459,7 +513,10 @@ TEST_F(WithARawPeer, SignsOfLifeComeAtAnyTime) {
 }
 
 TEST(GangLead, OrdersThatAreNoneAreRefused) {
-  for (const std::string text : {"", "short", "01234567890123456"}) {
+  using order = std::pair<std::uint64_t, std::string>;
+  for (const auto& [kind, text] :
+       {order{3, ""}, order{3, "short"}, order{3, "01234567890123456"},
+        order{8, "x"}, order{8, "0123456789012345"}}) {
     loopback_gang all{2, false, short_limits()};
     // A member that connects to what it takes for the lead.
     auto listening = gang_port::listen({"127.0.0.1", 0}, false);
@@ -478,7 +535,7 @@ TEST(GangLead, OrdersThatAreNoneAreRefused) {
     joining.join();
     ASSERT_TRUE(mine);
     raw_peer lead{std::move(*socket)};
-    lead.say_frame(3, text.size(), text);
+    lead.say_frame(kind, text.size(), text);
     EXPECT_TRUE(contains(message_of<gang_lost>([&] { (*mine)->next(); }),
                          "gives an order that is none"));
   }

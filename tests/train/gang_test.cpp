@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 #include <set>
 #include <span>
 #include <stdexcept>
@@ -48,25 +49,43 @@ TEST(Gang, TheOrderOfATreeMatters) {
   EXPECT_NE(one_by_one, tree(0, 16, one_by_one.size()));
 }
 
-TEST(Gang, EveryMemberGathersTheValuesOfAll) {
-  for (const std::size_t size : {0, 1, 5, 1000})
-    for (const std::size_t members : {1, 2, 4, 8, 16}) {
-      floats expected;
-      for (std::size_t rank = 0; rank < members; ++rank)
-        for (const auto x : values_of(rank, size))
-          expected.push_back(x);
-      thread_gang all{members};
-      std::vector<floats> got(members, floats(members * size));
-      all.run([&](std::size_t rank) {
-        std::ranges::copy(values_of(rank, size),
-                          got[rank].begin()
-                            + static_cast<std::ptrdiff_t>(rank * size));
-        gather_over_members(all.member(rank),
-                            std::as_writable_bytes(std::span{got[rank]}));
-      });
-      for (const auto& x : got)
-        EXPECT_EQ(x, expected) << members << " members, " << size << " values";
+TEST(Gang, RangesOfMembersAreEven) {
+  for (const std::size_t things : {0, 1, 3, 8, 21})
+    for (const std::size_t members : {1, 2, 4, 8}) {
+      std::size_t next = 0;
+      for (std::size_t rank = 0; rank < members; ++rank) {
+        const auto x = range_of_member(things, rank, members);
+        EXPECT_EQ(x.first, next);
+        EXPECT_GE(x.end - x.first, things / members);
+        EXPECT_LE(x.end - x.first, (things + members - 1) / members);
+        next = x.end;
+      }
+      EXPECT_EQ(next, things);
     }
+}
+
+TEST(Gang, EachMemberHasTheValuesOfAllOthers) {
+  for (const std::size_t things : {0, 1, 3, 8, 21})
+    for (const std::size_t width : {1, 2})
+      for (const std::size_t members : {1, 2, 4, 8}) {
+        std::vector<double> whole(things * width);
+        std::iota(whole.begin(), whole.end(), 1);
+        thread_gang all{members};
+        std::vector<std::vector<double>> had(members);
+        all.run([&](std::size_t rank) {
+          const auto own = range_of_member(things, rank, members);
+          auto& x = had[rank];
+          x.assign(whole.size(), -1);
+          std::copy(whole.begin() + std::ptrdiff_t(own.first * width),
+                    whole.begin() + std::ptrdiff_t(own.end * width),
+                    x.begin() + std::ptrdiff_t(own.first * width));
+          gather_from_members(all.member(rank),
+                              std::as_writable_bytes(std::span{x}),
+                              width * sizeof(double));
+        });
+        for (const auto& x : had)
+          EXPECT_EQ(x, whole) << members << " members, " << things;
+      }
 }
 
 TEST(Gang, MembersExchangeAsOftenAsTheyLike) {

@@ -34,6 +34,7 @@ protected:
     lease x;
     x.number = lease_id{++last_lease};
     x.workload = small_spec(name);
+    x.workload.options["data.validation"] = validation;
     x.workload.options["parts"] = static_cast<double>(parts);
     x.folder = folder.path;
     for (auto step = begin; step < end; ++step) {
@@ -97,6 +98,7 @@ protected:
     return read_file(folder.path + '/' + saved.file);
   }
 
+  double validation = name.starts_with("cifar-") ? 8 : 1300;
   temporary_folder folder;
   std::vector<std::unique_ptr<trainer>> trainers;
   std::mutex mutex;

@@ -307,6 +307,25 @@ TEST_P(PartsOfMembers, AnyNumberGivesTheSameBits) {
   }
 }
 
+TEST_P(PartsOfMembers, MeasureTogetherWithTheSameBits) {
+  auto spec = spec_of(name, 8);
+  const bool is_large = name.starts_with("cifar-");
+  for (const double images : {is_large ? 260.0 : 1300.0, 9.0}) {
+    spec.options["data.validation"] = images; // batches of 250
+    std::optional<metrics> expected;
+    for (const std::size_t members : {1, 2, 4, 8}) {
+      const auto work = make_built_in(spec, members);
+      work->train(changing(name, 0, 8), 0, 1);
+      if (!expected)
+        expected = work->evaluate();
+      EXPECT_EQ(work->evaluate(), *expected) << members << " members";
+      const auto once = work->save();
+      EXPECT_EQ(work->evaluate(), *expected) << "once more";
+      EXPECT_TRUE(work->save() == once);
+    }
+  }
+}
+
 TEST_P(PartsOfMembers, TheirNumberMayChange) {
   const auto alone = make(1);
   for (step_t step = 0; step < last; ++step)

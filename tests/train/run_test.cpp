@@ -488,6 +488,46 @@ TEST_F(Follow, OrdersThatDoNotFitAreRefused) {
   }
 }
 
+TEST_F(Follow, MeasuresAsItIsTold) {
+  const gang_order measure{.measures = true};
+  int measured = 0;
+  work.on_evaluate = [&] { ++measured; };
+  // It is up to the lead to find that training has diverged.
+  work.more = {{"loss", std::nan("")}};
+  given_orders lead{{measure, {0, 2}, measure, {2, 3}}};
+  const auto end = follow_lead(lead);
+  EXPECT_FALSE(end.failure);
+  EXPECT_EQ(end.at, 3);
+  EXPECT_EQ(measured, 2);
+  EXPECT_EQ(lead.told, std::vector<bool>(5));
+}
+
+TEST_F(Follow, KnowsItsStateAfterMeasuring) {
+  given_orders first{{{0, 2}}};
+  EXPECT_FALSE(follow_lead(first).failure);
+  EXPECT_FALSE(present);
+  work.init();
+  present = x.start = checkpoint{"of-2", 1, 1};
+  x.stages = {stage_of(1, 2, 5, 1)};
+  work.on_load = [] { FAIL() << "it is in that state"; };
+  given_orders lead{{gang_order{.measures = true}}};
+  EXPECT_FALSE(follow_lead(lead).failure);
+  EXPECT_EQ(present, x.start);
+}
+
+TEST_F(Follow, AFailureToMeasureIsItsOwn) {
+  given_orders lead{{{0, 2}, {.measures = true}}};
+  work.on_evaluate = [] { throw gang_lost{"member 1 is gone"}; };
+  auto end = follow_lead(lead);
+  EXPECT_EQ(end.failure.value().code, errc::gang_lost);
+  EXPECT_EQ(end.at, 2);
+  work.on_evaluate = [] { throw std::runtime_error("no data"); };
+  lead.told.clear();
+  end = follow_lead(lead);
+  EXPECT_EQ(end.failure.value().code, errc::training_failed);
+  EXPECT_EQ(lead.told.size(), 2) << "it does not say that it has";
+}
+
 TEST_F(Follow, LeavesOnceItIsAskedTo) {
   given_orders lead{{{0, 1}, {1, 2}, {2, 3}}};
   lead.on_next = [&] {

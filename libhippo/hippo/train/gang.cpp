@@ -35,15 +35,29 @@ void sum_over_members(gang& members, std::span<float> values) {
   }
 }
 
-void gather_over_members(gang& members, std::span<std::byte> blocks) {
-  const auto size = blocks.size() / members.size();
+member_range range_of_member(std::size_t things, std::size_t rank,
+                             std::size_t size) {
+  return {things * rank / size, things * (rank + 1) / size};
+}
+
+void gather_from_members(gang& members, std::span<std::byte> values,
+                         std::size_t width) {
+  if (values.empty())
+    return;
+  const auto things = values.size() / width;
+  const auto rank = members.rank();
+  // The values of `count` members, of which `first` is the first.
+  const auto of = [&](std::size_t first, std::size_t count) {
+    const auto begin =
+      range_of_member(things, first, members.size()).first * width;
+    const auto end =
+      range_of_member(things, first + count - 1, members.size()).end * width;
+    return values.subspan(begin, end - begin);
+  };
   for (std::size_t distance = 1; distance < members.size(); distance *= 2) {
-    // As many blocks as that, of which a member's own is one.
-    const auto known = [&](std::size_t rank) {
-      return blocks.subspan(rank / distance * distance * size, distance * size);
-    };
-    const auto peer = members.rank() ^ distance;
-    members.exchange(peer, known(members.rank()), known(peer));
+    const auto own = rank - rank % distance;
+    members.exchange(rank ^ distance, of(own, distance),
+                     of(own ^ distance, distance));
   }
 }
 

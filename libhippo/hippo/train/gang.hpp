@@ -43,10 +43,26 @@ public:
 /// @param values of the same length at each member. All call it.
 void sum_over_members(gang& members, std::span<float> values);
 
-/// Gives every member the values of all: recursive doubling, as the way back of
-/// `sum_over_members`.
-/// @param blocks one for each member, of equal sizes and in their order; each
-///        member has its own in place. All call it.
-void gather_over_members(gang& members, std::span<std::byte> blocks);
+/// Things that members divide among themselves: consecutive ones.
+struct member_range {
+  std::size_t first = 0;
+  std::size_t end = 0;
+};
+
+/// Returns the things that are up to the member of a rank. Ranges of members
+/// follow each other, and their sizes differ by 1 at most.
+member_range range_of_member(std::size_t things, std::size_t rank,
+                             std::size_t size);
+
+/// Gives every member the values of all others, as they are: each has had those
+/// of its range of things (`range_of_member`).
+///
+/// Ranges of 1, 2, 4, ... members are exchanged at these distances (recursive
+/// doubling: Thakur, Rabenseifner and Gropp, 2005).
+/// @param values those of all things, of the same length at each member. All
+///        call it.
+/// @param width the bytes of a thing, above 0 where there are any
+void gather_from_members(gang& members, std::span<std::byte> values,
+                         std::size_t width);
 
 } // namespace hippo

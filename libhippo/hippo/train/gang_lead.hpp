@@ -6,10 +6,12 @@
 
 namespace hippo {
 
-/// Steps that all members of a gang train.
+/// The next thing that all members of a gang do: they train steps, or measure
+/// the state that they are in.
 struct gang_order {
   step_t from = 0;
   step_t to = 0;
+  bool measures = false; ///< and trains nothing
 };
 
 /// The lead of a gang, as another member sees it. Each call throws `gang_lost`

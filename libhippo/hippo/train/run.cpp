@@ -113,7 +113,7 @@ private:
     return result;
   }
 
-  /// Trains by the orders of a gang's lead.
+  /// Trains and measures by the orders of a gang's lead.
   std::optional<error> obey(gang_lead& lead) {
     if (auto failure = start())
       return failure;
@@ -134,6 +134,9 @@ private:
   }
 
   std::optional<error> carry_out(const gang_order& order) {
+    if (order.measures)
+      return timed(next_.evaluate_ns, call_kind::measuring,
+                   [this] { work_.evaluate(); });
     const auto x = std::ranges::find_if(lease_.stages, [&](const stage& y) {
       return y.begin <= order.from && order.from < order.to
              && order.to <= y.end;

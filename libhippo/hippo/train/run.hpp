@@ -89,8 +89,9 @@ lease_end run(workload& work, std::optional<checkpoint>& present,
               const std::function<void(const stop_report&)>& report);
 
 /// Runs `work` on a lease of a gang as a member that is not the lead: brings it
-/// into the lease's first state, as `run` does, and trains by the orders of
-/// `lead` until it says that the lease has ended. Stops and reports nothing; it
+/// into the lease's first state, as `run` does, and trains and measures by the
+/// orders of `lead` until it says that the lease has ended. Stops and reports
+/// nothing, nor does it look at metrics; it
 /// leaves once `control` has a stop before the end of the lease. Other
 /// parameters are those of `run`, and so are failures.
 lease_end follow(workload& work, std::optional<checkpoint>& present,

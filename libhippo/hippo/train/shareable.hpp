@@ -5,8 +5,9 @@
 namespace hippo {
 
 /// A workload whose iterations have parts, which members of a gang may share:
-/// each of them has a workload of the same spec, in the same state. The bits of
-/// a state do not depend on their number.
+/// each of them has a workload of the same spec, in the same state. They share
+/// measuring as well, so all of them measure when one does. The bits of a state
+/// and of metrics do not depend on their number.
 class shareable {
 public:
   virtual ~shareable() = default;

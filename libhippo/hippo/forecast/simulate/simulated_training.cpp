@@ -160,10 +160,14 @@ void simulated_training::plan_stop() {
     measure();
     now_.diverged = std::ranges::any_of(
       now_.values, [](const auto& x) { return !std::isfinite(x.second); });
-    now_.end += from_seconds(profile_->evaluate_seconds);
+    now_.end += evaluate_time();
   }
   if (now_.stop->save && !now_.diverged)
     now_.end += from_seconds(profile_->save_seconds);
+}
+
+duration simulated_training::evaluate_time() const {
+  return from_seconds(profile_->evaluate_seconds / speedup_);
 }
 
 void simulated_training::end_with(error why, duration when) {
@@ -239,7 +243,7 @@ stop_report simulated_training::report() {
   result.trained_steps = stop.at - at_;
   result.size = profile_->size;
   if (stop.evaluate)
-    result.evaluate_ns = ns(from_seconds(profile_->evaluate_seconds));
+    result.evaluate_ns = ns(evaluate_time());
   if (stop.save && !now_.diverged) {
     result.save_ns = ns(from_seconds(profile_->save_seconds));
     const auto file

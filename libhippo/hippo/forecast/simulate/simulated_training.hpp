@@ -87,6 +87,7 @@ private:
   void plan_stop();
   void train_step(const configuration& config, step_t at);
   void measure();
+  [[nodiscard]] duration evaluate_time() const;
   void end_with(error why, duration when);
   [[nodiscard]] const stage& stage_at(step_t at) const;
   [[nodiscard]] std::optional<step_t> failing_step(const stage& stage) const;

@@ -251,18 +251,21 @@ void scheduler::for_each_first(const node_filter& filter) const {
   }
 }
 
-std::size_t scheduler::startable_count(std::size_t most) const {
-  std::size_t result = 0;
+std::vector<double> scheduler::startable_seconds(std::size_t most) const {
+  std::vector<double> result;
   for (const auto& [key, order, id, from] : all_.ranking) {
-    if (result >= most)
+    if (result.size() >= most)
       break;
-    result += tree().children(id, from, most - result).size();
-    const auto begin = from;
-    result +=
-      std::ranges::any_of(tree().items_from(id, from),
-                          [begin](const tree_item& x) { return x.at > begin; });
+    for (auto child : tree().children(id, from, most - result.size()))
+      result.push_back(tree().seconds_after(child, from));
+    std::optional<double> rest;
+    for (const auto& x : tree().items_from(id, from))
+      if (x.at > from)
+        rest = std::max(rest.value_or(0), tree().seconds_to(id, from, x));
+    if (rest && result.size() < most)
+      result.push_back(*rest);
   }
-  return std::min(result, most);
+  return result;
 }
 
 path scheduler::path_from(const view& among, const rank& first,

@@ -102,10 +102,16 @@ public:
     return all_.ranking.size();
   }
 
-  /// How many stages could be trained now by a trainer each, at most `most`:
-  /// those that begin at a state that is there, and rests of those that do.
-  /// O(most * states waited for).
-  [[nodiscard]] std::size_t startable_count(std::size_t most) const;
+  /// Estimates the times to the end of everything that waits for each of the
+  /// stages that could be trained now by a trainer each, at most `most` of
+  /// them: those that begin at a state that is there, and rests of those that
+  /// do. O(most * states waited for).
+  [[nodiscard]] std::vector<double> startable_seconds(std::size_t most) const;
+
+  /// How many these are.
+  [[nodiscard]] std::size_t startable_count(std::size_t most) const {
+    return startable_seconds(most).size();
+  }
 
   /// Returns the estimated time to the end of the longest path that could be
   /// leased now, or nothing if there is none.

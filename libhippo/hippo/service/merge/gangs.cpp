@@ -16,11 +16,17 @@ namespace {
 /// they are.
 constexpr int rounds_max = 8;
 
-/// As `choose_members`, whatever is gained.
+/// Returns how many seconds of device time each second may cost by which all is
+/// done sooner: the time of a fifth of the idle trainers, or of one.
+double price_of_second(std::uint64_t idle) {
+  return std::max(1.0, static_cast<double>(idle) / 5);
+}
+
+/// As `choose_members`, whatever each gains.
 /// @param open whether each may have more
-std::vector<unsigned> double_longest(const std::vector<gang_candidate>& all,
-                                     unsigned most, std::uint64_t idle,
-                                     const std::vector<bool>& open) {
+std::vector<unsigned> lower_floor(const std::vector<gang_candidate>& all,
+                                  unsigned most, std::uint64_t idle,
+                                  double floor, const std::vector<bool>& open) {
   std::vector<unsigned> result;
   // The longest first; of equal ones, the first.
   using entry = std::pair<double, std::size_t>;
@@ -30,23 +36,35 @@ std::vector<unsigned> double_longest(const std::vector<gang_candidate>& all,
   std::priority_queue<entry, std::vector<entry>, decltype(is_shorter)> next(
     is_shorter);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& x = all[i];
-    result.push_back(x.members);
-    if (open[i])
-      next.emplace(x.left / x.speedup(x.members), i);
+    result.push_back(all[i].members);
+    next.emplace(all[i].left / all[i].speedup(all[i].members), i);
   }
-  while (!next.empty() && idle > 0) {
-    const auto i = next.top().second;
+  // Members that have not made all end sooner may do so with further ones.
+  auto members = result;
+  auto before = next.empty() ? 0 : next.top().first;
+  auto price = price_of_second(idle);
+  double cost = 0;
+  while (!next.empty() && next.top().first > floor) {
+    const auto [slow, i] = next.top();
     next.pop();
     const auto& x = all[i];
-    const auto now = result[i];
-    // Nothing is done sooner if others are and this one is not.
-    if (2 * now > most || now > idle
-        || x.speedup(2 * now) < doubling_gain_min * x.speedup(now))
+    const auto now = members[i];
+    const auto speedup = x.speedup(2 * now);
+    if (!open[i] || 2 * now > most || now > idle
+        || speedup < doubling_gain_min * now)
       break;
+    const auto fast = x.left / speedup;
+    cost += now * (2 * fast - slow);
     idle -= now;
-    result[i] = 2 * now;
-    next.emplace(x.left / x.speedup(2 * now), i);
+    members[i] = 2 * now;
+    next.emplace(fast, i);
+    const auto after = std::max(next.top().first, floor);
+    if (after >= before || cost > price * (before - after))
+      continue;
+    result = members;
+    before = after;
+    price = price_of_second(idle);
+    cost = 0;
   }
   return result;
 }
@@ -54,10 +72,11 @@ std::vector<unsigned> double_longest(const std::vector<gang_candidate>& all,
 } // namespace
 
 std::vector<unsigned> choose_members(const std::vector<gang_candidate>& all,
-                                     unsigned most, std::uint64_t idle) {
+                                     unsigned most, std::uint64_t idle,
+                                     double floor) {
   std::vector<bool> open(all.size(), true);
   for (int round = 0;; ++round) {
-    auto result = double_longest(all, most, idle, open);
+    auto result = lower_floor(all, most, idle, floor, open);
     bool is_done = true;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto& x = all[i];
@@ -137,13 +156,9 @@ bool may_help(const merge_view& view, trainer_id trainer,
 
 std::function<double(unsigned)> speedup_of(const merge_view& view,
                                            const std::string* kind,
-                                           const stage& where,
                                            const std::string& key) {
-  const auto all = view.chooser.tree().seconds_per_step(where.node);
-  const auto step = view.estimates.step_seconds(key, kind);
-  const auto shared = all > 0 ? std::min(step / all, 1.0) : 1.0;
-  return [estimates = &view.estimates, kind, key, shared](unsigned members) {
-    return 1 / (shared / estimates->speedup(kind, key, members) + 1 - shared);
+  return [estimates = &view.estimates, kind, key](unsigned members) {
+    return estimates->speedup(kind, key, members);
   };
 }
 
@@ -166,8 +181,7 @@ std::map<std::string, gang_group> gang_groups(const merge_view& view,
     group.candidates.push_back(
       {view.chooser.seconds_left(x.work.stages, from),
        training_seconds(view, x.work.stages, from), x.members(), least_gain,
-       speedup_of(view, kind, x.work.stages[stage_index(x.work, from + 1)],
-                  x.speed_keys[stage_index(x.work, from + 1)])});
+       speedup_of(view, kind, x.speed_keys[stage_index(x.work, from + 1)])});
   }
   return result;
 }

@@ -14,8 +14,8 @@
 
 namespace hippo {
 
-/// More members are worth it only if a path is faster by this factor with twice
-/// as many.
+/// Two members have to be faster than one by this factor, and more of them as
+/// efficient.
 inline constexpr double doubling_gain_min = 1.5;
 
 /// A path that several trainers may train together.
@@ -30,15 +30,16 @@ struct gang_candidate {
   std::function<double(unsigned)> speedup;
 };
 
-/// Divides idle trainers among paths: the one that would take longest, with the
-/// members that it has by then, has twice as many next, as long as there are
-/// trainers and it gains by that: all is done no sooner if others are.
-/// @param most members of a path, a power of two
-/// @param idle trainers; UINT64_MAX: as many as anybody wants
-/// @returns the members of each, no fewer than it has
+/// Divides idle trainers among paths. The one that would take longest with the
+/// members that it has by then has twice as many next, as far as all is done
+/// sooner by that, and for little more device time: for each second that is
+/// saved, a fifth of the idle trainers', or 1 s. @param most a power of two
+/// @param idle trainers; UINT64_MAX: as many as anybody wants @param floor when
+/// all else is done, in seconds @returns members of each, no fewer than it has
 /// @complexity O(n log n log most), some times over where paths gain too little
 std::vector<unsigned> choose_members(const std::vector<gang_candidate>& all,
-                                     unsigned most, std::uint64_t idle);
+                                     unsigned most, std::uint64_t idle,
+                                     double floor = 0);
 
 /// Counts gangs that were lost: something of a path, or a trainer that others
 /// cannot reach, must not cost time without an end.
@@ -90,11 +91,10 @@ bool may_help(const merge_view& view, trainer_id trainer,
               const settings_table::settings& by, double seconds);
 
 /// Returns by how many times a stage is faster with a number of members than
-/// with one. While the lead measures, the others wait.
+/// with one, in training and in measuring.
 /// @param kind of device; outlives the result, as `view.estimates` does
 std::function<double(unsigned)> speedup_of(const merge_view& view,
                                            const std::string* kind,
-                                           const stage& where,
                                            const std::string& key);
 
 /// The leases of a kind of device whose paths could have more members.

@@ -24,6 +24,23 @@ step_t state_of(const running_lease& x) {
   return std::max(x.progress.reached, x.progress.heartbeat_at);
 }
 
+/// Returns when the last of those leases ends that are not in a group, in
+/// seconds: to end sooner than that is of no use to anybody.
+double seconds_of_others(const merge_view& view, const gang_group& group) {
+  double result = 0;
+  for (const auto& [id, x] : view.leases.leases())
+    if (!x.is_follower() && !x.is_told()
+        && std::ranges::find(group.leases, id) == group.leases.end()) {
+      const auto at = state_of(x);
+      const auto speedup = view.estimates.speedup(
+        view.kinds.kind_of_trainer(x.trainer),
+        x.speed_keys[stage_index(x.work, at + 1)], x.members());
+      result = std::max(result,
+                        view.chooser.seconds_left(x.work.stages, at) / speedup);
+    }
+  return result;
+}
+
 } // namespace
 
 // -- joining ------------------------------------------------------------------
@@ -56,9 +73,12 @@ std::vector<trainer_id> merge_core::helpers_for(trainer_id trainer,
     return {};
   // Each path that waits has a trainer first.
   const auto idle = leases_.idle_trainers().size();
-  const auto paths = chooser_.runnable_count();
-  if (idle <= paths)
+  auto waiting = chooser_.startable_seconds(idle);
+  if (idle <= waiting.size())
     return {};
+  std::ranges::sort(waiting, std::greater{});
+  if (!waiting.empty())
+    waiting.erase(waiting.begin()); // of the chosen path
   const auto kind = *kinds_.kind_of_trainer(trainer);
   const auto& stages = chosen.stages;
   const auto own = training_seconds(now, stages, stages.front().begin);
@@ -67,8 +87,8 @@ std::vector<trainer_id> merge_core::helpers_for(trainer_id trainer,
     return x == trainer || !losses_.may_join(x)
            || !may_help(now, x, stages, settings_for(now, stages), own);
   });
-  // Running leases get them instead where they last so much longer that it is
-  // worth to be handed over.
+  // Running leases get them first where they last longer, and gain so much that
+  // it is worth to be handed over.
   const auto handover =
     leases_.begun() > 0 ? handover_seconds(now, usage_.totals()) : 0;
   const auto much = handover_gain_min * handover;
@@ -80,17 +100,21 @@ std::vector<trainer_id> merge_core::helpers_for(trainer_id trainer,
   fresh.own = own;
   fresh.least_gain = handover;
   fresh.speedup =
-    speedup_of(now, &kind, stages.front(),
+    speedup_of(now, &kind,
                estimates_.speed_key(plan_.config_of(stages.front().node),
                                     stages.front().begin));
-  std::erase_if(group.candidates, [&](const gang_candidate& x) {
-    return x.left / x.speedup(x.members) <= fresh.left + much;
-  });
-  group.candidates.push_back(std::move(fresh));
-  const auto members =
-    choose_members(group.candidates, options_.parts,
-                   std::min<std::uint64_t>(idle - paths, result.size()));
-  result.resize(members.back() - 1);
+  const auto place = group.candidates.size();
+  group.candidates.push_back(fresh);
+  // Those that are leased next have as many as this one where they are as long.
+  for (auto x : waiting) {
+    fresh.left = fresh.own = x;
+    group.candidates.push_back(fresh);
+  }
+  const auto members = choose_members(
+    group.candidates, options_.parts,
+    std::min<std::uint64_t>(idle - 1 - waiting.size(), result.size()),
+    seconds_of_others(now, group));
+  result.resize(members[place] - 1);
   return result;
 }
 
@@ -127,20 +151,8 @@ void merge_core::grow_gangs() {
   const auto now = view();
   const auto least_gain =
     handover_gain_min * handover_seconds(now, usage_.totals());
-  for (auto& [kind, group] : gang_groups(now, losses_, least_gain)) {
+  for (const auto& [kind, group] : gang_groups(now, losses_, least_gain)) {
     auto idle = idle_members(kind);
-    for (std::size_t i = 0; i < group.leases.size();) {
-      if (!leases_.find(group.leases[i])->progress.ends_early) {
-        ++i;
-        continue;
-      }
-      // Somebody waits for them already.
-      const auto last = std::ssize(group.leases) - 1;
-      std::swap(group.leases[i], group.leases[last]);
-      std::swap(group.candidates[i], group.candidates[last]);
-      group.leases.pop_back();
-      group.candidates.pop_back();
-    }
     std::erase_if(idle, [&](trainer_id x) {
       if (!losses_.may_join(x))
         return true;
@@ -153,10 +165,11 @@ void merge_core::grow_gangs() {
       return false;
     });
     const auto members =
-      choose_members(group.candidates, options_.parts, idle.size());
+      choose_members(group.candidates, options_.parts, idle.size(),
+                     seconds_of_others(now, group));
     for (std::size_t i = 0; i < members.size(); ++i)
       if (const auto& x = *leases_.find(group.leases[i]);
-          members[i] > x.members())
+          members[i] > x.members() && !x.progress.ends_early)
         end_early(x, state_of(x) + 1);
   }
 }
@@ -230,7 +243,8 @@ std::map<std::string, std::uint64_t> merge_core::helpers_needed() const {
     handover_gain_min * handover_seconds(now, usage_.totals());
   for (const auto& [kind, group] : gang_groups(now, losses_, least_gain)) {
     const auto members =
-      choose_members(group.candidates, options_.parts, UINT64_MAX);
+      choose_members(group.candidates, options_.parts, UINT64_MAX,
+                     seconds_of_others(now, group));
     for (std::size_t i = 0; i < members.size(); ++i)
       result[kind] += members[i] - group.candidates[i].members;
   }

@@ -374,8 +374,15 @@ void merge_core::learn(const running_lease& lease, const stop_report& report,
             + " s");
     compare_kinds();
   }
-  if (report.evaluate_ns > 0)
-    estimates_.learn(timed::evaluate, seconds(report.evaluate_ns),
+  // Members measure together. Where they have not trained, it is the time until
+  // all were there as well.
+  if (report.evaluate_ns > 0 && (!lease.work.gang || report.trained_steps > 0))
+    estimates_.learn(timed::evaluate,
+                     seconds(report.evaluate_ns)
+                       * estimates_.speedup(
+                         &report.device,
+                         lease.speed_keys[stage_index(lease.work, report.at)],
+                         lease.members()),
                      report.device);
   if (report.saved)
     estimates_.learn(timed::save, seconds(report.save_ns), report.device);

@@ -254,7 +254,10 @@ void connected_gang::exchange(std::size_t peer, std::span<const std::byte> out,
 void connected_gang::give_order(const gang_order& order) {
   assert(rank() == 0);
   for (const auto& kvp : connections_)
-    kvp.second->send(frame_kind::train, text_of(order));
+    if (order.measures)
+      kvp.second->send(frame_kind::measure, {});
+    else
+      kvp.second->send(frame_kind::train, text_of(order));
 }
 
 bool connected_gang::await_done() {
@@ -274,6 +277,8 @@ std::optional<gang_order> connected_gang::next() {
   const auto x = lead.receive();
   if (x.kind == frame_kind::end)
     return std::nullopt;
+  if (x.kind == frame_kind::measure && x.text.empty())
+    return gang_order{.measures = true};
   const auto order = order_from(x.text);
   if (x.kind != frame_kind::train || !order)
     throw gang_lost{lead.name() + " gives an order that is none"};

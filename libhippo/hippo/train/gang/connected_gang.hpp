@@ -49,7 +49,7 @@ public:
 
   // -- the lead ---------------------------------------------------------------
 
-  /// Has the others train. Throws `gang_lost`, here and below.
+  /// Has the others train or measure. Throws `gang_lost`, here and below.
   void give_order(const gang_order& order);
 
   /// Waits until all others are in the first state or, later, have carried out

@@ -9,8 +9,8 @@
 
 namespace hippo {
 
-/// The workload of a gang's lead: has the others train along. All else is up to
-/// its own one, which has been told to share (`shareable`).
+/// The workload of a gang's lead: has the others train and measure along. All
+/// else is up to its own one, which has been told to share (`shareable`).
 class gang_workload final : public workload,
                             public data_wait,
                             public setup_time {
@@ -24,9 +24,9 @@ public:
 
   void prepare() override { own_.prepare(); }
   void init() override { own_.init(); }
-  /// Throws `gang_lost` as well, always once it has thrown.
+  // These two throw `gang_lost` as well, always once one has thrown.
   void train(const configuration& config, step_t from, step_t to) override;
-  metrics evaluate() override { return own_.evaluate(); }
+  metrics evaluate() override;
   std::string save() override { return own_.save(); }
   void load(const std::string& bytes) override { own_.load(bytes); }
   [[nodiscard]] std::string state_file() override { return own_.state_file(); }
@@ -48,12 +48,17 @@ public:
     own_.export_weights(path);
   }
   [[nodiscard]] std::uint64_t waited_ns() const noexcept override;
-  /// Of the first call, it is the time until the others were ready.
+  /// Of the first call, it is the time until the others were ready. Where that
+  /// is one of `evaluate`, it counts as measuring.
   [[nodiscard]] std::uint64_t setup_ns() const noexcept override {
     return setup_ns_;
   }
 
 private:
+  /// Has all do something, of which the own part is `work`.
+  /// @returns whether a member leaves
+  bool together(const gang_order& order, const std::function<void()>& work);
+
   workload& own_;
   connected_gang& members_;
   const std::function<void(step_t)> on_leave_;

@@ -87,7 +87,7 @@ void member_connection::begin_frame(std::span<std::byte> values,
   for (std::size_t i = 0; i < sizeof size; ++i)
     size |= static_cast<std::uint64_t>(header_[8 + i]) << (8 * i);
   if (reserved != 0 || number < static_cast<std::uint32_t>(frame_kind::alive)
-      || number > static_cast<std::uint32_t>(frame_kind::end))
+      || number > static_cast<std::uint32_t>(frame_kind::measure))
     lose("sends something that is no frame");
   kind_ = frame_kind{number};
   text_.clear();

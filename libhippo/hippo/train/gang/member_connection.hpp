@@ -29,6 +29,7 @@ public:
     failed,    ///< the member trains no more; says why
     lost,      ///< another member is lost to it; says which, and why
     end,       ///< of the lead: the lease has ended; without bytes
+    measure,   ///< of the lead: the state is to be measured; without bytes
   };
 
   /// Whether the lease of this member was cancelled. Called again and again

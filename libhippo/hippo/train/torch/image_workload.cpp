@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -154,10 +155,10 @@ public:
       state_(spec.name, model_->parameters(), model_->buffers(), all_decay,
              averaging_of(spec)),
       values_(device), plain_(device),
-      sums_(at::zeros({2}, at::TensorOptions(device).dtype(at::kDouble))),
-      read_sums_(at::zeros({2}, at::TensorOptions()
-                                  .dtype(at::kDouble)
-                                  .pinned_memory(!device.is_cpu()))),
+      loss_(at::zeros({}, at::TensorOptions(device).dtype(at::kDouble))),
+      batch_sums_(at::zeros({2}, loss_.options())),
+      measured_(
+        at::zeros({measuring_batches().iterations(), 2}, loss_.options())),
       steps_(device) {
     if (const auto kind = sync_of(spec); kind != sync_kind::step)
       state_.divide(parts_.all, kind);
@@ -196,20 +197,48 @@ public:
 
 private:
   metrics measure() override {
-    const auto size = validation_.size();
-    const auto batches = epoch_parts{size, evaluation_batch, {}};
-    launch_each(batches.size(), [&](std::int64_t i) {
-      const c10::InferenceMode guard;
-      const auto batch = batches.at(i);
-      plain_->first = batch.first;
-      plain_.publish();
-      steps_.run({batch.size, measuring},
-                 [this, n = batch.size] { measure_batch(n); });
-    });
-    const auto [loss, right] = read_sums();
-    return {{"val_accuracy", right / static_cast<double>(size)},
-            {"val_loss", loss / static_cast<double>(size)},
+    const auto batches = measuring_batches();
+    const auto count = static_cast<std::size_t>(batches.size());
+    const auto own =
+      members_ == nullptr
+        ? member_range{0, count}
+        : range_of_member(count, members_->rank(), members_->size());
+    if (own.first < own.end)
+      launch_each(static_cast<std::int64_t>(own.end - own.first),
+                  [&](std::int64_t i) {
+                    const auto place = static_cast<std::int64_t>(own.first) + i;
+                    measure_batch(batches.at(place), measured_[place]);
+                  });
+    const auto read = this->read(measured_);
+    const std::span sums{read.mutable_data_ptr<double>(), 2 * count};
+    if (members_ != nullptr)
+      gather_from_members(*members_, std::as_writable_bytes(sums),
+                          2 * sizeof(double));
+    // In the order of the batches, whoever has measured them.
+    double loss = 0, right = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      loss += sums[2 * i];
+      right += sums[2 * i + 1];
+    }
+    const auto size = static_cast<double>(validation_.size());
+    return {{"val_accuracy", right / size},
+            {"val_loss", loss / size},
             {"train_loss", state_.train_loss}};
+  }
+
+  [[nodiscard]] epoch_parts measuring_batches() const {
+    return {validation_.size(), evaluation_batch, {}};
+  }
+
+  /// Puts a batch's loss and the number of its images that are scored right
+  /// into a place of `measured_`.
+  void measure_batch(const batch_part& batch, const at::Tensor& place) {
+    const c10::InferenceMode guard;
+    plain_->first = batch.first;
+    plain_.publish();
+    steps_.run({batch.size, measuring},
+               [this, n = batch.size] { measure_images(n); });
+    place.copy_(batch_sums_);
   }
 
   /// In the place of a step's values where a batch is measured.
@@ -285,17 +314,17 @@ private:
       launch_in_turn(parts.size(), train);
     else
       launch_each(parts.size(), train);
-    state_.train_loss = read_sums().first / size;
+    state_.train_loss = read(loss_).item<double>() / size;
   }
 
-  /// Launches `f(i)` for each `i` below `count`, and begins the sums anew.
+  /// Launches `f(i)` for each `i` below `count`, and begins the loss anew.
   template <class F>
   void launch_each(std::int64_t count, const F& f) {
     std::int64_t i = 0;
     stream_.run_each([&] {
       const tf32_scope products{precision_};
       if (i == 0)
-        sums_.zero_();
+        loss_.zero_();
       f(i);
       return ++i < count;
     });
@@ -312,7 +341,7 @@ private:
       stream_.run_each([&] {
         const tf32_scope products{precision_};
         if (i == 0)
-          sums_.zero_();
+          loss_.zero_();
         if (read_)
           read_->put(pixels);
         f(i);
@@ -337,20 +366,12 @@ private:
       note_wait(read_->waited());
   }
 
-  /// The sums, once the device has them.
-  std::pair<double, double> read_sums() {
-    stream_.finish(
-      [this] { read_sums_.copy_(sums_, /*non_blocking=*/true); });
-    const auto* sums = read_sums_.const_data_ptr<double>();
-    return {sums[0], sums[1]};
-  }
-
   /// Trains by the next `n` images.
   void train_batch(std::int64_t n) {
     const auto mean = training_losses(n).mean();
     state_.go_back(mean, loss_scale(precision_));
     state_.apply(values_);
-    sums_[0].add_(mean.detach().to(at::kDouble).mul_(static_cast<double>(n)));
+    loss_.add_(mean.detach().to(at::kDouble).mul_(static_cast<double>(n)));
   }
 
   /// Adds the gradients of a part of a batch to those of the parts before, and
@@ -389,7 +410,7 @@ private:
     steps_.run({state_.moments()}, [this] {
       const auto loss = sum_->put();
       state_.apply(values_);
-      sums_[0].add_(loss.squeeze(0).to(at::kDouble));
+      loss_.add_(loss.squeeze(0).to(at::kDouble));
     });
   }
 
@@ -401,13 +422,13 @@ private:
     return losses(scores_of(images, &values_), targets);
   }
 
-  /// Adds up the loss of the next `n` images, and how many are scored right.
-  void measure_batch(std::int64_t n) {
+  /// Takes the loss of the next `n` images, and how many are scored right.
+  void measure_images(std::int64_t n) {
     const auto [images, targets] = batch(validation_.arrays(), plain_, n);
     const auto scores = scores_of(images, nullptr);
     const auto labels = targets.argmax(1);
-    sums_[0].add_(losses(scores, labels).sum(at::kDouble));
-    sums_[1].add_(scores.argmax(1).eq(labels).sum());
+    batch_sums_[0].copy_(losses(scores, labels).sum(at::kDouble));
+    batch_sums_[1].copy_(scores.argmax(1).eq(labels).sum());
   }
 
   /// Returns the scores of images as `batch` gives them.
@@ -455,8 +476,9 @@ private:
   std::optional<part_sum> sum_; ///< if batches have several parts
   step_values values_;
   step_values plain_; ///< images as they are
-  at::Tensor sums_; ///< over the images so far: of losses, of right answers
-  at::Tensor read_sums_; ///< a copy on the machine
+  at::Tensor loss_;   ///< sum over the images that were trained so far
+  at::Tensor batch_sums_; ///< of a batch: of losses, of right answers
+  at::Tensor measured_;   ///< batches x these
   step_recorder steps_;
 };
 

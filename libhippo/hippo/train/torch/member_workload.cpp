@@ -28,7 +28,15 @@ public:
     each([&](workload& x) { x.train(config, from, to); });
   }
 
-  metrics evaluate() override { return first().evaluate(); }
+  metrics evaluate() override {
+    metrics result; // each of them has it
+    gang_.run([&](std::size_t rank) {
+      auto measured = members_[rank]->evaluate();
+      if (rank == 0)
+        result = std::move(measured);
+    });
+    return result;
+  }
 
   std::string save() override { return first().save(); }
 

@@ -16,8 +16,8 @@ using member_maker =
 
 /// Makes a workload that several members train, each on a thread and a device
 /// of its own: every one of them has a copy of the state, and computes its
-/// parts of each iteration. The first one measures and writes states. Bits are
-/// those of one member.
+/// parts of each iteration and its share of what is measured. The first one
+/// writes states. Bits are those of one member.
 /// @param devices by member, a power of two of them
 std::unique_ptr<workload>
 make_member_workload(const std::vector<std::string>& devices,

@@ -130,8 +130,10 @@ double part_states::end_step(device_stream& stream) {
                    .copy_(x, /*non_blocking=*/true));
   });
   if (members_ != nullptr)
-    for (const auto& x : here)
-      gather_over_members(*members_, bytes_of(x));
+    for (const auto& x : here) {
+      const auto bytes = bytes_of(x);
+      gather_from_members(*members_, bytes, bytes.size() / members_->size());
+    }
   stream.finish([&] {
     const at::NoGradGuard no_grad;
     if (members_ != nullptr)

@@ -187,12 +187,14 @@ void part_sync::depart(device_stream& stream, std::uint64_t arrives) {
     stream.finish(copy);
     x.journey = std::async(
       std::launch::async, [members = members_, gathers, all = x.of_all] {
-        for (const auto& each : all)
+        for (const auto& each : all) {
+          const auto values = values_of(each);
           if (gathers)
-            gather_over_members(*members,
-                                std::as_writable_bytes(values_of(each)));
+            gather_from_members(*members, std::as_writable_bytes(values),
+                                values.size_bytes() / members->size());
           else
-            sum_over_members(*members, values_of(each));
+            sum_over_members(*members, values);
+        }
       });
   }
   under_way_ = std::move(x);
