@@ -153,7 +153,7 @@ TEST_P(ConnectedGang, TheLeadsOrdersAreCarriedOut) {
       }
     };
     if (mine.rank() == 0) {
-      for (const gang_order x : {gang_order{3, 5}, {5, 6}, {6, 300}}) {
+      for (const gang_order& x : {gang_order{3, 5}, {5, 6}, {6, 300}}) {
         mine.give_order(x);
         train(x);
         EXPECT_EQ(mine.await_done(), x.to == 300);

@@ -474,7 +474,7 @@ TEST_F(Follow, TrainsAsItIsTold) {
 }
 
 TEST_F(Follow, OrdersThatDoNotFitAreRefused) {
-  for (const gang_order wrong :
+  for (const gang_order& wrong :
        {gang_order{1, 2}, {3, 4}, {2, 2}, {2, 1}, {2, 4}, {2, 6}}) {
     given_orders lead{{{0, 2}, wrong}};
     const auto end = follow_lead(lead);
