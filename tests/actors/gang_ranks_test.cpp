@@ -32,6 +32,7 @@ struct rank_worlds {
   std::condition_variable changed;
   /// How many members have come to a call of a world, by its number.
   std::map<std::pair<std::string, int>, std::size_t> come;
+  std::set<std::string> broken; ///< in which ranks were ended
 };
 
 /// Some ranks of a trial, of which each has a sum of its own. In each call they
@@ -58,6 +59,7 @@ public:
   void stop(stop_force) noexcept override {
     const std::lock_guard guard{worlds_.mutex};
     is_stopped_ = true;
+    worlds_.broken.insert(world_);
     worlds_.changed.notify_all();
   }
 
@@ -115,10 +117,13 @@ private:
     auto& come = worlds_.come[{world_, calls_++}];
     ++come;
     worlds_.changed.notify_all();
-    worlds_.changed.wait(guard,
-                         [&] { return is_stopped_ || come == place_.members; });
+    worlds_.changed.wait(guard, [&] {
+      return worlds_.broken.contains(world_) || come == place_.members;
+    });
     if (come != place_.members)
-      throw std::runtime_error("the process of these ranks was killed");
+      throw std::runtime_error(is_stopped_
+                                 ? "the process of these ranks was killed"
+                                 : "connection closed by peer");
   }
 
   rank_worlds& worlds_;
@@ -136,13 +141,15 @@ struct GangRanks : testing::Test {
   GangRanks() { listen(false); }
 
   /// Makes engines, with a port each.
-  void listen(bool encrypted) {
+  /// @param aftermath ranks that wait for one that has failed do not answer
+  void listen(bool encrypted, std::chrono::milliseconds aftermath = 500ms) {
     for (auto& x : engines)
       x.reset();
     gang_limits limits;
     limits.silence = 20s;
     limits.hurry = 10s; // nobody is silent
     limits.retry = 5ms;
+    limits.aftermath = aftermath;
     ports = std::make_unique<loopback_gang>(size_max, encrypted, limits);
     for (std::size_t i = 0; i < size_max; ++i)
       add_engine(i);
@@ -412,6 +419,28 @@ TEST_F(GangRanks, AStateThatCannotBeReadIsItsOwnFailure) {
   EXPECT_EQ(events[2].wait_for_end().failure.value().code, errc::gang_lost);
 }
 
+TEST_F(GangRanks, RanksThatLoseOneSayItBesideItsOwnText) {
+  // The others notice that it has gone; whichever is heard first counts.
+  prepare = [&](std::size_t place, ranked_sum& work) {
+    if (place == 1)
+      work.on_step = [&](step_t at) {
+        if (at == 2) {
+          work.stop(stop_force::kill);
+          throw std::runtime_error("signal 9\nand more");
+        }
+      };
+  };
+  start(make_lease(0, 3), first(2));
+  const auto why = events[0].wait_for_end().failure.value();
+  EXPECT_EQ(why.code, errc::training_failed);
+  EXPECT_TRUE(why.message
+                == "signal 9\nand more\nalso: connection closed by "
+                   "peer"
+              || why.message == "connection closed by peer\nalso: signal 9")
+    << why.message;
+  EXPECT_FALSE(events[1].wait_for_end().failure);
+}
+
 TEST_F(GangRanks, ACancelledFollowerEndsTheWorld) {
   start(make_lease(0, 1'000'000'000), first(4));
   while (engines[3]->reached(numbers[3]) < 3)
@@ -620,6 +649,39 @@ TEST_F(LyingRanks, AreLostOnceTheyAreSilent) {
                 std::this_thread::sleep_for(1500ms);
               }),
               name_of(1, 2) + " is silent since 0.3 s");
+}
+
+TEST_F(LyingRanks, ALeadThatIsGoneIsLostAlsoWhereRanksCannotStartForThat) {
+  listen(false, 20s);
+  std::atomic<bool> has_failed{false};
+  prepare = [&](std::size_t, ranked_sum& work) {
+    work.on_prepare = [&] {
+      has_failed = true;
+      throw std::runtime_error("connection refused");
+    };
+  };
+  auto work = make_lease(0, 5);
+  work.gang =
+    gang_place{work.number,
+               {ports->ports[0]->address(), ports->ports[1]->address()},
+               1,
+               "s3cret"};
+  engines[1]->start(work, events[1].sink());
+  auto place = *work.gang;
+  place.rank = 0;
+  {
+    const auto mine = connected_gang::join(
+      *ports->ports[0], place, [] { return false; }, gang_links::to_lead);
+    ASSERT_TRUE(mine);
+    (*mine)->hear();
+    (*mine)->give_order(
+      {.what = gang_call::enter, .world = "hippo-7 127.0.0.1:1"});
+    (*mine)->await_done();
+    (*mine)->give_order({.what = gang_call::prepare});
+    while (!has_failed)
+      std::this_thread::sleep_for(1ms);
+  }
+  EXPECT_EQ(events[1].wait_for_end().failure.value().code, errc::gang_lost);
 }
 
 TEST_F(LyingRanks, ALeadIsLostThatOrdersWhatCannotBe) {

@@ -374,7 +374,8 @@ void connected_gang::give_state(const content_source& state) {
     throw std::runtime_error(why->message);
 }
 
-std::optional<connected_gang::heard> connected_gang::hear(int until) {
+std::optional<connected_gang::heard> connected_gang::hear(int readable,
+                                                          time_point until) {
   for (const auto& kvp : connections_)
     kvp.second->listen();
   for (;;) {
@@ -383,10 +384,10 @@ std::optional<connected_gang::heard> connected_gang::hear(int until) {
       if (rank() != 0)
         throw gang_lost{"the lease was cancelled"};
       // The present step is to end, but nobody waits for others then.
-      if (until < 0)
+      if (readable < 0)
         silence = std::min(silence, port_.limits().hurry);
     }
-    std::vector<pollfd> watched{{until, POLLIN, 0}};
+    std::vector<pollfd> watched{{readable, POLLIN, 0}};
     for (const auto& [rank, from] : connections_) {
       if (auto frame = from->look(silence))
         return heard{rank, std::move(*frame)};
@@ -394,7 +395,7 @@ std::optional<connected_gang::heard> connected_gang::hear(int until) {
     }
     ::poll(watched.data(), watched.size(),
            static_cast<int>(hear_interval.count()));
-    if (watched.front().revents != 0)
+    if (watched.front().revents != 0 || clock::now() >= until)
       return std::nullopt;
   }
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -97,10 +98,19 @@ public:
     member_connection::short_frame frame;
   };
 
-  /// Waits for a frame of any member, or until a descriptor can be read.
-  /// @param until it; -1: none
-  /// @returns nothing: it can be read
-  std::optional<heard> hear(int until = -1);
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Waits for a frame of any member, or until a descriptor can be read, or
+  /// until a moment.
+  /// @param readable the descriptor; -1: none
+  /// @returns nothing: it can be read, or the moment has come
+  std::optional<heard> hear(int readable = -1,
+                            time_point until = time_point::max());
+
+  /// How long others are heard once a rank has failed.
+  [[nodiscard]] gang_limits::duration aftermath() const {
+    return port_.limits().aftermath;
+  }
 
   /// Reads an order that was heard; nothing: the lease has ended.
   [[nodiscard]] std::optional<gang_order> order_in(const heard& said) const;

@@ -1,6 +1,7 @@
 #include "hippo/train/gang/follow_ranks.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -188,7 +189,15 @@ private:
         // The lead does not wait for this call any more.
         failure = error{errc::cancelled, "ended with another rank"};
       } else {
-        failure = guarded_own([&] { mine.get(); });
+        try {
+          failure = guarded_own([&] { mine.get(); });
+        } catch (const own_failure&) {
+          // Another member may be gone, and that was why. The lead, which may
+          // have failed as well, waits longer for this.
+          lead_.hear(-1,
+                     std::chrono::steady_clock::now() + lead_.aftermath() / 4);
+          throw;
+        }
       }
     }
     if (!failure) {

@@ -41,15 +41,15 @@ own_call::own_call(stoppable& trains, std::function<void()> call)
 own_call::~own_call() {
   if (!thread_.joinable())
     return;
-  while (!has_returned(0)) {
+  while (!has_returned()) {
     trains_.stop(stop_force::kill);
-    if (has_returned(stop_again_ms))
+    if (returns_in(stop_again_ms))
       break;
   }
   thread_.join();
 }
 
-bool own_call::has_returned(int wait_ms) const noexcept {
+bool own_call::returns_in(int wait_ms) const noexcept {
   pollfd x{returned_.number(), POLLIN, 0};
   return ::poll(&x, 1, wait_ms) > 0;
 }

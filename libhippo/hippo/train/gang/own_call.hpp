@@ -26,11 +26,13 @@ public:
   /// The descriptor that can be read once the call has returned.
   [[nodiscard]] int number() const noexcept { return returned_.number(); }
 
+  [[nodiscard]] bool has_returned() const noexcept { return returns_in(0); }
+
   /// Waits for the call, and throws what it has thrown.
   void get();
 
 private:
-  [[nodiscard]] bool has_returned(int wait_ms) const noexcept;
+  [[nodiscard]] bool returns_in(int wait_ms) const noexcept;
 
   stoppable& trains_;
   const file_descriptor returned_;

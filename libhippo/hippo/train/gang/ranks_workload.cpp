@@ -3,6 +3,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <chrono>
+#include <exception>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
@@ -11,7 +13,9 @@
 
 #include "hippo/base/endpoint.hpp"
 #include "hippo/base/file_descriptor.hpp"
+#include "hippo/base/first_line.hpp"
 #include "hippo/checkpoint/folder_token.hpp"
+#include "hippo/train/failures.hpp"
 #include "hippo/train/gang/joined_state.hpp"
 #include "hippo/train/gang/own_call.hpp"
 #include "hippo/train/gang/world_text.hpp"
@@ -35,6 +39,37 @@ std::uint16_t free_port() {
     throw std::runtime_error("there is no port for the ranks");
   return ntohs(any.sin_port);
 }
+
+/// The failures of a call's ranks, of which the first counts.
+struct rank_failure {
+  explicit operator bool() const { return first != nullptr; }
+
+  void add(std::exception_ptr what, const std::string& text,
+           const connected_gang& members) {
+    if (first) {
+      others += "\nalso: " + first_line(text);
+      return;
+    }
+    first = std::move(what);
+    until = std::chrono::steady_clock::now() + members.aftermath();
+  }
+
+  /// Throws the first one, if there is any, with what others have said.
+  void rethrow() const {
+    if (!first)
+      return;
+    if (others.empty())
+      std::rethrow_exception(first);
+    const auto why = guarded([this] { std::rethrow_exception(first); });
+    if (why->code != errc::training_failed)
+      std::rethrow_exception(first);
+    throw std::runtime_error(why->message + others);
+  }
+
+  std::exception_ptr first;
+  std::string others;
+  connected_gang::time_point until{}; ///< others are heard
+};
 
 } // namespace
 
@@ -62,43 +97,58 @@ bool ranks_workload::greet() {
   return !is_broken_;
 }
 
+std::optional<std::string>
+ranks_workload::answer_in(const connected_gang::heard& x) {
+  const auto& [rank, frame] = x;
+  const bool is_problem = frame.kind == frame_kind::problem;
+  if (!is_problem && (frame.kind != frame_kind::done || frame.text.size() != 1))
+    throw gang_lost{members_.name_of(rank) + " does not say that it is done"};
+  if (const auto i = owed_.find(rank); i != owed_.end()) {
+    if (--i->second == 0)
+      owed_.erase(i);
+    return std::nullopt;
+  }
+  return frame.text;
+}
+
 bool ranks_workload::await_all(own_call& own) {
   bool leaves = false;
   bool has_returned = false;
   std::set<std::uint32_t> waiting;
   for (std::uint32_t rank = 1; rank < members_.size(); ++rank)
     waiting.insert(rank);
-  try {
-    while (!has_returned || !waiting.empty()) {
-      const auto x = members_.hear(has_returned ? -1 : own.number());
-      if (!x) {
+  rank_failure failure;
+  while (!has_returned || !waiting.empty()) {
+    const auto x = members_.hear(has_returned ? -1 : own.number(),
+                                 failure ? failure.until
+                                         : connected_gang::time_point::max());
+    if (!x) {
+      if (has_returned || !own.has_returned())
+        break; // others have been heard long enough
+      has_returned = true;
+      try {
         own.get();
-        has_returned = true;
-        continue;
+      } catch (const std::exception& e) {
+        failure.add(std::current_exception(), e.what(), members_);
       }
-      const auto& [rank, frame] = *x;
-      const bool is_problem = frame.kind == frame_kind::problem;
-      const bool is_done =
-        frame.kind == frame_kind::done && frame.text.size() == 1;
-      if (!is_problem && !is_done)
-        throw gang_lost{members_.name_of(rank)
-                        + " does not say that it is done"};
-      if (auto& owed = owed_[rank]; owed > 0) {
-        --owed; // to a call before
-        continue;
-      }
-      if (waiting.erase(rank) == 0)
-        throw gang_lost{members_.name_of(rank)
-                        + " answers what it was not asked"};
-      if (is_problem)
-        throw std::runtime_error(frame.text);
-      leaves = leaves || frame.text != std::string(1, '\0');
+      continue;
     }
-  } catch (...) {
+    const auto text = answer_in(*x);
+    if (!text)
+      continue;
+    if (waiting.erase(x->rank) == 0)
+      throw gang_lost{members_.name_of(x->rank)
+                      + " answers what it was not asked"};
+    if (x->frame.kind == frame_kind::problem)
+      failure.add(std::make_exception_ptr(std::runtime_error(*text)), *text,
+                  members_);
+    else
+      leaves = leaves || *text != std::string(1, '\0');
+  }
+  if (failure)
     for (const auto rank : waiting)
       ++owed_[rank];
-    throw;
-  }
+  failure.rethrow();
   return leaves;
 }
 

@@ -60,7 +60,11 @@ private:
   /// @returns whether one of them leaves
   bool call(const gang_order& order, const std::function<void()>& own);
 
-  /// Waits until a call has returned everywhere.
+  /// Returns the text of an answer; nothing: it is one to a call before.
+  std::optional<std::string> answer_in(const connected_gang::heard& x);
+
+  /// Waits until a call has returned everywhere. Once it has failed anywhere, a
+  /// while: that a member is lost counts more.
   bool await_all(class own_call& own);
 
   /// Has the ranks of all members enter a world of their own.
