@@ -61,7 +61,7 @@ private:
   bool call(const gang_order& order, const std::function<void()>& own);
 
   /// Returns the text of an answer; nothing: it is one to a call before.
-  std::optional<std::string> answer_in(const connected_gang::heard& x);
+  std::optional<std::string> answer_in(const connected_gang::heard& said);
 
   /// Waits until a call has returned everywhere. Once it has failed anywhere, a
   /// while: that a member is lost counts more.
