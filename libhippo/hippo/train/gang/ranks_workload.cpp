@@ -98,8 +98,8 @@ bool ranks_workload::greet() {
 }
 
 std::optional<std::string>
-ranks_workload::answer_in(const connected_gang::heard& x) {
-  const auto& [rank, frame] = x;
+ranks_workload::answer_in(const connected_gang::heard& said) {
+  const auto& [rank, frame] = said;
   const bool is_problem = frame.kind == frame_kind::problem;
   if (!is_problem && (frame.kind != frame_kind::done || frame.text.size() != 1))
     throw gang_lost{members_.name_of(rank) + " does not say that it is done"};
