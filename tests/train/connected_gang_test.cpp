@@ -417,9 +417,18 @@ TEST_F(WithARawPeer, OtherLengthsAreRefusedBeforeTheyTakeMemory) {
       "4096");
 }
 
+TEST_F(WithARawPeer, LongTextsOfRanksAreRefused) {
+  const auto order = [](connected_gang& mine) { mine.hear(); };
+  for (const std::uint64_t kind : {8, 9, 10, 11, 12, 13, 14})
+    EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(kind, 4097); }, order),
+              "sends a frame of 4097 bytes, which may have at most 4096");
+  EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(15, 65537); }, order),
+            "sends a frame of 65537 bytes, which may have at most 65536");
+}
+
 TEST_F(WithARawPeer, NoFramesAreRefused) {
   for (const std::uint64_t kind :
-       {std::uint64_t{0}, std::uint64_t{8}, (std::uint64_t{1} << 32) + 2})
+       {std::uint64_t{0}, std::uint64_t{16}, (std::uint64_t{1} << 32) + 2})
     EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(kind, 100); }, exchange),
               "sends something that is no frame");
 }
