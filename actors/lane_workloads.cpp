@@ -66,9 +66,10 @@ std::unique_ptr<checkpoint_store> lane_workloads::store_of(const lease& lease) {
 expected<lane_workloads::entry*>
 lane_workloads::entry_of(const lease& lease, checkpoint_store& store) {
   entry* result = nullptr;
+  auto spec = spec_of(lease);
   {
     const std::lock_guard guard{mutex_};
-    auto common = without_seed(lease.workload);
+    auto common = without_seed(spec);
     if (common != spec_) {
       kept_.clear();
       entries_.clear(); // two workloads at a time may not fit
@@ -77,12 +78,12 @@ lane_workloads::entry_of(const lease& lease, checkpoint_store& store) {
     }
     result = &entries_[lease.lane];
   }
-  if (result->work && result->spec == lease.workload)
+  if (result->work && result->spec == spec)
     return result;
   if (result->work)
     kept_.clear(); // the states that it has saved go with it
   *result = {};    // before another one takes its memory
-  result->spec = lease.workload;
+  result->spec = std::move(spec);
   auto made = make_workload(registry_, lease, store);
   if (!made)
     return made.failure();

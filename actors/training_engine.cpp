@@ -231,10 +231,11 @@ private:
                                       "started without --gang-listen"});
     const lane_workloads::seat mine{*shared_, x.work.lane, *x.control};
     // First of all, since it gives signs of life from then on.
-    const auto members =
-      connected_gang::join(*gangs_, *x.work.gang, [control = x.control] {
-        return control->cancelled();
-      });
+    const auto members = connected_gang::join(
+      *gangs_, *x.work.gang,
+      [control = x.control] { return control->cancelled(); },
+      ranks_of(x.work.workload) > 1 ? gang_links::to_lead
+                                    : gang_links::exchanging);
     if (!members)
       return failed(members.failure());
     auto end = train_once(x, members->get());

@@ -104,7 +104,9 @@ struct Gang {
   lead    @0 :UInt64;      # number of the first member's lease, which alone has
                            # stops to report; 0 = malformed
   members @1 :List(Text);  # their addresses (Hello.gang), by rank: a power of
-                           # two of them, from 2 to 64; others = malformed
+                           # two of them, from 2 to 64, or where a trial has
+                           # ranks, a number from 2 on that divides these;
+                           # others = malformed
   rank    @2 :UInt32;      # of this trainer; 0 = it is the first
   secret  @3 :Text;        # known to members alone; empty = malformed
 }

@@ -3,15 +3,21 @@
 A trainer starts `python -m hippo_hpo.workload_process --ranks N`, and talks to
 that process as to any other (schemas/process.capnp). It starts the ranks, hands
 each request on to all of them, and answers once all have.
+
+Where several trainers train the trial together, each starts this with
+`--member`, and has some of the ranks. Then a saved state is the parts of these,
+of which the trainers make one, and the process ends once one of them has.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tarfile
@@ -19,6 +25,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from hippo_hpo._schema import process
@@ -27,6 +34,9 @@ SOCKET = "HIPPO_SOCKET"
 
 # How long a rank may take to end by itself after SIGTERM.
 _FAREWELL_SECONDS = 5.0
+
+# The request for the address of a network interface (netdevice(7)).
+_SIOCGIFADDR = 0x8915
 
 # A state is copied in pieces of so many bytes.
 _COPIED_BYTES = 4 << 20
@@ -42,6 +52,28 @@ class RankFailed(Exception):
     def __init__(self, message: str, details: str = "") -> None:
         super().__init__(message)
         self.details = details
+
+
+@dataclass(frozen=True)
+class Member:
+    """The ranks of one of several trainers, and the world that they are in."""
+
+    first: int  # its first rank
+    count: int  # of its ranks
+    host: str  # at which other members reach it
+    master_host: str  # where the ranks find each other
+    master_port: int
+    run_id: str
+
+    # Of `parse`.
+    WORDS = 6
+
+    @classmethod
+    def parse(cls, words: list[str]) -> Member:
+        """Reads the arguments of `--member`."""
+        first, count, host, master_host, master_port, run_id = words
+        return cls(int(first), int(count), host, master_host,
+                   int(master_port), run_id)
 
 
 class _Rank:
@@ -61,21 +93,26 @@ class RankGroup:
     """The processes of a workload of several ranks.
 
     They are started by the first request, and again by the next one after any
-    of them has failed: the others may wait for it for ever.
+    of them has failed: the others may wait for it for ever. Those of a member
+    are not: the ranks of all members are started together.
     """
 
-    def __init__(self, names: list[str], ranks: int, devices: list[str]
-                 ) -> None:
+    def __init__(self, names: list[str], ranks: int, devices: list[str],
+                 member: Member | None = None) -> None:
         """Keeps what the ranks are started with.
 
         Args:
             names: the workload and its packages, as arguments of
                 `hippo_hpo.workload_process`.
-            ranks: the number of processes.
-            devices: the GPUs of the ranks, as "cuda:2"; empty: the CPU.
+            ranks: the number of ranks of a trial.
+            devices: the GPUs of the processes, as "cuda:2"; empty: the CPU.
+            member: the ranks that are these processes; nothing: all.
         """
         self._names = names
-        self._count = ranks
+        self._size = ranks
+        self._member = member
+        self._first = member.first if member else 0
+        self._count = member.count if member else ranks
         self._devices = devices
         self._ranks: list[_Rank] = []
         self._begun: list[Any] = []  # requests that each new process needs
@@ -84,6 +121,8 @@ class RankGroup:
         """Works until the trainer is gone."""
         try:
             while True:
+                if self._member and not self._await_request(stream):
+                    return
                 try:
                     request = process.Request.read(stream).as_builder()
                 except Exception:  # pycapnp says EOF in several ways
@@ -91,16 +130,26 @@ class RankGroup:
                 try:
                     self._answer(request).write(stream)
                 except RankFailed as why:
-                    self._end()
                     answer = process.Answer.new_message(number=request.number)
                     answer.init("failed")
                     answer.failed.message = str(why)
                     answer.failed.details = why.details
+                    if self._member:
+                        # Before others notice that these have ended.
+                        answer.write(stream)
+                        return
+                    self._end()
                     answer.write(stream)
         except OSError:
             return
         finally:
             self._end()
+
+    def _await_request(self, stream: BinaryIO) -> bool:
+        """Waits for a request. @returns whether all ranks wait for one too"""
+        ranks = [x.stream.fileno() for x in self._ranks]
+        ready = select.select([stream.fileno(), *ranks], [], [])[0]
+        return not set(ranks).intersection(ready)
 
     # -- requests -------------------------------------------------------------
 
@@ -145,7 +194,8 @@ class RankGroup:
         with self._parts(path) as parts:
             answers = self._ask_each(
                 request, lambda x, i: setattr(x, "save", parts[i]))
-            _join_states(path, parts)
+            _join_states(path, parts, self._first,
+                         is_whole=self._member is None)
         return answers[0].as_builder()
 
     def _compare(self, request: Any) -> Any:
@@ -158,7 +208,8 @@ class RankGroup:
         for i, answer in enumerate(answers):
             if answer.differences.which() == "unknown":
                 return answer.as_builder()
-            found += [f"rank {i}: {line}" for line in answer.differences.found]
+            found += [f"rank {self._first + i}: {line}"
+                      for line in answer.differences.found]
         result = process.Answer.new_message(number=request.number)
         result.init("differences").found = found
         return result
@@ -179,7 +230,7 @@ class RankGroup:
     def _split(self, path: str) -> Iterator[list[str]]:
         """Yields the paths of the ranks' parts of a state, as files."""
         with self._parts(path) as parts:
-            split_state(path, parts)
+            split_state(path, parts, self._first, self._size)
             yield parts
 
     # -- processes ------------------------------------------------------------
@@ -190,32 +241,44 @@ class RankGroup:
         Raises:
             RankFailed: one of them has failed.
         """
-        shared = dict(os.environ)
-        shared |= {
-            "WORLD_SIZE": str(self._count),
-            "LOCAL_WORLD_SIZE": str(self._count), "GROUP_RANK": "0",
-            "GROUP_WORLD_SIZE": "1", "ROLE_NAME": "default",
-            "ROLE_WORLD_SIZE": str(self._count),
-            "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(_free_port()),
-            "TORCHELASTIC_RUN_ID": f"hippo-{uuid.uuid4()}",
-            "TORCHELASTIC_RESTART_COUNT": "0",
-            "TORCHELASTIC_MAX_RESTARTS": "0"}
-        # All ranks are on this machine, whatever its name resolves to.
-        shared.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        if self._devices:
-            shared["CUDA_VISIBLE_DEVICES"] = ",".join(
-                visible_devices(self._devices, shared))
         command = [sys.executable, "-m", "hippo_hpo.workload_process",
                    *self._names]
+        shared = self._environment()
         for i in range(self._count):
-            env = shared | {"RANK": str(i), "LOCAL_RANK": str(i),
-                            "ROLE_RANK": str(i)}
+            number = str(self._first + i)
+            env = shared | {"RANK": number, "LOCAL_RANK": str(i),
+                            "ROLE_RANK": number}
             if scratch := shared.get("HIPPO_SCRATCH"):
-                env["HIPPO_SCRATCH"] = os.path.join(scratch, f"rank{i}")
+                env["HIPPO_SCRATCH"] = os.path.join(scratch, f"rank{number}")
                 os.makedirs(env["HIPPO_SCRATCH"], exist_ok=True)
             self._ranks.append(_Rank(command, env))
         for request in self._begun:
             self._ask_all(request)
+
+    def _environment(self) -> dict[str, str]:
+        """Returns the variables of all ranks."""
+        result = dict(os.environ)
+        member = self._member or Member(
+            0, self._count, "127.0.0.1", "127.0.0.1", _free_port(),
+            f"hippo-{uuid.uuid4()}")
+        result |= {
+            "WORLD_SIZE": str(self._size),
+            "LOCAL_WORLD_SIZE": str(self._count),
+            "GROUP_RANK": str(self._first // self._count),
+            "GROUP_WORLD_SIZE": str(self._size // self._count),
+            "ROLE_NAME": "default", "ROLE_WORLD_SIZE": str(self._size),
+            "MASTER_ADDR": member.master_host,
+            "MASTER_PORT": str(member.master_port),
+            "TORCHELASTIC_RUN_ID": member.run_id,
+            "TORCHELASTIC_RESTART_COUNT": "0",
+            "TORCHELASTIC_MAX_RESTARTS": "0"}
+        # Whatever the name of this machine resolves to.
+        if name := interface_of(member.host):
+            result.setdefault("GLOO_SOCKET_IFNAME", name)
+        if self._devices:
+            result["CUDA_VISIBLE_DEVICES"] = ",".join(
+                visible_devices(self._devices, result))
+        return result
 
     def _exchange(self, requests: list[Any]) -> list[Any]:
         """Sends each rank a request. @returns the answers of all, by rank
@@ -244,30 +307,33 @@ class RankGroup:
                 except Exception:  # pycapnp says EOF in several ways
                     raise self._ended(i) from None
                 if answer.number != number:
-                    raise RankFailed(f"rank {i} answered what it was not asked")
+                    raise RankFailed(f"rank {self._first + i} answered what it "
+                                     f"was not asked")
                 if answer.which() == "failed":
                     raise RankFailed(
-                        f"{answer.failed.message} (rank {i} of {self._count})",
+                        f"{answer.failed.message} ({self._name(i)})",
                         answer.failed.details)
                 if answer.which() != "progress":
                     answers[i] = answer
                     poll.unregister(fd)
         return [answers[i] for i in range(self._count)]
 
+    def _name(self, i: int) -> str:
+        return f"rank {self._first + i} of {self._size}"
+
     def _ended(self, i: int) -> RankFailed:
         """Says how a rank has ended whose line is closed."""
         try:
             code = self._ranks[i].process.wait(_FAREWELL_SECONDS)
         except subprocess.TimeoutExpired:
-            return RankFailed(f"rank {i} of {self._count} has closed its "
-                              f"connection")
+            return RankFailed(f"{self._name(i)} has closed its connection")
         if code >= 0:
             how = f"exit code {code}"
         else:
             how = f"signal {-code} ({signal.strsignal(-code)})"
         more = "; the system kills like this what takes too much memory" \
             if code == -signal.SIGKILL else ""
-        return RankFailed(f"rank {i} of {self._count} ended with {how}{more}")
+        return RankFailed(f"{self._name(i)} ended with {how}{more}")
 
     def _end(self) -> None:
         """Ends all ranks: by themselves where they can, else by force."""
@@ -305,6 +371,25 @@ def _free_port() -> int:
         return int(s.getsockname()[1])
 
 
+def interface_of(host: str) -> str:
+    """Returns the network interface that has the address of a host; empty: it
+    is none of this machine, or has no IPv4 address.
+
+        >>> interface_of("127.0.0.1")
+        'lo'
+    """
+    with suppress(OSError), socket.socket(socket.AF_INET,
+                                          socket.SOCK_DGRAM) as s:
+        wanted = socket.inet_aton(socket.gethostbyname(host))
+        for _, name in socket.if_nameindex():
+            with suppress(OSError):  # it has no address
+                found = fcntl.ioctl(s, _SIOCGIFADDR,
+                                    struct.pack("256s", name.encode()))
+                if found[20:24] == wanted:
+                    return name
+    return ""
+
+
 def _write(data: bytes, stream: socket.SocketIO) -> None:
     """Writes all of a message to a stream without a buffer."""
     left = memoryview(data)
@@ -324,34 +409,54 @@ def parts_of(path: str, ranks: int) -> list[str]:
     return [f"{path}.rank{i}" for i in range(ranks)]
 
 
-def _join_states(path: str, parts: list[str]) -> None:
+def _join_states(path: str, parts: list[str], first: int, *,
+                 is_whole: bool) -> None:
     """Writes the state of a group: a tar file with `rank0`, `rank1` and so on.
-    Equal parts give equal bytes."""
-    with open(path, "wb") as file, \
-            tarfile.TarFile(fileobj=file, mode="w", format=tarfile.GNU_FORMAT,
-                            copybufsize=_COPIED_BYTES) as whole:
-        for i, part in enumerate(parts):
+    Equal parts give equal bytes.
+
+    Args:
+        first: the rank of the first part.
+        is_whole: whether these are all ranks. Otherwise the end of the file is
+            missing: the states of all members, one after the other, are the
+            whole without its end.
+    """
+    with open(path, "wb") as file:
+        whole = tarfile.TarFile(fileobj=file, mode="w",
+                                format=tarfile.GNU_FORMAT,
+                                copybufsize=_COPIED_BYTES)
+        for i, part in enumerate(parts, first):
             member = tarfile.TarInfo(f"rank{i}")
             with open(part, "rb") as content:
                 member.size = os.fstat(content.fileno()).st_size
                 whole.addfile(member, content)
+        if is_whole:
+            whole.close()
 
 
-def split_state(path: str, parts: list[str]) -> None:
-    """Writes the parts of a group's state to files.
+def split_state(path: str, parts: list[str], first: int = 0,
+                ranks: int | None = None) -> None:
+    """Writes some parts of a group's state to files.
+
+    Args:
+        path: the state of all ranks.
+        parts: where its parts go.
+        first: the rank of the first of these.
+        ranks: their number in all; nothing: these are all.
 
     Raises:
         RankFailed: the file is not the state of so many ranks.
     """
+    if ranks is None:
+        ranks = len(parts)
     try:
         with open(path, "rb") as file, \
                 tarfile.open(fileobj=file, mode="r:") as whole:
             members = whole.getmembers()
-            names = [f"rank{i}" for i in range(len(parts))]
+            names = [f"rank{i}" for i in range(ranks)]
             if [x.name for x in members] != names:
                 raise RankFailed(f"the state is of {len(members)} ranks, not "
-                                 f"of {len(parts)}")
-            for member, part in zip(members, parts):
+                                 f"of {ranks}")
+            for member, part in zip(members[first:], parts):
                 content = whole.extractfile(member)
                 if content is None:
                     raise RankFailed(f"{member.name} of the state is no file")

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 from hippo_hpo._averaging import Averaging
 from hippo_hpo._compare import differences
 from hippo_hpo._fork_server import Fork, ForkServer
-from hippo_hpo._ranks import RankGroup
+from hippo_hpo._ranks import Member, RankGroup
 from hippo_hpo._schema import process
 from hippo_hpo._trying import NotExact, try_out
 from hippo_hpo._versions import versions
@@ -362,17 +362,21 @@ def _run_ranks(names: list[str], number: int) -> int:
     """Runs the workload as several processes.
 
     Args:
-        names: their number, their devices joined by commas, and the arguments
-            of each.
+        names: their number, their devices joined by commas, perhaps `--member`
+            with a member's words, and the arguments of each.
         number: the descriptor of the connection to the trainer.
     """
     ranks, devices, *names = names
+    member = None
+    if names[:1] == ["--member"]:
+        member = Member.parse(names[1:1 + Member.WORDS])
+        names = names[1 + Member.WORDS:]
     with os.fdopen(number, "r+b", buffering=0) as stream:
         # The trainer's signal comes to each rank as well. To ignore it here
         # would be inherited.
         signal.signal(signal.SIGTERM, lambda *_: None)
-        RankGroup(names, int(ranks),
-                  [x for x in devices.split(",") if x]).run(stream)
+        RankGroup(names, int(ranks), [x for x in devices.split(",") if x],
+                  member).run(stream)
     return 0
 
 

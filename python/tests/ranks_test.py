@@ -13,7 +13,8 @@ import unittest
 import unittest.mock
 
 import hippo_hpo as hippo
-from hippo_hpo._ranks import RankFailed, split_state, visible_devices
+from hippo_hpo._ranks import (RankFailed, interface_of, split_state,
+                              visible_devices)
 from hippo_hpo._schema import process
 from hippo_hpo.workload import own_rank
 from processes import is_alive
@@ -27,7 +28,8 @@ SUM = """
     import hippo_hpo as hippo
 
     NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
-             "MASTER_ADDR", "GLOO_SOCKET_IFNAME")
+             "GROUP_RANK", "GROUP_WORLD_SIZE", "MASTER_ADDR",
+             "GLOO_SOCKET_IFNAME")
 
     class Sum(hippo.Workload):
         def setup(self, seed, device, args):
@@ -132,8 +134,9 @@ class GroupCase(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def start(self, name, ranks=3, devices=""):
+    def start(self, name, ranks=3, devices="", member=()):
         trainer = Trainer("--ranks", str(ranks), devices,
+                          *(["--member", *map(str, member)] if member else []),
                           f"{self.file}:{name}")
         self.addCleanup(trainer.close)
         said = trainer.ask("describe", process.processProtocolVersion)
@@ -157,8 +160,8 @@ class Groups(GroupCase):
         self.assertRegex(
             said.message,
             rf"cpu RANK={rank} WORLD_SIZE=2 LOCAL_RANK={rank} "
-            r"LOCAL_WORLD_SIZE=2 MASTER_ADDR=127\.0\.0\.1 "
-            r"GLOO_SOCKET_IFNAME=lo hippo- \d+ "
+            r"LOCAL_WORLD_SIZE=2 GROUP_RANK=0 GROUP_WORLD_SIZE=1 "
+            r"MASTER_ADDR=127\.0\.0\.1 GLOO_SOCKET_IFNAME=lo hippo- \d+ "
             rf"\(rank {rank} of 2\)")
         self.assertIn("train.py", said.details)
 
@@ -262,6 +265,81 @@ class Groups(GroupCase):
         said = trainer.ask("describe", process.processProtocolVersion).failed
         self.assertRegex(said.message, r"called Nothing; it has: Around, Sum "
                                        r"\(rank \d of 2\)")
+
+
+class Members(GroupCase):
+    """Trainers that have some of the ranks each."""
+
+    def member(self, name, first, count, host="127.0.0.1"):
+        return self.start(name, ranks=4, member=(
+            first, count, host, "node1.example", 4711, "hippo-7"))
+
+    def test_each_has_what_torchrun_sets_on_several_nodes(self):
+        trainer = self.member("Around", 2, 2)
+        said = trainer.ask("evaluate").failed.message
+        rank = said[said.index("(rank ") + 6]
+        self.assertIn(rank, "23")
+        self.assertIn(
+            f"cpu RANK={rank} WORLD_SIZE=4 LOCAL_RANK={int(rank) - 2} "
+            f"LOCAL_WORLD_SIZE=2 GROUP_RANK=1 GROUP_WORLD_SIZE=2 "
+            f"MASTER_ADDR=node1.example GLOO_SOCKET_IFNAME=lo hippo- 4711 "
+            f"(rank {rank} of 4)", said)
+
+    def test_an_interface_is_that_of_the_host(self):
+        self.assertEqual("lo", interface_of("127.0.0.1"))
+        self.assertEqual("", interface_of("192.0.2.1"))
+
+    def test_their_parts_are_the_state_of_all(self):
+        for count in 2, 1:
+            with self.subTest(count=count):
+                whole = self.start("Sum", ranks=4)
+                members = [self.member("Sum", x, count)
+                           for x in range(0, 4, count)]
+                for trainer in whole, *members:
+                    trainer.train(0, 3, lr=[1, 2, 4])
+                expected = self.save(whole, f"whole{count}")
+                found = b"".join(self.save(x, f"part{count}{i}")
+                                 for i, x in enumerate(members))
+                size = len(expected)
+                self.assertEqual(expected, found.ljust(size, b"\0"))
+                self.assertEqual(0, size % 10240)
+                self.assertLessEqual(len(found) + 1024, size)
+                # Each takes its own parts of the whole.
+                for x in members:
+                    x.train(0, 1, lr=[100])
+                    self.assertEqual("done", x.ask(
+                        "load", self.path(f"whole{count}")).which())
+                self.assertEqual(found, b"".join(
+                    self.save(x, f"again{count}{i}")
+                    for i, x in enumerate(members)))
+                for x in whole, *members:
+                    x.close()
+
+    def test_states_of_others_are_refused(self):
+        three = self.start("Sum")
+        self.save(three, "three")
+        self.assertEqual("the state is of 3 ranks, not of 4", self.member(
+            "Sum", 2, 2).ask("load", self.path("three")).failed.message)
+
+    def test_one_that_fails_ends_the_member(self):
+        for how, why in ((-1, "a negative rate (rank 1 of 4)"),
+                         (-2, "rank 1 of 4 ended with signal 9 (Killed)")):
+            with self.subTest(how=how):
+                trainer = self.member("Sum", 0, 2)
+                ranks = children(trainer.process.pid)
+                self.assertIn(why, trainer.train(0, 1, lr=[how]).failed.message)
+                # The others are in a world that has ended.
+                self.assertEqual(b"", trainer.socket.recv(1))
+                self.assertEqual(0, trainer.close())
+                self.assertFalse(any(map(is_alive, ranks)))
+
+    def test_one_that_ends_while_nothing_is_asked_ends_the_member(self):
+        trainer = self.member("Sum", 0, 2)
+        first, other = children(trainer.process.pid)
+        os.kill(other, signal.SIGKILL)
+        self.assertEqual(0, trainer.process.wait(30))
+        self.assertFalse(is_alive(first))
+        trainer.close()
 
 
 class Devices(unittest.TestCase):

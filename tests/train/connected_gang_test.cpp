@@ -154,7 +154,7 @@ TEST_P(ConnectedGang, TheLeadsOrdersAreCarriedOut) {
       }
     };
     if (mine.rank() == 0) {
-      for (const gang_order x : {gang_order{3, 5}, {5, 6}, {6, 300}}) {
+      for (const gang_order& x : {gang_order{3, 5}, {5, 6}, {6, 300}}) {
         mine.give_order(x);
         train(x);
         EXPECT_EQ(mine.await_done(), x.to == 300);
@@ -221,7 +221,7 @@ TEST_P(ConnectedGang, AllMeasureWhenTheLeadDoes) {
       ++ready;
       mine.tell_done(false);
       while (const auto x = mine.next()) {
-        if (x->measures) {
+        if (x->what == gang_call::evaluate) {
           measure();
           ++measured;
         } else {
@@ -471,9 +471,18 @@ TEST_F(WithARawPeer, OtherLengthsAreRefusedBeforeTheyTakeMemory) {
       "4096");
 }
 
+TEST_F(WithARawPeer, LongTextsOfRanksAreRefused) {
+  const auto order = [](connected_gang& mine) { mine.hear(); };
+  for (const std::uint64_t kind : {8, 9, 10, 11, 12, 13, 14})
+    EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(kind, 4097); }, order),
+              "sends a frame of 4097 bytes, which may have at most 4096");
+  EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(15, 65537); }, order),
+            "sends a frame of 65537 bytes, which may have at most 65536");
+}
+
 TEST_F(WithARawPeer, NoFramesAreRefused) {
   for (const std::uint64_t kind :
-       {std::uint64_t{0}, std::uint64_t{9}, (std::uint64_t{1} << 32) + 2})
+       {std::uint64_t{0}, std::uint64_t{16}, (std::uint64_t{1} << 32) + 2})
     EXPECT_EQ(lost_by([&](raw_peer& x) { x.say_frame(kind, 100); }, exchange),
               "sends something that is no frame");
 }

@@ -474,7 +474,7 @@ TEST_F(Follow, TrainsAsItIsTold) {
 }
 
 TEST_F(Follow, OrdersThatDoNotFitAreRefused) {
-  for (const gang_order wrong :
+  for (const gang_order& wrong :
        {gang_order{1, 2}, {3, 4}, {2, 2}, {2, 1}, {2, 4}, {2, 6}}) {
     given_orders lead{{{0, 2}, wrong}};
     const auto end = follow_lead(lead);
@@ -489,7 +489,7 @@ TEST_F(Follow, OrdersThatDoNotFitAreRefused) {
 }
 
 TEST_F(Follow, MeasuresAsItIsTold) {
-  const gang_order measure{.measures = true};
+  const gang_order measure{.what = gang_call::evaluate};
   int measured = 0;
   work.on_evaluate = [&] { ++measured; };
   // It is up to the lead to find that training has diverged.
@@ -510,13 +510,13 @@ TEST_F(Follow, KnowsItsStateAfterMeasuring) {
   present = x.start = checkpoint{"of-2", 1, 1};
   x.stages = {stage_of(1, 2, 5, 1)};
   work.on_load = [] { FAIL() << "it is in that state"; };
-  given_orders lead{{gang_order{.measures = true}}};
+  given_orders lead{{gang_order{.what = gang_call::evaluate}}};
   EXPECT_FALSE(follow_lead(lead).failure);
   EXPECT_EQ(present, x.start);
 }
 
 TEST_F(Follow, AFailureToMeasureIsItsOwn) {
-  given_orders lead{{{0, 2}, {.measures = true}}};
+  given_orders lead{{{0, 2}, {.what = gang_call::evaluate}}};
   work.on_evaluate = [] { throw gang_lost{"member 1 is gone"}; };
   auto end = follow_lead(lead);
   EXPECT_EQ(end.failure.value().code, errc::gang_lost);

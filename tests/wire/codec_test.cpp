@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "hippo/model/workload_descriptor.hpp"
 #include "wire/samples.hpp"
 
 namespace hippo {
@@ -248,6 +249,22 @@ TEST(Codec, RefusesBrokenWelcomes) {
   refused({std::nullopt, trainer_id{1}, max_heartbeat_interval_ms + 1},
           "out of range");
   refused({error{}, {}, 0}, "has no code");
+}
+
+TEST(Codec, MembersThatHaveRanksDivideThem) {
+  auto x = samples::path();
+  x.workload.name = python_workload;
+  x.workload.options["ranks"] = 6.0;
+  for (const std::size_t members : {2, 3, 6}) {
+    x.gang->members.assign(members, "a:1");
+    EXPECT_TRUE(decode(encode(x))) << members;
+  }
+  for (const std::size_t members : {0, 1, 4, 12}) {
+    x.gang->members.assign(members, "a:1");
+    const auto read = decode(encode(x));
+    ASSERT_FALSE(read) << members;
+    EXPECT_NE(read.failure().message.find("out of range"), std::string::npos);
+  }
 }
 
 TEST(Codec, RefusesBrokenLeases) {

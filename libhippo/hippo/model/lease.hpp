@@ -71,7 +71,7 @@ inline constexpr std::uint32_t lanes_max = 64;
 struct gang_place {
   lease_id lead{}; ///< the lead's lease
   /// Their addresses, HOST:PORT, by rank: a power of two of them, from 2 to
-  /// `parts_max`.
+  /// `parts_max`, or a number that divides the ranks of a trial.
   std::vector<std::string> members;
   std::uint32_t rank = 0; ///< of this trainer; 0: it is the lead
   std::string secret;     ///< known to members alone; not empty

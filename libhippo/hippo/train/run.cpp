@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <exception>
 #include <new>
 #include <utility>
 
@@ -13,6 +12,7 @@
 #include "hippo/checkpoint/state_store.hpp"
 #include "hippo/model/stop_points.hpp"
 #include "hippo/train/data_wait.hpp"
+#include "hippo/train/failures.hpp"
 #include "hippo/train/gang.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "hippo/train/stop_queue.hpp"
@@ -29,43 +29,8 @@ constexpr std::uint64_t call_ns = 100'000'000;
 /// failure may cost then is little, and so is what syncing costs.
 constexpr std::uint64_t sync_after_ns = 1'000'000'000;
 
-/// How much of what a workload has printed last is told along with its failure.
-constexpr std::size_t last_words_bytes_max = 4096;
-
-/// How much is told of a failure in all.
-constexpr std::size_t failure_bytes_max = 32 << 10;
-
 bool before(const stop_point& x, step_t at) {
   return x.at < at;
-}
-
-/// Leaves out the middle of a text that is too long to be told.
-std::string shortened(std::string text) {
-  if (text.size() <= failure_bytes_max)
-    return text;
-  const auto half = failure_bytes_max / 2;
-  return to_utf8(text.substr(0, half)) + "\n[...]\n"
-         + to_utf8(text.substr(text.size() - half));
-}
-
-/// Calls `f` and returns what it threw as an error.
-template <class F>
-std::optional<error> guarded(F&& f) {
-  try {
-    f();
-    return std::nullopt;
-  } catch (const missing_data_error& e) {
-    return error{errc::missing_data, e.what()};
-  } catch (const gang_lost& e) {
-    return error{errc::gang_lost, e.what()};
-  } catch (const std::bad_alloc& e) {
-    return error{errc::resource_exhausted, e.what()};
-  } catch (const std::exception& e) {
-    return error{errc::training_failed, e.what()};
-  } catch (...) {
-    return error{errc::training_failed,
-                 "the workload threw something that is no std::exception"};
-  }
 }
 
 /// One lease while it runs.
@@ -102,7 +67,7 @@ private:
     auto failure = f();
     lease_end result{lease_.number, at_, std::move(failure)};
     if (result.failure && result.failure->code != errc::cancelled) {
-      add_last_words(*result.failure);
+      add_output(*result.failure);
       result.failure->message = shortened(to_utf8(result.failure->message));
     }
     if (failed_stop_ && result.failure
@@ -134,14 +99,15 @@ private:
   }
 
   std::optional<error> carry_out(const gang_order& order) {
-    if (order.measures)
+    if (order.what == gang_call::evaluate)
       return timed(next_.evaluate_ns, call_kind::measuring,
                    [this] { work_.evaluate(); });
     const auto x = std::ranges::find_if(lease_.stages, [&](const stage& y) {
       return y.begin <= order.from && order.from < order.to
              && order.to <= y.end;
     });
-    if (order.from != at_ || x == lease_.stages.end())
+    if (order.what != gang_call::train || order.from != at_
+        || x == lease_.stages.end())
       return error{errc::gang_lost, "the lead of the gang orders steps "
                                       + std::to_string(order.from) + " to "
                                       + std::to_string(order.to)
@@ -243,16 +209,10 @@ private:
   }
 
   /// Adds what the workload has printed since the last report.
-  void add_last_words(error& to) {
+  void add_output(error& to) {
     std::string printed;
-    if (quick([&] { printed = work_.take_output(); }) || printed.empty())
-      return;
-    if (printed.size() > last_words_bytes_max) {
-      const auto line
-        = printed.find('\n', printed.size() - last_words_bytes_max);
-      printed.erase(0, line == printed.npos ? 0 : line + 1);
-    }
-    to.message += "\nprinted before that:\n" + printed;
+    if (!quick([&] { printed = work_.take_output(); }))
+      add_last_words(to, std::move(printed));
   }
 
   /// Brings the workload into the lease's first state.

@@ -368,11 +368,15 @@ bool get_stops(schema::Lease::Reader in, lease& out, complaint& why) {
                         "the last stop", "is not at the end of the stages");
 }
 
-bool get(schema::Gang::Reader in, gang_place& out, complaint& why) {
+/// @param ranks of a trial, which members share evenly; 1: they share parts
+bool get(schema::Gang::Reader in, std::uint32_t ranks, gang_place& out,
+         complaint& why) {
   const auto members = in.getMembers();
+  const auto may_be = ranks > 1 ? ranks % std::max(members.size(), 1u) == 0
+                                : members.size() <= parts_max
+                                    && std::has_single_bit(members.size());
   out.rank = in.getRank();
-  if (!why.require(members.size() >= 2 && members.size() <= parts_max
-                     && std::has_single_bit(std::size_t{members.size()}),
+  if (!why.require(members.size() >= 2 && may_be,
                    "the number of a gang's members", "is out of range")
       || !why.require(out.rank < members.size(), "the rank in a gang",
                       "is out of range")
@@ -397,7 +401,9 @@ bool get(schema::Lease::Reader in, lease& out, complaint& why) {
          && get(in.getStart(), out.start, emptiness::allowed, why)
          && get(in.getCode(), out.code, emptiness::allowed, why)
          && get(in.getBase(), out.base, emptiness::allowed, why)
-         && (!in.hasGang() || get(in.getGang(), out.gang.emplace(), why))
+         && (!in.hasGang()
+             || get(in.getGang(), ranks_of(out.workload), out.gang.emplace(),
+                    why))
          && get_stages(in, out, why) && get_stops(in, out, why)
          && why.require(out.lane < lanes_max, "the lane", "is out of range")
          && why.require(!out.start.file.empty()

@@ -1,5 +1,7 @@
 #include "hippo/train/gang/connected_gang.hpp"
 
+#include <poll.h>
+
 #include <algorithm>
 #include <bit>
 #include <cassert>
@@ -25,11 +27,31 @@ constexpr std::chrono::milliseconds look_interval{10};
 
 constexpr std::size_t reason_bytes_max = 4000;
 
+/// How often is looked whether the lease was cancelled, or a member is silent.
+constexpr std::chrono::milliseconds hear_interval{50};
+
+/// The most bytes of a member's part of a state.
+constexpr std::uint64_t state_bytes_max = 64ull << 30;
+
+/// The frames of orders.
+constexpr std::pair<gang_call, frame_kind> order_kinds[] = {
+  {gang_call::train, frame_kind::train},
+  {gang_call::enter, frame_kind::enter},
+  {gang_call::prepare, frame_kind::prepare},
+  {gang_call::init, frame_kind::init},
+  {gang_call::load, frame_kind::load},
+  {gang_call::evaluate, frame_kind::evaluate},
+  {gang_call::save, frame_kind::save},
+  {gang_call::give, frame_kind::give},
+};
+
 /// Returns the members that one of them has a connection to.
-std::set<std::uint32_t> neighbours_of(const gang_place& place) {
+std::set<std::uint32_t> neighbours_of(const gang_place& place,
+                                      gang_links links) {
   const auto size = static_cast<std::uint32_t>(place.members.size());
   std::set<std::uint32_t> result;
-  for (std::uint32_t distance = 1; distance < size; distance *= 2)
+  for (std::uint32_t distance = 1;
+       distance < size && links == gang_links::exchanging; distance *= 2)
     result.insert(place.rank ^ distance);
   if (place.rank != 0)
     result.insert(0);
@@ -39,25 +61,45 @@ std::set<std::uint32_t> neighbours_of(const gang_place& place) {
   return result;
 }
 
-std::string text_of(const gang_order& order) {
+std::string text_of(std::uint64_t number) {
   std::string result;
-  for (const auto x : {order.from, order.to})
-    for (std::size_t i = 0; i < 8; ++i)
-      result += static_cast<char>(std::uint64_t{x} >> (8 * i));
+  for (std::size_t i = 0; i < 8; ++i)
+    result += static_cast<char>(number >> (8 * i));
   return result;
 }
 
-std::optional<gang_order> order_from(const std::string& text) {
-  if (text.size() != 16)
+/// REQUIRES: there are 8 bytes from `at` on.
+std::uint64_t number_in(const std::string& text, std::size_t at = 0) {
+  std::uint64_t result = 0;
+  for (std::size_t i = 0; i < 8; ++i)
+    result |= std::uint64_t{static_cast<unsigned char>(text[at + i])}
+              << (8 * i);
+  return result;
+}
+
+std::string text_of(const gang_order& order) {
+  return order.what == gang_call::train
+           ? text_of(order.from) + text_of(order.to)
+           : order.world;
+}
+
+std::optional<gang_order> order_from(const member_connection::short_frame& x) {
+  const auto* const i = std::ranges::find(
+    order_kinds, x.kind, &std::pair<gang_call, frame_kind>::second);
+  if (i == std::end(order_kinds))
     return std::nullopt;
-  const auto number = [&](std::size_t at) {
-    std::uint64_t result = 0;
-    for (std::size_t i = 0; i < 8; ++i)
-      result |= std::uint64_t{static_cast<unsigned char>(text[at + i])}
-                << (8 * i);
-    return result;
-  };
-  return gang_order{number(0), number(8)};
+  gang_order result{.what = i->first};
+  if (result.what == gang_call::enter) {
+    result.world = x.text;
+  } else if (result.what == gang_call::train) {
+    if (x.text.size() != 16)
+      return std::nullopt;
+    result.from = number_in(x.text);
+    result.to = number_in(x.text, 8);
+  } else if (!x.text.empty()) {
+    return std::nullopt;
+  }
+  return result;
 }
 
 } // namespace
@@ -68,15 +110,15 @@ public:
   /// The lease was cancelled.
   struct cancelled {};
 
-  joining(connected_gang& gang, member_connection::cancel_test is_cancelled)
-    : gang_(gang), is_cancelled_(std::move(is_cancelled)),
+  explicit joining(connected_gang& gang)
+    : gang_(gang), is_cancelled_(gang.is_cancelled_),
       end_(clock::now() + gang.port_.limits().silence) {}
 
   /// Throws `gang_lost` or `cancelled`.
   void operator()() {
     const auto& place = gang_.place_;
     std::set<std::uint32_t> lower, higher;
-    for (const auto rank : neighbours_of(place))
+    for (const auto rank : neighbours_of(place, gang_.links_))
       (rank < place.rank ? lower : higher).insert(rank);
     gang_port::awaiting awaited{gang_.port_, place, higher};
     for (const auto rank : lower)
@@ -213,10 +255,12 @@ private:
 
 expected<std::unique_ptr<connected_gang>>
 connected_gang::join(gang_port& port, const gang_place& place,
-                     member_connection::cancel_test is_cancelled) {
-  std::unique_ptr<connected_gang> result{new connected_gang{port, place}};
+                     member_connection::cancel_test is_cancelled,
+                     gang_links links) {
+  std::unique_ptr<connected_gang> result{
+    new connected_gang{port, place, std::move(is_cancelled), links}};
   try {
-    joining{*result, std::move(is_cancelled)}();
+    joining{*result}();
     return result;
   } catch (const joining::cancelled&) {
     return {errc::cancelled, "cancelled before its gang had come together"};
@@ -225,9 +269,13 @@ connected_gang::join(gang_port& port, const gang_place& place,
   }
 }
 
-connected_gang::connected_gang(gang_port& port, const gang_place& place)
-  : port_(port), place_(place) {
-  assert(size() >= 2 && std::has_single_bit(size()) && rank() < size());
+connected_gang::connected_gang(gang_port& port, const gang_place& place,
+                               member_connection::cancel_test is_cancelled,
+                               gang_links links)
+  : port_(port), place_(place), is_cancelled_(std::move(is_cancelled)),
+    links_(links) {
+  assert(size() >= 2 && rank() < size());
+  assert(links == gang_links::to_lead || std::has_single_bit(size()));
   port_.add(*this);
 }
 
@@ -253,11 +301,11 @@ void connected_gang::exchange(std::size_t peer, std::span<const std::byte> out,
 
 void connected_gang::give_order(const gang_order& order) {
   assert(rank() == 0);
+  const auto kind = std::ranges::find(order_kinds, order.what,
+                                      &std::pair<gang_call, frame_kind>::first)
+                      ->second;
   for (const auto& kvp : connections_)
-    if (order.measures)
-      kvp.second->send(frame_kind::measure, {});
-    else
-      kvp.second->send(frame_kind::train, text_of(order));
+    kvp.second->send(kind, text_of(order));
 }
 
 bool connected_gang::await_done() {
@@ -272,17 +320,84 @@ bool connected_gang::await_done() {
   return result;
 }
 
+void connected_gang::take_state(std::uint32_t rank, const byte_taker& take) {
+  auto& from = connection(rank);
+  from.send(frame_kind::give, {});
+  const auto x = from.receive();
+  if (x.kind != frame_kind::give || x.text.size() != 8)
+    throw gang_lost{from.name() + " does not give its state"};
+  auto left = number_in(x.text);
+  if (left > state_bytes_max)
+    throw gang_lost{from.name() + " says that its state has "
+                    + std::to_string(left) + " bytes"};
+  std::vector<char> piece;
+  while (left > 0) {
+    piece.resize(static_cast<std::size_t>(
+      std::min<std::uint64_t>(left, source_piece_bytes)));
+    from.receive(std::as_writable_bytes(std::span{piece}));
+    if (const auto why = take(piece.data(), piece.size()))
+      throw std::runtime_error(why->message);
+    left -= piece.size();
+  }
+}
+
 std::optional<gang_order> connected_gang::next() {
-  auto& lead = connection(0);
-  const auto x = lead.receive();
-  if (x.kind == frame_kind::end)
+  return order_in({0, connection(0).receive()});
+}
+
+std::optional<gang_order> connected_gang::order_in(const heard& said) const {
+  if (said.frame.kind == frame_kind::end)
     return std::nullopt;
-  if (x.kind == frame_kind::measure && x.text.empty())
-    return gang_order{.measures = true};
-  const auto order = order_from(x.text);
-  if (x.kind != frame_kind::train || !order)
-    throw gang_lost{lead.name() + " gives an order that is none"};
+  auto order = order_from(said.frame);
+  if (said.rank != 0 || !order)
+    throw gang_lost{name_of(said.rank) + " gives an order that is none"};
   return order;
+}
+
+void connected_gang::tell_world(const std::string& world) {
+  connection(0).send(frame_kind::enter, world);
+}
+
+void connected_gang::tell_problem(const std::string& why) {
+  connection(0).send(frame_kind::problem, why);
+}
+
+void connected_gang::give_state(const content_source& state) {
+  auto& lead = connection(0);
+  lead.send(frame_kind::give, text_of(state.size()));
+  const auto why = pass_on(
+    state, [&](const char* data, std::size_t size) -> std::optional<error> {
+      lead.send(std::as_bytes(std::span{data, size}));
+      return std::nullopt;
+    });
+  if (why)
+    throw std::runtime_error(why->message);
+}
+
+std::optional<connected_gang::heard> connected_gang::hear(int readable,
+                                                          time_point until) {
+  for (const auto& kvp : connections_)
+    kvp.second->listen();
+  for (;;) {
+    auto silence = port_.limits().silence;
+    if (is_cancelled_()) {
+      if (rank() != 0)
+        throw gang_lost{"the lease was cancelled"};
+      // The present step is to end, but nobody waits for others then.
+      if (readable < 0)
+        silence = std::min(silence, port_.limits().hurry);
+    }
+    std::vector<pollfd> watched{{readable, POLLIN, 0}};
+    for (const auto& [rank, from] : connections_) {
+      if (auto frame = from->look(silence))
+        return heard{rank, std::move(*frame)};
+      watched.push_back({from->number(), POLLIN, 0});
+    }
+    ::poll(watched.data(), watched.size(),
+           static_cast<int>(hear_interval.count()));
+    if (watched.front().revents != 0 || clock::now() >= until)
+      return std::nullopt;
+  }
 }
 
 void connected_gang::tell_done(bool leaves) {
@@ -292,11 +407,14 @@ void connected_gang::tell_done(bool leaves) {
 void connected_gang::finish(const std::optional<error>& failure) {
   const bool is_lead = rank() == 0;
   // A lead that is cancelled, or finds that training has diverged, has come to
-  // the end of its lease.
-  const bool is_end = !failure
-                      || (is_lead
-                          && (failure->code == errc::cancelled
-                              || failure->code == errc::diverged));
+  // the end of its lease. So it has with any failure of ranks, which is told as
+  // its own.
+  const bool is_end =
+    !failure
+    || (is_lead
+        && (failure->code == errc::cancelled || failure->code == errc::diverged
+            || (links_ == gang_links::to_lead
+                && failure->code != errc::gang_lost)));
   if (is_end && !is_lead)
     return;
   std::string why;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "hippo/base/content_source.hpp"
 #include "hippo/base/error.hpp"
 #include "hippo/model/lease.hpp"
 #include "hippo/train/gang.hpp"
@@ -16,6 +18,12 @@
 #include "hippo/train/gang_lead.hpp"
 
 namespace hippo {
+
+/// The connections that a gang's members have.
+enum class gang_links : std::uint8_t {
+  exchanging, ///< to the lead, and to those that a member exchanges with
+  to_lead,    ///< to the lead alone, which has the state of all
+};
 
 /// A gang whose members are trainers, by the place of one of them: it has a
 /// connection to each that it exchanges with, and to the lead, and the lead to
@@ -29,12 +37,14 @@ public:
   /// Waits until the others are there.
   /// @param is_cancelled whether the lease of this member was cancelled; called
   ///        again and again, as long as the gang is there
+  /// @param links `exchanging` only of a power of two of members
   /// @returns `errc::gang_lost` if one of them does not come in time, or
   ///          `errc::cancelled`
   /// REQUIRES: `port` outlives the gang that is returned.
   static expected<std::unique_ptr<connected_gang>>
   join(gang_port& port, const gang_place& place,
-       member_connection::cancel_test is_cancelled);
+       member_connection::cancel_test is_cancelled,
+       gang_links links = gang_links::exchanging);
 
   ~connected_gang() override;
   connected_gang(const connected_gang&) = delete;
@@ -44,22 +54,66 @@ public:
     return place_.members.size();
   }
   [[nodiscard]] std::size_t rank() const override { return place_.rank; }
+  [[nodiscard]] const gang_place& place() const { return place_; }
+
+  /// Names a member to people.
+  [[nodiscard]] std::string name_of(std::uint32_t rank) const;
+
   void exchange(std::size_t peer, std::span<const std::byte> out,
                 std::span<std::byte> in) override;
 
   // -- the lead ---------------------------------------------------------------
 
-  /// Has the others train or measure. Throws `gang_lost`, here and below.
+  /// Has the others carry out an order. Throws `gang_lost`, here and below.
   void give_order(const gang_order& order);
 
   /// Waits until all others are in the first state or, later, have carried out
   /// the order. @returns whether one of them leaves
   bool await_done();
 
+  /// Asks a member for the state that it has saved, and takes it piece by
+  /// piece. Throws `std::runtime_error` as well, if `take` refuses it.
+  void take_state(std::uint32_t rank, const byte_taker& take);
+
   // -- another member ---------------------------------------------------------
 
   std::optional<gang_order> next() override;
   void tell_done(bool leaves) override;
+
+  /// Tells the lead the world of this member's ranks; empty: none.
+  void tell_world(const std::string& world);
+
+  /// Says that the last order could not be carried out.
+  void tell_problem(const std::string& why);
+
+  /// Sends the lead a state that it has asked for. Throws what reading it does.
+  void give_state(const content_source& state);
+
+  // -- while calls of the own workload run
+  // -------------------------------------
+
+  /// A frame of another member.
+  struct heard {
+    std::uint32_t rank = 0;
+    member_connection::short_frame frame;
+  };
+
+  using time_point = std::chrono::steady_clock::time_point;
+
+  /// Waits for a frame of any member, or until a descriptor can be read, or
+  /// until a moment.
+  /// @param readable the descriptor; -1: none
+  /// @returns nothing: it can be read, or the moment has come
+  std::optional<heard> hear(int readable = -1,
+                            time_point until = time_point::max());
+
+  /// How long others are heard once a rank has failed.
+  [[nodiscard]] gang_limits::duration aftermath() const {
+    return port_.limits().aftermath;
+  }
+
+  /// Reads an order that was heard; nothing: the lease has ended.
+  [[nodiscard]] std::optional<gang_order> order_in(const heard& said) const;
 
   // -- the end ----------------------------------------------------------------
 
@@ -70,9 +124,9 @@ public:
 private:
   class joining;
 
-  connected_gang(gang_port& port, const gang_place& place);
+  connected_gang(gang_port& port, const gang_place& place,
+                 member_connection::cancel_test is_cancelled, gang_links links);
 
-  [[nodiscard]] std::string name_of(std::uint32_t rank) const;
   member_connection& connection(std::size_t rank) {
     return *connections_.at(static_cast<std::uint32_t>(rank));
   }
@@ -80,6 +134,8 @@ private:
 
   gang_port& port_;
   const gang_place place_;
+  const member_connection::cancel_test is_cancelled_;
+  const gang_links links_;
   std::mutex mutex_; ///< guards what is added to the next; its thread reads it
   std::map<std::uint32_t, std::unique_ptr<member_connection>> connections_;
 };

@@ -15,6 +15,8 @@ struct gang_limits {
   duration hurry = std::chrono::seconds{1};
   /// Between two attempts to connect: the other one may not have its lease yet.
   duration retry = std::chrono::milliseconds{100};
+  /// Once a rank has failed: another member may be gone, and that was why.
+  duration aftermath = std::chrono::seconds{2};
   /// For the greeting of a peer.
   duration greeting = std::chrono::seconds{10};
 

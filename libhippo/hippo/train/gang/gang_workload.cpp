@@ -40,7 +40,7 @@ void gang_workload::train(const configuration& config, step_t from, step_t to) {
 metrics gang_workload::evaluate() {
   metrics result;
   // One that leaves says so again after the next step, which is soon enough.
-  together({.measures = true}, [&] { result = own_.evaluate(); });
+  together({.what = gang_call::evaluate}, [&] { result = own_.evaluate(); });
   return result;
 }
 

@@ -54,6 +54,11 @@ void member_connection::give_up(const std::string& clause) const {
   throw gang_lost{name_ + " " + clause};
 }
 
+void member_connection::give_up_silent(gang_limits::duration limit) const {
+  give_up("is silent since "
+          + duration_text(std::chrono::duration<double>(limit).count()));
+}
+
 bool member_connection::write_some(outgoing& out) {
   const std::lock_guard guard{mutex_};
   bool any = false;
@@ -87,7 +92,7 @@ void member_connection::begin_frame(std::span<std::byte> values,
   for (std::size_t i = 0; i < sizeof size; ++i)
     size |= static_cast<std::uint64_t>(header_[8 + i]) << (8 * i);
   if (reserved != 0 || number < static_cast<std::uint32_t>(frame_kind::alive)
-      || number > static_cast<std::uint32_t>(frame_kind::measure))
+      || number > static_cast<std::uint32_t>(frame_kind::problem))
     lose("sends something that is no frame");
   kind_ = frame_kind{number};
   text_.clear();
@@ -101,9 +106,11 @@ void member_connection::begin_frame(std::span<std::byte> values,
            + std::to_string(values.size()) + " are awaited");
     return;
   }
-  if (size > text_bytes_max)
+  const auto most =
+    kind_ == frame_kind::problem ? problem_bytes_max : text_bytes_max;
+  if (size > most)
     lose("sends a frame of " + std::to_string(size)
-         + " bytes, which may have at most " + std::to_string(text_bytes_max));
+         + " bytes, which may have at most " + std::to_string(most));
 }
 
 bool member_connection::read_some(std::span<std::byte> values,
@@ -119,7 +126,7 @@ bool member_connection::read_some(std::span<std::byte> values,
     else if (kind_ == frame_kind::values)
       to = values.subspan(body_got_);
     else
-      to = std::span{text}.first(rest);
+      to = std::span{text}.first(std::min(rest, text.size()));
     if (!to.empty()) {
       std::size_t n = 0;
       {
@@ -185,8 +192,7 @@ void member_connection::talk(outgoing out, bool reads,
         limit = std::min(limit, limits_.hurry);
       }
       if (now - heard > limit)
-        give_up("is silent since "
-                + duration_text(std::chrono::duration<double>(limit).count()));
+        give_up_silent(limit);
       if (!any)
         socket_.wait(!is_whole, !is_sent(), cancel_look_interval);
     }
@@ -203,6 +209,17 @@ void member_connection::exchange(std::span<const std::byte> out,
     lose("sends something else than values");
 }
 
+void member_connection::send(std::span<const std::byte> values) {
+  const auto head = header_of(frame_kind::values, values.size());
+  talk({head, values}, false, {}, false);
+}
+
+void member_connection::receive(std::span<std::byte> in) {
+  talk({}, true, in, true);
+  if (kind_ != frame_kind::values)
+    lose("sends something else than values");
+}
+
 void member_connection::send(frame_kind kind, const std::string& text) {
   const auto head = header_of(kind, text.size());
   talk({head, bytes_of(text)}, false, {}, false);
@@ -211,6 +228,26 @@ void member_connection::send(frame_kind kind, const std::string& text) {
 member_connection::short_frame member_connection::receive() {
   talk({}, true, {}, false);
   return {kind_, std::move(text_)};
+}
+
+void member_connection::listen() {
+  heard_ = clock::now();
+}
+
+std::optional<member_connection::short_frame>
+member_connection::look(gang_limits::duration silence) {
+  bool is_whole = false;
+  try {
+    if (read_some({}, false, is_whole))
+      heard_ = clock::now();
+  } catch (const connection_ended& e) {
+    lose(e.what());
+  }
+  if (is_whole)
+    return short_frame{kind_, std::move(text_)};
+  if (clock::now() - heard_ > silence)
+    give_up_silent(silence);
+  return std::nullopt;
 }
 
 void member_connection::say_last(frame_kind kind, const std::string& text) {

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 
+#include "hippo/train/failures.hpp"
 #include "hippo/train/gang/gang_limits.hpp"
 #include "hippo/train/gang/member_socket.hpp"
 
@@ -29,7 +31,15 @@ public:
     failed,    ///< the member trains no more; says why
     lost,      ///< another member is lost to it; says which, and why
     end,       ///< of the lead: the lease has ended; without bytes
-    measure,   ///< of the lead: the state is to be measured; without bytes
+    // Of ranks. Orders of the lead have no bytes unless they say so.
+    enter, ///< of the lead: the world to enter; to it: the one of before
+    prepare,
+    init,
+    load,
+    evaluate,
+    save,
+    give,    ///< of the lead: a state is to come; to it: its size, 8 bytes
+    problem, ///< to the lead: the order cannot be carried out; says why
   };
 
   /// Whether the lease of this member was cancelled. Called again and again
@@ -61,6 +71,12 @@ public:
   /// Sends a frame that is no `values`.
   void send(frame_kind kind, const std::string& text);
 
+  /// Sends values to a member that awaits so many.
+  void send(std::span<const std::byte> values);
+
+  /// Receives as many bytes of values as `in` has.
+  void receive(std::span<std::byte> in);
+
   /// A frame that is no `values`, and no sign of life.
   struct short_frame {
     frame_kind kind{};
@@ -69,6 +85,16 @@ public:
 
   /// Waits for the next frame.
   short_frame receive();
+
+  /// Begins to wait for a frame by `look`.
+  void listen();
+
+  /// Returns the next frame if it is there.
+  /// @param silence how long the other member may be silent, since `listen`
+  std::optional<short_frame> look(gang_limits::duration silence);
+
+  /// The descriptor that can be read once `look` may find something.
+  [[nodiscard]] int number() const noexcept { return socket_.number(); }
 
   /// Sends a last frame, if that is possible without waiting, and nothing after
   /// it.
@@ -83,8 +109,9 @@ public:
 
 private:
   static constexpr std::size_t header_bytes = 16;
-  /// Of all frames but `values`.
+  /// Of all frames but `values` and `problem`.
   static constexpr std::uint64_t text_bytes_max = 4096;
+  static constexpr std::uint64_t problem_bytes_max = 2 * failure_bytes_max;
 
   using header = std::array<std::byte, header_bytes>;
 
@@ -109,6 +136,8 @@ private:
   void begin_frame(std::span<std::byte> values, bool wants_values);
   /// The other member is lost: says why.
   [[noreturn]] void lose(const std::string& clause);
+  /// Likewise where nothing has come of it for too long.
+  [[noreturn]] void give_up_silent(gang_limits::duration limit) const;
   /// The same where it may still get the last frame.
   [[noreturn]] void give_up(const std::string& clause) const;
 
@@ -124,6 +153,7 @@ private:
   std::uint64_t body_size_ = 0;
   frame_kind kind_{};
   std::string text_;
+  std::chrono::steady_clock::time_point heard_; ///< since `listen`
 
   std::mutex mutex_; ///< guards what follows
   member_socket socket_;

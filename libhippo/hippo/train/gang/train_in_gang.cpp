@@ -2,7 +2,10 @@
 
 #include <exception>
 
+#include "hippo/train/failures.hpp"
+#include "hippo/train/gang/follow_ranks.hpp"
 #include "hippo/train/gang/gang_workload.hpp"
+#include "hippo/train/gang/ranks_workload.hpp"
 #include "hippo/train/shareable.hpp"
 
 namespace hippo {
@@ -26,6 +29,33 @@ private:
 
 } // namespace
 
+namespace {
+
+/// The lead of members that have ranks each.
+lease_end lead_ranks(connected_gang& members, workload& work,
+                     world_member& ranks, std::optional<checkpoint>& present,
+                     recent_states& kept, const lease& lease,
+                     state_store& store, const std::string& device,
+                     lease_control& control, lease_progress& progress,
+                     const std::function<std::uint64_t()>& now_ns,
+                     const std::function<void(const stop_report&)>& report) {
+  ranks_workload all{work, ranks, members, [&](step_t at) {
+                       control.add({.at = at, .save = true, .last = true});
+                     }};
+  std::optional<error> failure = guarded([&] {
+    if (!all.greet())
+      present.reset();
+  });
+  if (failure)
+    return {lease.number, lease.stages.front().begin,
+            control.cancelled() ? error{errc::cancelled, "cancelled"}
+                                : std::move(*failure)};
+  return run(all, present, kept, lease, store, device, control, progress,
+             now_ns, report);
+}
+
+} // namespace
+
 lease_end train_in_gang(connected_gang& members, workload& work,
                         std::optional<checkpoint>& present, recent_states& kept,
                         const lease& lease, state_store& store,
@@ -39,6 +69,16 @@ lease_end train_in_gang(connected_gang& members, workload& work,
                      error{errc::gang_lost, "workload " + lease.workload.name
                                               + " is not for a gang: " + why}};
   };
+  if (ranks_of(lease.workload) > 1) {
+    auto* const ranks = dynamic_cast<world_member*>(&work);
+    if (ranks == nullptr)
+      return refused("it has no ranks of its own");
+    if (members.rank() != 0)
+      return follow_ranks(members, work, *ranks, lease, store, control,
+                          progress);
+    return lead_ranks(members, work, *ranks, present, kept, lease, store,
+                      device, control, progress, now_ns, report);
+  }
   auto* const parts = dynamic_cast<shareable*>(&work);
   if (parts == nullptr)
     return refused("it has no parts to share");

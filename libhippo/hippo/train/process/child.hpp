@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "hippo/train/process/spawn_plan.hpp"
-#include "hippo/train/stoppable.hpp"
+#include "hippo/train/world_member.hpp"
 
 namespace hippo {
 
@@ -21,6 +21,10 @@ inline constexpr std::chrono::milliseconds last_breath{1000};
 /// How a program that trains is started.
 struct process_options {
   std::vector<std::string> command; ///< program and arguments
+  /// Of a member of a gang that has some ranks of a trial: the same in a world.
+  /// It is started by `world_member::enter` then, and not by
+  /// `workload::prepare`.
+  std::function<std::vector<std::string>(const rank_world&)> command_in{};
   std::string folder;  ///< to work in; empty: that of this program
   std::string scratch{}; ///< for what it writes that does not last; empty: none
   std::string initial{}; ///< path of the study's initial state; empty: none

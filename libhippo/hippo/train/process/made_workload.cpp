@@ -6,6 +6,13 @@
 
 namespace hippo {
 
+namespace {
+
+constexpr const char* member_setting = "member";
+constexpr const char* members_setting = "members";
+
+} // namespace
+
 expected<made_workload> make_workload(const workload_registry& registry,
                                       workload_spec spec,
                                       const std::string& code,
@@ -56,18 +63,38 @@ expected<made_workload> make_workload(const workload_registry& registry,
                        });
 }
 
+workload_spec spec_of(const lease& lease) {
+  auto result = lease.workload;
+  if (lease.gang && ranks_of(result) > 1) {
+    result.settings[member_setting] = static_cast<double>(lease.gang->rank);
+    result.settings[members_setting] =
+      static_cast<double>(lease.gang->members.size());
+  }
+  return result;
+}
+
+rank_member rank_member_of(const workload_spec& spec) {
+  const auto number = [&](const char* name, std::uint32_t otherwise) {
+    const auto i = spec.settings.find(name);
+    return i == spec.settings.end()
+             ? otherwise
+             : static_cast<std::uint32_t>(std::get<double>(i->second));
+  };
+  return {number(member_setting, 0), number(members_setting, 1)};
+}
+
 expected<made_workload> make_workload(const workload_registry& registry,
                                       const lease& lease,
                                       checkpoint_store& store) {
   if (lease.code.file.empty())
-    return make_workload(registry, lease.workload, std::string{},
+    return make_workload(registry, spec_of(lease), std::string{},
                          content_finder{});
   auto code = read_whole(store, lease.code);
   if (!code)
     return error{errc::io_failed,
                  "the study's code cannot be had: " + code.failure().message};
   return make_workload(
-    registry, lease.workload, *code,
+    registry, spec_of(lease), *code,
     [&](const std::string&, const initial_file& file) -> expected<std::string> {
       auto path = store.find_initial(file);
       if (!path)

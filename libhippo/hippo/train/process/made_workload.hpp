@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 
@@ -41,6 +42,19 @@ expected<made_workload> make_workload(const workload_registry& registry,
                                       workload_spec spec,
                                       const std::string& code,
                                       const local_initial_state& where);
+
+/// The place of a trainer among those that have ranks of a trial each.
+struct rank_member {
+  std::uint32_t member = 0;
+  std::uint32_t members = 1; ///< 1: it has all ranks
+};
+
+/// Returns the spec of a lease's workload as its trainer makes it: where it has
+/// some of the ranks alone, a setting says which.
+workload_spec spec_of(const lease& lease);
+
+/// Reads that setting.
+rank_member rank_member_of(const workload_spec& spec);
 
 /// Makes the workload of a lease.
 /// @param store where its code and its initial state are

@@ -19,6 +19,7 @@
 #include "hippo/train/process/exchange_folder.hpp"
 #include "hippo/train/process/workload_process.hpp"
 #include "hippo/train/setup_time.hpp"
+#include "hippo/train/world_member.hpp"
 
 namespace hippo {
 
@@ -96,7 +97,7 @@ bool clear(const std::string& folder) {
 }
 
 class process_workload final : public workload,
-                               public stoppable,
+                               public world_member,
                                public setup_time {
 public:
   process_workload(process_options options, process_setup setup,
@@ -115,7 +116,8 @@ public:
       options_.folder = code_->path();
     }
     options_.scratch = folder_.path();
-    start(kept ? std::move(kept->process) : nullptr);
+    if (!options_.command_in)
+      start(kept ? std::move(kept->process) : nullptr);
   }
 
   ~process_workload() override {
@@ -129,12 +131,45 @@ public:
 
   void stop(stop_force how) noexcept override {
     const std::lock_guard guard{mutex_};
-    process_->stop(how);
+    if (process_)
+      process_->stop(how);
   }
 
+  // -- a member of a gang, which has some ranks ------------------------------
+
+  [[nodiscard]] std::string world() const override {
+    return process_ && !started_.valid() && process_->waits() ? world_
+                                                              : std::string{};
+  }
+
+  void enter(const rank_world& world) override {
+    leave();
+    options_.command = options_.command_in(world);
+    start();
+    world_ = world.id;
+  }
+
+  void leave() noexcept override {
+    world_.clear();
+    if (!process_)
+      return;
+    if (started_.valid()) {
+      process_->stop(stop_force::kill);
+      started_.wait();
+      started_ = {};
+    }
+    process_->kill();
+  }
+
+  // -- calls
+  // -------------------------------------------------------------------
+
   void prepare() override {
-    if (!started_.valid() && !process_->alive())
+    if (!started_.valid() && !process_->alive()) {
+      if (options_.command_in) // those of other members would wait for it
+        throw std::runtime_error("the ranks of this member have ended");
       start();
+    }
     if (!started_.valid())
       return;
     try {
@@ -203,7 +238,9 @@ public:
     }
   }
 
-  std::string take_output() override { return process_->take_output(); }
+  std::string take_output() override {
+    return process_ ? process_->take_output() : std::string{};
+  }
 
   std::vector<std::string> differences(const std::string& left,
                                        const std::string& right) override {
@@ -285,7 +322,9 @@ private:
   std::optional<scratch_folder> code_; ///< nothing: it lies where it was
   scratch_folder folder_ = make_exchange_folder();
   std::mutex mutex_; ///< guards which one `process_` is from `stop`
-  std::unique_ptr<workload_process> process_; ///< set but while constructed
+  /// Set but while constructed, or before `enter`.
+  std::unique_ptr<workload_process> process_;
+  std::string world_; ///< of its ranks; empty: none, or they have ended
   std::shared_ptr<saved_states> saved_ = std::make_shared<saved_states>();
   std::future<void> started_; ///< valid until somebody has waited for it
 };

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 
 #include <nlohmann/json.hpp>
 
 #include "hippo/model/averaging.hpp"
 #include "hippo/model/code/study_code.hpp"
 #include "hippo/model/workload_descriptor.hpp"
+#include "hippo/train/process/made_workload.hpp"
 #include "hippo/train/process/process_workload.hpp"
 
 namespace hippo {
@@ -13,6 +16,9 @@ namespace {
 
 constexpr std::string_view args_prefix = "args.";
 constexpr std::string_view versions_prefix = "version.";
+
+/// Words of a command up to the devices of ranks.
+constexpr std::ptrdiff_t ranks_words = 6;
 
 const std::string& text_of(const std::map<std::string, scalar>& x,
                            const std::string& name) {
@@ -116,6 +122,27 @@ process_reuse reuse_of(const workload_spec& spec,
   return result;
 }
 
+/// Returns how the ranks of a gang's member are started in a world.
+/// @param ranks of a trial, which its members share evenly
+auto command_in(std::vector<std::string> command, std::uint32_t ranks,
+                const rank_member& place) {
+  const auto count = ranks / place.members;
+  return [=, command = std::move(command)](const rank_world& world) {
+    const std::string words[] = {"--member",
+                                 std::to_string(place.member * count),
+                                 std::to_string(count),
+                                 world.host,
+                                 world.master.host,
+                                 std::to_string(world.master.port),
+                                 world.id};
+    auto result = command;
+    // Behind the program, --ranks, their number and their devices.
+    result.insert(result.begin() + ranks_words, std::begin(words),
+                  std::end(words));
+    return result;
+  };
+}
+
 std::unique_ptr<workload> make_python(const workload_spec& spec,
                                       const process_context& context) {
   auto options = options_of(spec, context);
@@ -124,17 +151,21 @@ std::unique_ptr<workload> make_python(const workload_spec& spec,
   options.command = {named ? text_of(spec.settings, "python_executable")
                            : context.python,
                      "-m", "hippo_hpo.workload_process"};
-  if (const auto ranks = ranks_of(spec); ranks > 1)
-    options.command.insert(
-      options.command.end(),
-      {"--ranks", std::to_string(ranks), devices_of(ranks, context)});
+  const auto ranks = ranks_of(spec);
+  const auto place = rank_member_of(spec);
+  if (ranks > 1)
+    options.command.insert(options.command.end(),
+                           {"--ranks", std::to_string(ranks),
+                            devices_of(ranks / place.members, context)});
   if (is_reusable(spec, context))
     options.command.emplace_back("--renew");
-  if (ranks_of(spec) == 1 && is_tried(spec, context))
+  if (ranks == 1 && is_tried(spec, context))
     options.command.emplace_back("--try");
   options.command.push_back(text_of(spec.options, "class"));
   for (const auto& [name, version] : setup.versions)
     options.command.push_back(name);
+  if (place.members > 1)
+    options.command_in = command_in(options.command, ranks, place);
   auto reuse = reuse_of(spec, context, options);
   return make_process_workload(std::move(options), std::move(setup),
                                std::move(reuse));
