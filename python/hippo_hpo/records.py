@@ -477,8 +477,8 @@ class WorkDemand:
             negative after it; none without one. In seconds. None if there is
             none.
         stuck: the reason why no connected trainer can train it; it then asks
-            for those of one trial at most, unless none is connected. Empty
-            if there is none.
+            for those of one trial at most, unless none is connected. Empty if
+            there is none.
         ranks: the processes of its trials that each of these trainers holds.
     """
 

@@ -210,6 +210,9 @@ void merge_core::on(merge_event::able_trainers& event) {
   for (const auto& [id, x] : leases_.leases())
     if (x.is_follower() && retries_.is_unable(x.trainer))
       break_gang(x.work.gang->lead, false, std::nullopt);
+  for (auto x : collected(view()))
+    if (retries_.is_unable(x)) // or others of its like are too few
+      release(x);
   place_trainers(); // what was left to others may be left to nobody
 }
 

@@ -259,7 +259,7 @@ std::set<trainer_id> merge_core::kept_helpers() const {
 helper_demand merge_core::helpers() const {
   helper_demand result;
   if (ranks_ > 1) { // others get these soon
-    result.helping = collected(view());
+    result.helping = idle_parts(view());
     return result;
   }
   for (const auto& kvp : leases_.leases())

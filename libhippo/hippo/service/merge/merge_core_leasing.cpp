@@ -69,7 +69,7 @@ void merge_core::place_trainers() {
   grow_gangs();
   offer_capacity();
   if (ranks_ > 1)
-    collecting_.hold(collected(view()), now_);
+    collecting_.hold(idle_parts(view()), now_);
   announce_demand();
 }
 

@@ -36,7 +36,7 @@ void merge_core::give_up_unreachable() {
 void merge_core::give_back_collected() {
   if (!collecting_.is_due(now_))
     return;
-  const auto waiting = collected(view());
+  const auto waiting = idle_parts(view());
   const auto span = collecting_.give_back();
   log(level::info, "gives back " + counted(waiting.size(), "trainer")
                      + ", too few for trials of " + counted(ranks_, "rank")

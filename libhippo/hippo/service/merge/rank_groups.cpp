@@ -66,6 +66,13 @@ std::vector<trainer_id> members_for(const merge_view& view, trainer_id lead,
   return result;
 }
 
+std::set<trainer_id> idle_parts(const merge_view& view) {
+  std::set<trainer_id> result;
+  for (const auto& [like, group] : groups_of(view))
+    result.insert(group.idle.begin(), group.idle.end());
+  return result;
+}
+
 std::set<trainer_id> collected(const merge_view& view) {
   std::set<trainer_id> result;
   for (const auto& [like, group] : groups_of(view))

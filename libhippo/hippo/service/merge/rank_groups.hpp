@@ -23,6 +23,9 @@ std::uint32_t members_needed(const merge_view& view, trainer_id trainer);
 std::vector<trainer_id> members_for(const merge_view& view, trainer_id lead,
                                     const path& what);
 
+/// Returns the idle trainers that hold only some ranks of a trial.
+std::set<trainer_id> idle_parts(const merge_view& view);
+
 /// Returns the idle trainers that hold only some ranks of a trial while there
 /// are too few like them to hold all: they wait for others.
 std::set<trainer_id> collected(const merge_view& view);

@@ -325,15 +325,14 @@ void pool_core::note_waiting() {
 /// that hold all ranks of a trial go before those that hold some.
 void pool_core::grant_idle() {
   projected_shares next{view()};
-  std::vector<trainer_id> idle;
-  for (const auto& [number, x] : trainers_.all())
+  std::vector<std::pair<trainer_id, pool_trainer*>> idle;
+  for (auto& [number, x] : trainers_.all())
     if (x.is_idle(now_))
-      idle.push_back(number);
-  std::ranges::stable_sort(idle, std::greater{}, [this](trainer_id x) {
-    return trainers_.at(x).record.ranks;
-  });
-  for (const auto number : idle) {
-    auto& x = trainers_.at(number);
+      idle.emplace_back(number, &x);
+  std::ranges::stable_sort(
+    idle, std::greater{}, [](const auto& x) { return x.second->record.ranks; });
+  for (const auto& [number, trainer] : idle) {
+    auto& x = *trainer;
     auto first = next_for(view(), gains_, x, next.shares());
     if (!first)
       first = next_for(view(), gains_, x, demands_.shares());
