@@ -507,15 +507,15 @@ public:
 private:
   /// Whether a trainer holds the ranks of a trial, alone or with others that
   /// are there, and is to be granted now.
-  [[nodiscard]] bool holds_ranks(const trainer& x) const {
-    if (x.ranks >= ranks_)
-      return x.ranks == ranks_;
+  [[nodiscard]] bool holds_ranks(const trainer& which) const {
+    if (which.ranks >= ranks_)
+      return which.ranks == ranks_;
     const auto like = std::ranges::count_if(trainers, [&](const auto& kvp) {
       const auto& y = kvp.second;
-      return y.ranks == x.ranks && y.kind == x.kind && y.is_reached;
+      return y.ranks == which.ranks && y.kind == which.kind && y.is_reached;
     });
-    return ranks_ % x.ranks == 0 && now >= rests_until && x.is_reached
-           && std::cmp_greater_equal(like, ranks_ / x.ranks);
+    return ranks_ % which.ranks == 0 && now >= rests_until && which.is_reached
+           && std::cmp_greater_equal(like, ranks_ / which.ranks);
   }
 
   /// The first lease of a trainer that is not another one's follower.
