@@ -169,7 +169,7 @@ struct cool_down_trainer {
   trainer_id trainer{};
   std::chrono::milliseconds span{0};
   std::string unable{}; ///< why it cannot start the workload; empty: it can
-  bool joined = false; ///< nor is any that holds only some ranks of a trial
+  bool joined = false;  ///< nor is any that holds only some ranks of a trial
 };
 /// The trainer has failed at what another one could do.
 struct blame_trainer {

@@ -184,7 +184,7 @@ public:
     bool yields = false; ///< whether it winds down
     std::optional<moment> leaves_at; ///< by its time limit; nothing: no limit
     std::string gang_address;        ///< empty: it trains alone
-    std::uint32_t ranks = 1; ///< processes of a trial that it holds
+    std::uint32_t ranks = 1;         ///< processes of a trial that it holds
   };
 
   /// Returns the lease of that number, or null if it does not run.

@@ -86,7 +86,7 @@ struct cooled_down {
   trainer_id trainer{};
   std::chrono::milliseconds span{0};
   std::string unable{}; ///< why it cannot start the workload; empty: it can
-  bool joined = false; ///< nor is any that holds only some ranks of a trial
+  bool joined = false;  ///< nor is any that holds only some ranks of a trial
 };
 /// The trainer has failed at what another one could do: it is sick, and is
 /// given no work for a while, longer each time.
