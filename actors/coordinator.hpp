@@ -25,7 +25,8 @@ struct coordinator_options {
   std::vector<workload_descriptor> workloads; ///< that studies may name
   hippo::policy policy = hippo::policy::critical_path;
   bool merge = true; ///< false: every trial is trained alone
-  std::string gang_key{};                          ///< as of `merger_options`
+  std::string gang_key{}; ///< as of `merger_options`
+  bool gangs = true; ///< whether idle trainers help others with their paths
   std::uint64_t checkpoint_bytes_max = UINT64_MAX; ///< of all workloads
   /// What studies and plans may take in memory, in bytes; nothing: no limit.
   std::optional<std::uint64_t> memory_bytes_max;

@@ -58,7 +58,7 @@ struct effect_performer {
 
   void operator()(merge_effect::cool_down_trainer& x) {
     self->send(state().pool, cooldown_atom::value, x.trainer,
-               static_cast<std::uint64_t>(x.span.count()), x.unable);
+               static_cast<std::uint64_t>(x.span.count()), x.unable, x.joined);
   }
 
   void operator()(merge_effect::blame_trainer& x) {

@@ -261,8 +261,9 @@ using pool_actor = registrar_actor::extend<
   caf::reacts_to<release_atom, trainer_id>,
   // The merger that holds the trainer of that number is not to be given it for
   // so many milliseconds. If the trainer cannot start its workload, the text
-  // says why.
-  caf::reacts_to<cooldown_atom, trainer_id, std::uint64_t, std::string>,
+  // says why. The last word: nor any other that holds only some ranks of a
+  // trial.
+  caf::reacts_to<cooldown_atom, trainer_id, std::uint64_t, std::string, bool>,
   // The trainer of that number has failed at what another one could do.
   caf::reacts_to<blame_atom, trainer_id, std::string>,
   // A lease has failed on the trainer of that number, whoever is to blame.

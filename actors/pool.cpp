@@ -43,7 +43,7 @@ struct effect_sender {
     self->send(merger(x.merger), grant_atom::value, trainer(x.trainer),
                trainer_grant{x.trainer, x.kind, x.seconds_between_interruptions,
                              x.price, x.name, x.at_once, x.code_at_once,
-                             x.seconds_left, x.gang});
+                             x.seconds_left, x.gang, x.ranks});
   }
 
   void operator()(const pool_effect::ask_to_yield& x) const {
@@ -242,9 +242,10 @@ pool_actor::behavior_type pool(pool_self self, pool_options options) {
         dispatch(self, pool_event::released{trainer});
       },
       [self](cooldown_atom, trainer_id trainer, std::uint64_t ms,
-             const std::string& unable) {
-        dispatch(self, pool_event::cooled_down{
-                         trainer, std::chrono::milliseconds(ms), unable});
+             const std::string& unable, bool joined) {
+        dispatch(self,
+                 pool_event::cooled_down{trainer, std::chrono::milliseconds(ms),
+                                         unable, joined});
       },
       [self](blame_atom, trainer_id trainer, const std::string& why) {
         dispatch(self, pool_event::blamed{trainer, why});

@@ -93,7 +93,8 @@ expected<merger_options> options_for(const coordinator_state& st,
   result.trace = st.options.trace;
   result.folder_token = st.options.folder_token;
   result.depot_port = st.options.depot_port;
-  result.parts = parts_of_batch(known, workload);
+  if (st.options.gangs)
+    result.parts = parts_of_batch(known, workload);
   result.gang_key = st.options.gang_key;
   std::shared_ptr<file_memory> cold;
   if (!st.options.cold_folder.empty()) {

@@ -411,10 +411,10 @@ struct WorkDemand $python("WorkDemand") {
     value @9 :Float64;
   }
   stuck @7 :Text $nullable;
-  # The reason why no connected trainer can train it; it then asks for one
-  # trainer at most, unless none is connected.
+  # The reason why no connected trainer can train it; it then asks for those of
+  # one trial at most, unless none is connected.
   ranks @10 :UInt32;
-  # The processes of each of its trials: only trainers of so many can train it.
+  # The processes of its trials that each of these trainers holds.
 }
 
 struct ConnectedTrainer $python("ConnectedTrainer") {

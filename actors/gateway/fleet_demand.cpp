@@ -44,15 +44,15 @@ work_demand work_of(const live_view& now, const workload_demand& x,
   if (!merger.hindered.empty() && is_anyone_there)
     return result;
   // A study that starts more for each trainer wants any number of them.
-  const auto most = trials_at_once(now, x.key);
+  const auto most = trials_at_once(now, x.key) * x.members;
   result.waiting = x.wanted >= waiting_leases_max
                      ? most - std::min(most, result.working)
-                     : merger.startable_stages;
+                     : merger.startable_stages * x.members;
   // More of what is there, or was there last, would be of no use either; one
   // that comes may be.
   if ((!result.stuck.empty() && is_anyone_there) || !merger.hindered.empty()
       || !merger.short_of_time.empty())
-    result.waiting = std::min<std::uint64_t>(result.waiting, 1);
+    result.waiting = std::min<std::uint64_t>(result.waiting, x.members);
   return result;
 }
 

@@ -107,8 +107,8 @@ service_options service_node::setup() {
   result.coordinator.workloads = x.catalogue.workloads;
   result.coordinator.policy = x.policy;
   result.coordinator.merge = x.merge;
-  if (x.gangs)
-    result.coordinator.gang_key = random_token();
+  result.coordinator.gangs = x.gangs;
+  result.coordinator.gang_key = random_token();
   result.coordinator.checkpoint_bytes_max = x.checkpoint_bytes_max;
   if (x.memory_bytes_max)
     result.coordinator.memory_bytes_max = *x.memory_bytes_max - room_of_peers();

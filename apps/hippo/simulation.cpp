@@ -111,8 +111,8 @@ private:
     result.coordinator.workloads = x.catalogue.workloads;
     result.coordinator.policy = x.policy;
     result.coordinator.merge = x.merge;
-    if (x.gangs)
-      result.coordinator.gang_key = "simulated"; // nobody listens
+    result.coordinator.gangs = x.gangs;
+    result.coordinator.gang_key = "simulated"; // nobody listens
     result.pool = quiet_watch();
     result.pool.placement = x.placement;
     if (x.machines.empty())

@@ -477,10 +477,9 @@ class WorkDemand:
             negative after it; none without one. In seconds. None if there is
             none.
         stuck: the reason why no connected trainer can train it; it then asks
-            for one trainer at most, unless none is connected. Empty if there
-            is none.
-        ranks: the processes of each of its trials: only trainers of so many
-            can train it.
+            for those of one trial at most, unless none is connected. Empty if
+            there is none.
+        ranks: the processes of its trials that each of these trainers holds.
     """
 
     workload: str = ""

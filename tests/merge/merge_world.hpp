@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -32,6 +33,7 @@ public:
   /// @param lanes leases that each trainer trains at once
   explicit merge_world(merger_options options = {}, std::uint32_t lanes = 1)
     : lanes_(lanes),
+      ranks_(ranks_of(options.workload)),
       core{with_defaults(std::move(options)), moment{}} {}
 
   struct trainer {
@@ -48,6 +50,7 @@ public:
     bool granted = false;
     bool silent = false; ///< it trains nothing and says nothing
     bool is_reached = true; ///< by others of a gang
+    std::uint32_t ranks = 1; ///< of a trial, that it holds
   };
 
   struct study {
@@ -63,6 +66,7 @@ public:
 
 private:
   std::uint32_t lanes_;
+  std::uint32_t ranks_;
 
 public:
   merge_core core;
@@ -83,6 +87,7 @@ public:
   helper_demand wanted_helpers;       ///< likewise
   std::uint64_t grants_made = 0;
   std::vector<merge_effect::cool_down_trainer> cool_downs;
+  moment rests_until{}; ///< from trainers that hold some ranks
   std::set<trainer_id> blamed;
   std::map<trainer_id, std::uint64_t> failures; ///< of leases
   std::vector<merge_effect::give_back_stalled> stalled;
@@ -233,7 +238,8 @@ public:
                                lanes_,
                                1,
                                seconds_left,
-                               address_of(id)});
+                               address_of(id),
+                               trainers[id].ranks});
     return id;
   }
 
@@ -244,9 +250,10 @@ public:
   }
 
   /// A trainer of a kind of device, not yet granted.
-  trainer_id join(const std::string& kind) {
+  trainer_id join(const std::string& kind, std::uint32_t ranks = 1) {
     const trainer_id id{++last_trainer_};
     trainers[id].kind = kind;
+    trainers[id].ranks = ranks;
     return id;
   }
 
@@ -368,7 +375,7 @@ public:
                      [this](const auto& kvp) {
                        const auto& [granted, kind] = std::tie(
                          kvp.second.granted, kvp.second.kind);
-                       return !granted
+                       return !granted && holds_ranks(kvp.second)
                               && (wanted_kinds.empty()
                                   || wanted_kinds.count(kind) > 0);
                      });
@@ -498,6 +505,19 @@ public:
   }
 
 private:
+  /// Whether a trainer holds the ranks of a trial, alone or with others that
+  /// are there, and is to be granted now.
+  [[nodiscard]] bool holds_ranks(const trainer& which) const {
+    if (which.ranks >= ranks_)
+      return which.ranks == ranks_;
+    const auto like = std::ranges::count_if(trainers, [&](const auto& kvp) {
+      const auto& y = kvp.second;
+      return y.ranks == which.ranks && y.kind == which.kind && y.is_reached;
+    });
+    return ranks_ % which.ranks == 0 && now >= rests_until && which.is_reached
+           && std::cmp_greater_equal(like, ranks_ / which.ranks);
+  }
+
   /// The first lease of a trainer that is not another one's follower.
   static std::optional<lease_id> first_own(const trainer& which) {
     for (const auto& [number, y] : which.jobs)
@@ -514,7 +534,7 @@ private:
     EXPECT_EQ(gang.members.at(gang.rank), address_of(id));
     EXPECT_EQ(std::set(gang.members.begin(), gang.members.end()).size(),
               gang.members.size());
-    EXPECT_TRUE(std::has_single_bit(gang.members.size()));
+    EXPECT_TRUE(ranks_ > 1 || std::has_single_bit(gang.members.size()));
     EXPECT_FALSE(gang.secret.empty());
     if (gang.rank == 0) {
       EXPECT_EQ(gang.lead, work.number);
@@ -572,6 +592,9 @@ private:
     EXPECT_LT(jobs.size(), lanes_);
     for (const auto& [number, job] : jobs)
       EXPECT_FALSE(job.work.gang) << "a member of a gang gets another lease";
+    const auto members = order.work.gang ? order.work.gang->members.size() : 1;
+    EXPECT_TRUE(ranks_ == 1
+                || trainers.at(order.trainer).ranks * members == ranks_);
     if (order.work.gang)
       check_gang(order.trainer, order.work);
     for (const auto& [number, job] : jobs)
@@ -648,6 +671,8 @@ private:
   }
 
   void take(merge_effect::cool_down_trainer& order) {
+    if (order.joined)
+      rests_until = now + order.span;
     cool_downs.push_back(order);
   }
 

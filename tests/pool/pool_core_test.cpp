@@ -214,12 +214,14 @@ TEST_F(PoolCoreTest, TrialsOfSeveralRanksNeedTrainersOfAsMany) {
   EXPECT_EQ(pool.stuck()[1].key, "four");
   EXPECT_EQ(pool.stuck()[1].why,
             "none of the 1 trainers can train 'python', whose trials are 4 "
-            "ranks each: start one with --ranks 4 (there are trainers of 2)");
+            "ranks each: start one with --ranks 4 (there are trainers of 2), "
+            "or 2 of 2 with --gang-listen");
   self.ranks = 1;
   join(self);
   EXPECT_EQ(held_by(1), 1u);
   EXPECT_TRUE(
-    pool.stuck().at(0).why.ends_with("(there are trainers of 1 and 2)"));
+    pool.stuck().at(0).why.ends_with("(there are trainers of 1 and 2), or 2 of "
+                                     "2 with --gang-listen"));
   self.ranks = 4;
   const auto right = join(self);
   EXPECT_EQ(pool.holder_of(right), 2u);

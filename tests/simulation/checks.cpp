@@ -9,6 +9,7 @@
 #include "hippo/sequence/family.hpp"
 #include "hippo/service/merge/options.hpp"
 #include "hippo/space/repeats_reader.hpp"
+#include "merger.hpp"
 #include "pool.hpp"
 #include "simulation/study_texts.hpp"
 #include "simulation/world.hpp"
@@ -111,6 +112,29 @@ void world::check_returns() {
       fail("trainer " + std::to_string(number) + " does not return since "
            + std::to_string(span / 1s) + " s from a lease that was cancelled");
   after(1s, [this] { check_returns(); });
+}
+
+/// Trainers that wait for others of their like are not kept from those who
+/// could use them.
+void world::check_collected() {
+  const bool is_late =
+    what_.delay + what_.hang + what_.cut + what_.disk_slow + what_.say_idle > 0;
+  const auto before = std::exchange(kept_from_others_, {});
+  for (const auto* pool : states<pool_state, pool_actor>())
+    for (const auto* x : states<merger_state, merger_actor>())
+      for (const auto& [number, handle] : x->trainers) {
+        if (!pool->core || !x->core || !pool->core->reserved_for(number)
+            || !x->core->leases().has(number)
+            || x->core->leases().trainer(number).leases > 0)
+          continue;
+        const auto i = before.find({x, number});
+        const auto since = i == before.end() ? timeline_->now() : i->second;
+        kept_from_others_[{x, number}] = since;
+        if (!is_late && timeline_->now() - since > 12s)
+          fail("trainer " + to_string(number)
+               + " waits for others and is kept from who needs it");
+      }
+  after(1s, [this] { check_collected(); });
 }
 
 /// Training has failed by itself. A state takes so many attempts, and one more
@@ -342,6 +366,7 @@ void world::check_study(state_reader& store, const stored_study& study) {
                                               && x.value != &scenario::settings
                                               && x.value != &scenario::memory
                                               && x.value != &scenario::parts
+                                              && x.value != &scenario::ranks
                                               && what_.*x.value > 0;
                                      })))
       || (what_.sick_load + what_.sick_train + what_.io_failed + what_.stuck

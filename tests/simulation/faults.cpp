@@ -20,7 +20,8 @@ void world::plan_faults() {
         && x.value != &scenario::budget && x.value != &scenario::poison
         && x.value != &scenario::settings && x.value != &scenario::flaws
         && x.value != &scenario::hangs && x.value != &scenario::think
-        && x.value != &scenario::memory && x.value != &scenario::parts)
+        && x.value != &scenario::memory && x.value != &scenario::parts
+        && x.value != &scenario::ranks)
       for (std::uint64_t i = 0; i < what_.*x.value; ++i)
         planned_.push_back(x);
   std::shuffle(planned_.begin(), planned_.end(), faults_);

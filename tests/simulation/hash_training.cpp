@@ -148,6 +148,10 @@ void hash_engine::start(const lease& lease, engine_sink sink) {
     where_.complain("a lease starts on a device that is stuck");
   if (lease.lane >= where_.at_once)
     where_.complain("a lease is for a lane that is not there");
+  const auto members = lease.gang ? lease.gang->members.size() : 1;
+  if (const auto ranks = ranks_of(lease.workload);
+      where_.ranks * (ranks > 1 ? members : 1) != ranks)
+    where_.complain("a lease has not the ranks that it needs");
   job next;
   next.work = lease;
   next.sink = std::move(sink);

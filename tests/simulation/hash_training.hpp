@@ -145,6 +145,7 @@ public:
     bool has_dupes = false; ///< whether some save what is not there
     std::uint64_t number = 0; ///< of the trainer
     std::uint32_t at_once = 1; ///< leases of the trainer
+    std::uint32_t ranks = 1;   ///< of a trial, that it holds
     virtual_timeline::duration step{}; ///< the time that one takes
     /// Called with each violation of what an engine may rely on.
     std::function<void(std::string)> complain;

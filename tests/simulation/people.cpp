@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "hippo/base/length_name.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 
 #include "merger.hpp"
 #include "simulation/study_texts.hpp"
@@ -33,9 +34,11 @@ bool has_checkpoint(const search_plan& plan, const lease& x) {
 
 // -- trainers -----------------------------------------------------------------
 
-void world::add_trainer() {
+void world::add_trainer(std::uint32_t ranks) {
   auto& x = nodes_[++last_node_];
   x.number = last_node_;
+  if (ranks == 0)
+    ranks = what_.ranks > 0 && x.number % 3 == 0 ? 2 : 1;
   hash_engine::environment where;
   where.timeline = timeline_;
   where.folder = files_;
@@ -68,6 +71,7 @@ void world::add_trainer() {
   const auto at_once = static_cast<std::uint32_t>(
     1 + (x.number + what_.seed) % what_.at_once);
   where.at_once = at_once;
+  where.ranks = ranks;
   where.die = [this, number = x.number] {
     after(0s, [this, number] {
       if (nodes_.count(number) > 0)
@@ -95,10 +99,12 @@ void world::add_trainer() {
   self.process_id = x.number;
   self.device = "sim";
   self.at_once = at_once;
-  if (x.number % 7 != 0) // others cannot reach it
+  self.ranks = ranks;
+  if (x.number % 7 != 0 || is_healing_) // else others cannot reach it
     self.gang = "host" + std::to_string(x.number) + ":1";
   self.workloads["model"];
   self.workloads["command"];
+  self.workloads[python_workload];
   limit_time(x.number, self);
   const auto name = "trainer " + std::to_string(x.number);
   x.handle = system_.spawn(
@@ -454,6 +460,8 @@ void world::heal() {
   if (std::ranges::all_of(
         nodes_, [](const auto& x) { return x.second.is_leaving; }))
     add_trainer();
+  for (std::uint64_t i = 0; i < what_.ranks; ++i) // they suffice
+    add_trainer(1);
   if (!is_up_)
     boot_later(0s);
   // By then it has ended, if one of its actors was just ended.

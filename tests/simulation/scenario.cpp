@@ -61,6 +61,7 @@ const std::vector<scenario::field>& scenario::fields() {
      "memory runs out in a study or its merger while it starts", true},
     {"memory", &s::memory, "KiB that studies may take; 0: no limit", true},
     {"parts", &s::parts, "parts of a step, for gangs; 0: none", true},
+    {"ranks", &s::ranks, "ranks of trials, at most; 0: one", true},
     {"time_limit", &s::time_limit, "seconds that trainers stay; 0: no limit",
      true},
   };
@@ -101,7 +102,7 @@ scenario scenario::draw(std::uint64_t seed) {
         && field.value != &scenario::short_memory
         && field.value != &scenario::memory
         && field.value != &scenario::time_limit
-        && field.value != &scenario::parts
+        && field.value != &scenario::parts && field.value != &scenario::ranks
         && std::ranges::find(lies, field.value) == lies.end() && below(5) == 0)
       x.*field.value = 1 + below(2 * size);
   // Only if it is set: what the others end with is not told apart from it yet.
@@ -117,6 +118,7 @@ scenario scenario::draw(std::uint64_t seed) {
   x.memory = below(8) == 0 ? 300 + below(1500) : 0;
   x.time_limit = below(8) == 0 ? 20 + below(100) : 0;
   x.parts = below(3) == 0 ? 2u << below(3) : 0;
+  x.ranks = below(4) == 0 ? 2u << below(2) : 0;
   return x;
 }
 

@@ -71,6 +71,8 @@ struct scenario {
 
   std::uint64_t parts = 0; ///< of each step, which trainers share; 0: none
 
+  std::uint64_t ranks = 0; ///< of trials, at most; 0: one, or parts
+
   std::uint64_t time_limit = 0; ///< seconds that trainers stay; 0: no limit
 
   std::uint64_t messages = 0; ///< whether the trace shows each

@@ -1,9 +1,11 @@
 #include "simulation/study_texts.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "hippo/model/parts.hpp"
+#include "hippo/model/workload_descriptor.hpp"
 
 namespace hippo::simulation {
 
@@ -38,7 +40,9 @@ std::vector<workload_descriptor> simulated_workloads() {
   own.options = {};
   own.hyper_parameters = {lr, own_batch};
   own.open = true;
-  return {result, own};
+  auto python = own;
+  python.name = python_workload;
+  return {result, own, python};
 }
 
 std::string random_study(std::mt19937_64& random, const scenario& scenario,
@@ -125,16 +129,21 @@ std::string random_study(std::mt19937_64& random, const scenario& scenario,
       "2", "3", "{seeds: 2, summary: worst}", "{seeds: 3, summary: median}"};
     result += "repeats: " + repeats[more() % repeats.size()] + "\n";
   }
-  if (scenario.settings != 0) {
-    // Of the same keys: what a study says of its silence is in none.
-    static const std::vector<std::string> spans{"0.5", "30", "60"};
-    const auto begin = result.find("name: model, seed: ");
-    if (scenario.parts > 0)
-      result.erase(result.find(", parts: "), 10);
-    result.replace(begin, 11, "command: [model], packages: {model: v1}, "
-                              "silence_seconds: "
-                                + spans[more() % spans.size()]);
-  }
+  if (scenario.settings == 0 && scenario.ranks == 0)
+    return result;
+  // Of the same keys: what a study says of its silence is in none.
+  static const std::vector<std::string> spans{"0.5", "30", "60"};
+  std::string own = "command: [model], packages: {model: v1}";
+  if (scenario.ranks > 0)
+    own = "python: model:train, packages: {model: v1, hippo-hpo: v1, python: "
+          "v3}, ranks: "
+          + std::to_string(
+            std::max(scenario.ranks >> more() % 3, std::uint64_t{1}));
+  if (scenario.settings != 0)
+    own += ", silence_seconds: " + spans[more() % spans.size()];
+  if (scenario.parts > 0)
+    result.erase(result.find(", parts: "), 10);
+  result.replace(result.find("name: model, seed: "), 11, own);
   return result;
 }
 

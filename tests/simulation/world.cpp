@@ -64,12 +64,13 @@ world::~world() {
 outcome world::run() {
   plan_faults();
   boot();
-  for (std::uint64_t i = 0; i < what_.trainers; ++i)
+  for (std::uint64_t i = 0; i < what_.trainers + what_.ranks; ++i)
     add_trainer();
   for (std::uint64_t i = 0; i < what_.studies; ++i)
     after(seconds_below(5), [this] { submit_study(); });
   drive_clients();
   check_returns();
+  check_collected();
   // With faults, until none is left or nothing is left to do.
   while (violation_.empty() && !planned_.empty()
          && timeline_->now() < std::chrono::hours{1}) {

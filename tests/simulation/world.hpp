@@ -133,7 +133,8 @@ private:
     bool is_leaving = false; ///< or has left
   };
 
-  void add_trainer();
+  /// @param ranks of a trial, that it holds; 0: as its number has it
+  void add_trainer(std::uint32_t ranks = 0);
   void connect(node& peer);
   void end_trainer(std::uint64_t number);
   void limit_time(std::uint64_t number, hello& self);
@@ -162,6 +163,7 @@ private:
   bool all_ended();
   void note_health();
   void check_returns();
+  void check_collected();
   void note_fruitless(const lease& work, const stop_point& next);
   void check_held();
 
@@ -174,6 +176,9 @@ private:
   std::mt19937_64 faults_;  ///< of what fails
   std::mt19937_64 studies_; ///< of what is submitted
   std::string violation_;
+  /// Since when mergers hold trainers without a lease that others wait for.
+  std::map<std::pair<const void*, trainer_id>, virtual_timeline::duration>
+    kept_from_others_;
   std::uint64_t messages_ = 0;
   std::uint64_t compared_ = 0;
 

@@ -43,9 +43,9 @@ simulated_training::simulated_training(const simulation_profile& profile,
       {seed, key_hash(lease_.workload), number_of(lease_.number)})),
     curve_(profile.curve, hash_numbers({seed, key_hash(lease_.workload)})),
     at_(lease_.stages.front().begin),
-    speedup_(lease_.gang ? gang_speeds{}.at(
+    speedup_(lease_.gang && ranks_of(lease_.workload) == 1 ? gang_speeds{}.at(
                {}, {}, static_cast<unsigned>(lease_.gang->members.size()))
-                         : 1) {
+                                                           : 1) {
   start();
 }
 

@@ -107,6 +107,7 @@ struct granted {
   std::uint32_t code_at_once = 1; ///< the same of code that studies bring
   std::optional<double> seconds_left{}; ///< until it leaves; nothing: no limit
   std::string gang{}; ///< HOST:PORT for others of a gang; empty: it is in none
+  std::uint32_t ranks = 1; ///< processes of a trial that it holds
 };
 /// A trainer is gone.
 struct lost {
@@ -168,6 +169,7 @@ struct cool_down_trainer {
   trainer_id trainer{};
   std::chrono::milliseconds span{0};
   std::string unable{}; ///< why it cannot start the workload; empty: it can
+  bool joined = false;  ///< nor is any that holds only some ranks of a trial
 };
 /// The trainer has failed at what another one could do.
 struct blame_trainer {

@@ -26,15 +26,16 @@ lease_table::lease_table(lease_id first) : first_(first), next_(first) {
 }
 
 void lease_table::add(trainer_id trainer, std::uint32_t lanes,
-                      std::optional<moment> leaves_at,
-                      std::string gang_address) {
+                      std::optional<moment> leaves_at, std::string gang_address,
+                      std::uint32_t ranks) {
   assert(number_of(trainer) > 0);
-  assert(lanes > 0);
+  assert(lanes > 0 && ranks > 0);
   assert(!has(trainer));
   auto& added = trainers_[trainer];
   added.lanes.resize(lanes);
   added.leaves_at = leaves_at;
   added.gang_address = std::move(gang_address);
+  added.ranks = ranks;
   most_lanes_ = std::max(most_lanes_, lanes);
   free_.insert(trainer);
   check(trainer);
@@ -179,6 +180,12 @@ std::vector<lease_id> lease_table::followers_of(lease_id lead) const {
   for (auto i = followers_.lower_bound({lead, lease_id{}});
        i != followers_.end() && i->first == lead; ++i)
     result.push_back(i->second);
+  return result;
+}
+
+std::vector<lease_id> lease_table::members_of(lease_id lead) const {
+  auto result = followers_of(lead);
+  result.insert(result.begin(), lead);
   return result;
 }
 

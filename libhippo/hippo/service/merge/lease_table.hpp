@@ -117,10 +117,11 @@ public:
   /// @param lanes leases that it trains at once; not 0
   /// @param leaves_at the end of its time limit; nothing: it has none
   /// @param gang_address where others of a gang reach it; empty: nowhere
+  /// @param ranks processes of a trial that it holds; not 0
   /// REQUIRES: it is not here.
   void add(trainer_id trainer, std::uint32_t lanes = 1,
            std::optional<moment> leaves_at = std::nullopt,
-           std::string gang_address = {});
+           std::string gang_address = {}, std::uint32_t ranks = 1);
 
   /// Forgets a trainer. @returns the leases that it had
   /// REQUIRES: it is here; none of them has followers.
@@ -183,6 +184,7 @@ public:
     bool yields = false; ///< whether it winds down
     std::optional<moment> leaves_at; ///< by its time limit; nothing: no limit
     std::string gang_address;        ///< empty: it trains alone
+    std::uint32_t ranks = 1;         ///< processes of a trial that it holds
   };
 
   /// Returns the lease of that number, or null if it does not run.
@@ -192,6 +194,8 @@ public:
   }
   /// Returns the followers of a lease, by rank.
   [[nodiscard]] std::vector<lease_id> followers_of(lease_id lead) const;
+  /// Returns a lead and its followers, by rank.
+  [[nodiscard]] std::vector<lease_id> members_of(lease_id lead) const;
   /// Whether any lease has followers.
   [[nodiscard]] bool has_gangs() const { return !followers_.empty(); }
   [[nodiscard]] bool has(trainer_id trainer) const {

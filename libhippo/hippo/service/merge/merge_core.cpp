@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "hippo/service/merge/rank_groups.hpp"
+
 namespace hippo {
 
 namespace {
@@ -16,7 +18,8 @@ constexpr double served_seconds_min = 1;
 } // namespace
 
 merge_core::merge_core(merger_options options, moment begun)
-  : options_(std::move(options)), key_(key_of(options_.workload)),
+  : options_(std::move(options)), ranks_(ranks_of(options_.workload)),
+    key_(key_of(options_.workload)),
     kept_(options_.kept ? std::exchange(options_.kept, nullptr)
                         : std::make_shared<kept_plan>(
                           waiting_limits{}, options_.workload.any_device)),
@@ -171,14 +174,15 @@ void merge_core::on(merge_event::granted& event) {
         "trainer " + to_string(event.trainer) + " was granted twice");
     return;
   }
-  if (leases_.free_trainers().empty())
+  if (!is_any_ready(view()))
     studies_.await_all();
   leases_.add(event.trainer,
               options_.code.file.empty() ? event.at_once : event.code_at_once,
               event.seconds_left
                 ? std::optional{now_ + span_of(*event.seconds_left)}
                 : std::nullopt,
-              std::move(event.gang));
+              std::move(event.gang), event.ranks);
+  usual_members_ = members_needed(view(), event.trainer);
   names_[event.trainer] = std::move(event.name);
   between_interruptions_[event.trainer] = event.seconds_between_interruptions;
   ledger_.set_price(event.trainer, event.price);
@@ -206,6 +210,9 @@ void merge_core::on(merge_event::able_trainers& event) {
   for (const auto& [id, x] : leases_.leases())
     if (x.is_follower() && retries_.is_unable(x.trainer))
       break_gang(x.work.gang->lead, false, std::nullopt);
+  for (auto x : collected(view()))
+    if (retries_.is_unable(x)) // or others of its like are too few
+      release(x);
   place_trainers(); // what was left to others may be left to nobody
 }
 
@@ -214,11 +221,18 @@ void merge_core::on(merge_event::yield_asked& event) {
     return; // it has been released
   const auto running = leases_.leases_of(event.trainer);
   if (running.empty()) {
-    release(event.trainer);
+    if (collecting_.ask_back(event.trainer))
+      give_back_collected();
+    else
+      release(event.trainer);
     return;
   }
   leases_.wind_down(event.trainer);
   ledger_.advance(now_);
+  if (ranks_ > 1 && leases_.find(running.front())->work.gang) {
+    yield_together(running.front());
+    return;
+  }
   for (auto id : running) {
     const auto& lease = *leases_.find(id);
     if (lease.is_follower()) { // others may have it at once
@@ -470,6 +484,7 @@ void merge_core::check_invariants() const {
   leases_.check_invariants();
   for (const auto& kvp : leases_.leases())
     assert(ledger_.has(kvp.first));
+  check_ranks();
 #endif
 }
 

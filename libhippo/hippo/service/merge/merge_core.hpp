@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "hippo/service/merge/collecting.hpp"
 #include "hippo/service/merge/device_kinds.hpp"
 #include "hippo/service/merge/events.hpp"
 #include "hippo/service/merge/gangs.hpp"
@@ -202,6 +203,23 @@ private:
   /// Whether a lead should have ended for long, as its gang is broken.
   [[nodiscard]] bool is_overdue(const reported_progress& lead) const;
 
+  // -- ranks ------------------------------------------------------------------
+
+  /// Gives back trainers that no others can reach.
+  void give_up_unreachable();
+  /// Gives back the trainers that wait for others, if it is time to.
+  void give_back_collected();
+  /// A trainer of a lease is needed more by others: all of a gang are free, and
+  /// given back, once it ends.
+  void yield_together(lease_id member);
+  /// Gives back all trainers of a gang once it has ended, if one of them is to
+  /// be: the rest cannot go on without it.
+  void wind_down_together(lease_id lead);
+  /// A gang was lost over a path. From some time on that says something of it.
+  void judge_lost_gang(const running_lease& lead, const std::string& why);
+  /// Asserts that leases have as many ranks as they need.
+  void check_ranks() const;
+
   // -- reports ----------------------------------------------------------------
 
   void take_report(const running_lease& lease, stop_report report,
@@ -275,6 +293,7 @@ private:
   void log(merge_effect::log_line::level severity, std::string text);
 
   merger_options options_;
+  const std::uint32_t ranks_; ///< of each trial
   std::string key_;
 
   std::shared_ptr<kept_plan> kept_;
@@ -291,6 +310,7 @@ private:
   std::map<node_id, std::set<settings_table::settings>> failed_under_;
   lease_table leases_;
   gang_losses losses_;
+  collecting collecting_;
   share_ledger ledger_;
   retry_policy retries_;
   outbox outbox_;
@@ -314,6 +334,7 @@ private:
   /// Likewise, the trainers that could be used; nothing: announce it anew.
   std::optional<std::uint64_t> announced_demand_ = 0;
   std::set<std::string> announced_kinds_; ///< likewise, of their devices
+  std::uint32_t usual_members_ = 1; ///< that a path needs of the last granted
   helper_demand announced_helpers_;       ///< likewise
   placement_facts facts_; ///< likewise, with the next demand
   std::uint64_t facts_version_ = 0; ///< of `estimates_`

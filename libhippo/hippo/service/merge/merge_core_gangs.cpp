@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hippo/base/first_line.hpp"
+#include "hippo/service/merge/rank_groups.hpp"
 
 // Trainers that train a path together: when they join, and how it ends.
 
@@ -66,6 +67,11 @@ merge_core::idle_members(const std::string& kind) const {
 std::vector<trainer_id> merge_core::helpers_for(trainer_id trainer,
                                                 const path& chosen) const {
   const auto now = view();
+  if (ranks_ > 1) {
+    auto all = members_for(now, trainer, chosen);
+    assert(!all.empty());
+    return {all.begin() + 1, all.end()};
+  }
   if (!joins() || leases_.trainer(trainer).leases > 0
       || !may_join(now, losses_, trainer)
       || !may_share(now, losses_, chosen.stages)
@@ -175,7 +181,7 @@ void merge_core::grow_gangs() {
 }
 
 void merge_core::shrink_gangs() {
-  if (!leases_.has_gangs() || !is_leasing() || has_nothing_else()
+  if (ranks_ > 1 || !leases_.has_gangs() || !is_leasing() || has_nothing_else()
       || announced_demand_.value_or(0) == 0
       || demands_answered_ != demands_announced_)
     return;
@@ -252,6 +258,9 @@ std::map<std::string, std::uint64_t> merge_core::helpers_needed() const {
 }
 
 std::set<trainer_id> merge_core::kept_helpers() const {
+  if (ranks_ > 1)
+    return is_leasing() && !has_nothing_else() ? collected(view())
+                                               : std::set<trainer_id>{};
   std::set<trainer_id> result;
   for (const auto& [kind, needed] : helpers_needed()) {
     auto idle = idle_members(kind);
@@ -263,6 +272,10 @@ std::set<trainer_id> merge_core::kept_helpers() const {
 
 helper_demand merge_core::helpers() const {
   helper_demand result;
+  if (ranks_ > 1) { // others get these soon
+    result.helping = idle_parts(view());
+    return result;
+  }
   for (const auto& kvp : leases_.leases())
     if (kvp.second.is_follower())
       result.helping.insert(kvp.second.trainer);
@@ -381,6 +394,7 @@ void merge_core::follow_lead(const running_lease& lead,
     progress.saved = now.saved;
     progress.has_reported = now.has_reported;
     progress.steps_per_second = now.steps_per_second;
+    effects_.push_back(merge_effect::note_alive{leases_.find(id)->trainer});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hippo/model/repeats.hpp"
+#include "hippo/service/merge/rank_groups.hpp"
 #include "hippo/service/merge/save_interval.hpp"
 
 // Who is given what to train.
@@ -56,16 +57,19 @@ void append_stops(std::vector<stop_point>& to,
 } // namespace
 
 merge_view merge_core::view() const {
-  return {plan_,    estimates_, chooser_, leases_,       ledger_,
-          retries_, kinds_,     settings_, &facts_.speeds};
+  return {plan_,    estimates_, chooser_,  leases_,        ledger_,
+          retries_, kinds_,     settings_, &facts_.speeds, ranks_};
 }
 
 void merge_core::place_trainers() {
+  give_up_unreachable();
   while (place_one())
     flush_effects();
   shrink_gangs();
   grow_gangs();
   offer_capacity();
+  if (ranks_ > 1)
+    collecting_.hold(idle_parts(view()), now_);
   announce_demand();
 }
 
@@ -80,10 +84,16 @@ bool merge_core::place_one() {
     return false;
   if (!next->where) {
     short_of_time_ = why_short_of_time(view(), next->what);
-    if (!release_unsuited()) {
-      cool_down_idle();
-      leases_.set_aside_free();
-    }
+    if (release_unsuited())
+      return true;
+    if (!is_any_ready(view()))
+      return false; // they wait for others of their like
+    const auto waiting = collected(view());
+    cool_down_idle();
+    const auto free = leases_.free_trainers();
+    for (auto x : free)
+      if (!waiting.contains(x))
+        leases_.set_aside(x);
     return true;
   }
   // The pool may have a trainer that the path would have for itself.
@@ -141,6 +151,8 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen,
   choose_settings(work);
   shorten(work.stages, options_.lease_steps_max);
   fit_time_limit(view(), trainer, work.start, work.stages);
+  for (auto x : helpers)
+    fit_time_limit(view(), x, work.start, work.stages);
   if (!helpers.empty()) {
     auto& gang = work.gang.emplace();
     gang.lead = work.number;
@@ -164,8 +176,10 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen,
     stage.identity = plan_.node(stage.node).identity;
     const auto& key = result.speed_keys.emplace_back(
       estimates_.speed_key(stage.config, stage.begin));
-    const auto step = estimates_.step_seconds(key, kind) * slowdown
-                      / estimates_.speedup(kind, key, result.members());
+    // The time of all ranks is one time, whoever holds them.
+    const auto faster =
+      ranks_ > 1 ? 1 : estimates_.speedup(kind, key, result.members());
+    const auto step = estimates_.step_seconds(key, kind) * slowdown / faster;
     const auto save_every = static_cast<step_t>(
       std::ceil(save_seconds_apart(trainer) / std::max(step, 1e-6)));
     append_stops(work.stops, plan_.stops_of(stage.node, stage.begin, stage.end,
@@ -196,12 +210,24 @@ void merge_core::begin_lease(trainer_id trainer, path chosen,
   leases_.count_leases(trainer, now_);
   const auto id = lease.id();
   leases_.begin(std::move(lease));
-  if (!helpers.empty())
-    begin_followers(*leases_.find(id), helpers);
+  if (helpers.empty())
+    return;
+  begin_followers(*leases_.find(id), helpers);
+  if (ranks_ == 1)
+    return;
+  collecting_.note_begun();
+  for (auto x : leases_.members_of(id))
+    if (collecting_.is_asked_back(leases_.find(x)->trainer)) {
+      leases_.wind_down(leases_.find(x)->trainer);
+      yield_together(x);
+    }
 }
 
 void merge_core::cool_down_idle() {
+  const auto waiting = collected(view());
   for (auto x : leases_.idle_trainers()) {
+    if (waiting.contains(x))
+      continue;
     effects_.push_back(merge_effect::cool_down_trainer{
       x, failed_cool_down, {}});
     release(x);
@@ -268,6 +294,8 @@ void merge_core::offer_capacity() {
 void merge_core::announce_demand() {
   // A trainer for each path: none is sooner done beside others.
   std::uint64_t demand = is_leasing() ? chooser_.runnable_count() : 0;
+  if (ranks_ > 1)
+    demand = trainers_lacking(view(), demand, usual_members_);
   double weight = 0;
   for (auto i : studies_.ids()) {
     const bool more = studies_.wants_capacity(i);
@@ -346,6 +374,7 @@ void merge_core::remove_trainer(trainer_id trainer, const std::string& died) {
     if (is_loss && lease.work.gang) {
       if (!lease.progress.is_loss_counted)
         count_gang_loss(lease, std::nullopt);
+      judge_lost_gang(lease, died);
     } else if (is_loss) {
       take_loss(lease, died,
                 lease.progress.taken_up ? retry_policy::loss::gone

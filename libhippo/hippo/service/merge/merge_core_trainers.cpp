@@ -153,6 +153,7 @@ void merge_core::end_lease(lease_end end) {
   if (!end.failure)
     for (auto follower : leases_.followers_of(id))
       losses_.note_ended(leases_.find(follower)->trainer);
+  wind_down_together(id);
   end_followers(id);
   leases_.count_leases(leases_.find(id)->trainer, now_);
   auto ended = leases_.end(id);
@@ -171,6 +172,8 @@ void merge_core::end_lease(lease_end end) {
     log(level::warning, "lease " + to_string(id) + " of trainer "
                           + to_string(ended.trainer) + ": "
                           + first_line(end.failure->message));
+    if (!ended.progress.is_cancelled)
+      judge_lost_gang(ended, first_line(end.failure->message));
   } else if (end.failure) {
     take_failure(ended, end);
     recheck_all(); // trials may have failed with it
@@ -214,6 +217,7 @@ void merge_core::on(merge_event::malformed& event) {
 
 void merge_core::on(merge_event::heartbeat& event) {
   notify_spent();
+  give_back_collected();
   miss_others(event.trainer, event.lease);
   const auto* lease = leases_.find(event.lease);
   if (!lease || lease->trainer != event.trainer)
@@ -358,7 +362,7 @@ void merge_core::learn(const running_lease& lease, const stop_report& report,
     const auto& speed_key =
       lease.speed_keys[stage_index(lease.work, report.at)];
     estimates_.learn_size(report.size);
-    if (lease.work.gang)
+    if (lease.work.gang && ranks_ == 1)
       estimates_.learn_gang_step(speed_key, report.trained_steps,
                                  seconds(report.train_ns), report.device,
                                  lease.members());

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "hippo/base/text.hpp"
+#include "hippo/service/merge/rank_groups.hpp"
 
 namespace hippo {
 
@@ -200,12 +201,14 @@ std::optional<placement> place(const merge_view& view, const path& path) {
     });
   };
   std::optional<placement> best;
+  std::optional<placement> best_joined;
   for (auto trainer : view.leases.free_trainers()) {
     if (!view.kinds.may_train(trainer, path) || !is_shared(trainer)
         || !has_time(view, trainer, path)
         || view.retries.is_left_to_others(
           trainer, path, settings,
-          [&](trainer_id y) { return view.kinds.may_train(y, path); }))
+          [&](trainer_id y) { return view.kinds.may_train(y, path); })
+        || members_for(view, trainer, path).empty())
       continue;
     const auto alone = is_free ? own / speed_of(view, trainer) : own;
     const auto leases = view.leases.trainer(trainer).leases;
@@ -218,10 +221,11 @@ std::optional<placement> place(const merge_view& view, const path& path) {
     const auto rank = [](const placement& y) {
       return std::tuple{y.seconds, y.leases};
     };
-    if (!best || rank(next) < rank(*best))
-      best = next;
+    auto& known = members_needed(view, trainer) > 1 ? best_joined : best;
+    if (!known || rank(next) < rank(*known))
+      known = next;
   }
-  return best;
+  return best_joined && (!best || best->leases > 0) ? best_joined : best;
 }
 
 std::optional<placed_path> next_placement(const merge_view& view) {
@@ -271,14 +275,21 @@ capacity_offers divide_capacity(const merge_view& view,
   assert(shares.size() == studies.size());
   for (auto i : studies.ids())
     shares.set_waiting(number_of(i), studies.wants_capacity(i));
+  if (!shares.next())
+    return {};
+  const auto leads = ready_leads(view);
   for (auto trainer : view.leases.free_trainers()) {
-    const auto lanes = lanes_worth(view, trainer);
+    const auto members = members_needed(view, trainer);
+    if (members > 1 && !leads.contains(trainer))
+      continue;
+    const auto lanes = members > 1 ? 1 : lanes_worth(view, trainer);
     for (auto n = view.leases.trainer(trainer).leases; n < lanes; ++n) {
       const auto next = shares.next();
       if (!next)
         return {};
       ++result[static_cast<study_no>(*next)];
-      shares.hold(*next, 1 / static_cast<double>(lanes));
+      shares.hold(*next,
+                  static_cast<double>(members) / static_cast<double>(lanes));
     }
   }
   return result;

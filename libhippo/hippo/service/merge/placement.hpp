@@ -30,6 +30,7 @@ struct merge_view {
   const settings_table& settings;
   /// How fast steps are on each kind of device; null: it is not known.
   const kind_speeds* speeds = nullptr;
+  std::uint32_t ranks = 1; ///< of each trial
 };
 
 /// Returns the settings with which a path would be trained: of those who wait
@@ -101,6 +102,8 @@ std::string why_short_of_time(const merge_view& view, const path& path);
 /// the emptiest. A kind of device that is known to be twice as fast takes half
 /// the time, and beside other leases the path takes as many times as long as
 /// their number is known to make it. That it slows these down is not counted.
+/// One that holds all ranks of a trial goes before several that do so together,
+/// unless it has a lease.
 /// @returns nothing if none of the free trainers may train it: it is of another
 ///          kind, the path has failed there and is left to others, or its
 ///          first step takes longer than they stay (`has_time`)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
+#include "hippo/service/merge/rank_groups.hpp"
+
 namespace hippo {
 
 namespace {
@@ -52,7 +54,7 @@ double seconds_to_last(const merge_view& view, const usage_totals& totals,
 
 preemption preempt(const merge_view& view, const usage_totals& totals,
                    policy chosen, const running_lease& lease) {
-  if (!view.ledger.shares().next() || !view.leases.free_trainers().empty())
+  if (!view.ledger.shares().next() || is_any_ready(view))
     return {}; // nobody waits, or not for this
   const auto shares = view.ledger.projected_without(lease.id());
   const auto beneficiaries = view.ledger.beneficiaries(lease.id());

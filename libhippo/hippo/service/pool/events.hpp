@@ -86,6 +86,7 @@ struct cooled_down {
   trainer_id trainer{};
   std::chrono::milliseconds span{0};
   std::string unable{}; ///< why it cannot start the workload; empty: it can
+  bool joined = false;  ///< nor is any that holds only some ranks of a trial
 };
 /// The trainer has failed at what another one could do: it is sick, and is
 /// given no work for a while, longer each time.
@@ -158,6 +159,7 @@ struct grant {
   std::uint32_t code_at_once = 1; ///< the same of code that studies bring
   std::optional<double> seconds_left{}; ///< until it leaves; nothing: no limit
   std::string gang{}; ///< HOST:PORT for others of a gang; empty: it is in none
+  std::uint32_t ranks = 1; ///< processes of a trial that it holds
   friend bool operator==(const grant&, const grant&) = default;
 };
 /// The merger is asked to release the trainer as soon as that pays.

@@ -15,6 +15,17 @@ void need_table::remove(merger_number merger) {
   std::erase_if(all_, [&](const auto& x) { return x.merger == merger; });
 }
 
+void need_table::rest(merger_number merger, moment until) {
+  for (auto& x : all_)
+    if (x.merger == merger)
+      x.rests_until = until;
+}
+
+moment need_table::rests_until(merger_number merger) const {
+  const auto i = std::ranges::find(all_, merger, &entry::merger);
+  return i == all_.end() ? moment{} : i->rests_until;
+}
+
 const workload_need* need_table::find(merger_number merger) const {
   const auto i = std::find_if(all_.begin(), all_.end(), [&](const auto& x) {
     return x.merger == merger;

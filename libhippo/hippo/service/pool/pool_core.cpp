@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <chrono>
+#include <functional>
 #include <ratio>
 #include <utility>
 
@@ -206,6 +207,8 @@ void pool_core::on(pool_event::cooled_down& event) {
   const auto was_able = trainer->is_able(*trainer->holder);
   auto& rest = trainer->rests[*trainer->holder];
   rest.until = now_ + event.span;
+  if (event.joined)
+    needs_.rest(*trainer->holder, rest.until);
   if (!event.unable.empty())
     rest.unable = event.unable.substr(0, event.unable.find('\n'));
   effects_.emplace_back(pool_effect::review_after{event.span, true});
@@ -318,12 +321,18 @@ void pool_core::note_waiting() {
 /// Grants idle trainers to mergers until either run out. Whose turn it is
 /// follows from the shares as they will be, as in `ask_back`: what is granted
 /// by other shares might be asked back at once, and so on without an end.
-/// Whoever waits only for what it is promised need not wait for that.
+/// Whoever waits only for what it is promised need not wait for that. Those
+/// that hold all ranks of a trial go before those that hold some.
 void pool_core::grant_idle() {
   projected_shares next{view()};
-  for (auto& [number, x] : trainers_.all()) {
-    if (!x.is_idle(now_))
-      continue;
+  std::vector<std::pair<trainer_id, pool_trainer*>> idle;
+  for (auto& [number, x] : trainers_.all())
+    if (x.is_idle(now_))
+      idle.emplace_back(number, &x);
+  std::ranges::stable_sort(
+    idle, std::greater{}, [](const auto& x) { return x.second->record.ranks; });
+  for (const auto& [number, trainer] : idle) {
+    auto& x = *trainer;
     auto first = next_for(view(), gains_, x, next.shares());
     if (!first)
       first = next_for(view(), gains_, x, demands_.shares());
@@ -344,7 +353,7 @@ void pool_core::grant_idle() {
     effects_.emplace_back(pool_effect::grant{
       *x.holder, number, x.record.device, between_interruptions_of(x),
       x.record.price, x.record.name, x.record.at_once, x.record.code_at_once,
-      x.seconds_left(now_), x.gang});
+      x.seconds_left(now_), x.gang, x.record.ranks});
   }
 }
 

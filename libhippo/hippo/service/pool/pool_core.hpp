@@ -47,6 +47,11 @@ inline constexpr std::size_t refused_trainers_max = 64;
 /// not. Both are tried again after a while, and end with the first report. Who
 /// registers anew rests on.
 ///
+/// The ranks of a trial are held by one trainer, or by several of one kind. Of
+/// these a merger is granted one after the other, if enough are there; where it
+/// gives them back since others need them sooner, it is granted none for a
+/// while.
+///
 /// @invariant those of its parts
 /// @invariant the devices that a merger holds in the shares are its trainers
 /// @invariant rests are of mergers that are there

@@ -118,7 +118,7 @@ bool pool_trainer::knows(const workload_need& need) const {
 }
 
 bool pool_trainer::can_train(const workload_need& need) const {
-  return knows(need) && record.ranks == need.ranks
+  return knows(need) && (holds_all(need) || can_join(need))
          && (numerics.empty() || need.numerics.empty()
              || numerics == need.numerics);
 }

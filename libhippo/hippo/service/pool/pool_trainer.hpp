@@ -107,8 +107,20 @@ struct pool_trainer {
   }
   /// Whether it knows a workload in the version that is needed.
   [[nodiscard]] bool knows(const workload_need& need) const;
-  /// Whether it knows it, computes as that is to be computed, and is for trials
-  /// of so many ranks.
+  /// Whether it holds all ranks of a trial.
+  [[nodiscard]] bool holds_all(const workload_need& need) const {
+    return record.ranks == need.ranks;
+  }
+  /// Whether others like it may hold the ranks of a trial together with it.
+  [[nodiscard]] bool can_join(const workload_need& need) const {
+    return !gang.empty() && divides(need);
+  }
+  /// The same, were it only to be reached by others.
+  [[nodiscard]] bool divides(const workload_need& need) const {
+    return record.ranks < need.ranks && need.ranks % record.ranks == 0;
+  }
+  /// Whether it knows it, computes as that is to be computed, and holds the
+  /// ranks of a trial, alone or with others.
   [[nodiscard]] bool can_train(const workload_need& need) const;
 };
 

@@ -22,10 +22,16 @@ struct pool_view {
   /// Whether a trainer can train what a merger needs.
   [[nodiscard]] bool suits(const pool_trainer& trainer,
                            merger_number merger) const;
-  /// Whether it suits, and is of a kind that the merger could use now.
+  /// Whether it suits, is of a kind that the merger could use now, and holds
+  /// the ranks of its trials, alone or with others that are there.
   [[nodiscard]] bool is_of_use(const pool_trainer& trainer,
                                merger_number merger) const;
-  /// Whether it is of use, and does not rest for the merger.
+  /// Whether enough trainers like it are there to hold the ranks of a trial.
+  /// @param able whether those count alone that are able to
+  /// @complexity O(trainers) if it does not hold all of them
+  [[nodiscard]] bool has_enough(const pool_trainer& trainer,
+                                merger_number merger, bool able = false) const;
+  /// Whether it is of use, and neither it nor the merger rests from the other.
   [[nodiscard]] bool could_use(const pool_trainer& trainer,
                                std::size_t place) const;
   /// Whether any trainer that is there is of use to a merger.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -22,7 +23,8 @@ bool is_stuck(const pool_view& view, const need_table::entry& x) {
   const auto& all = view.trainers.all();
   return std::none_of(all.begin(), all.end(), [&](const auto& kvp) {
     const auto& y = kvp.second;
-    return y.is_there() && y.is_able(x.merger) && view.is_of_use(y, x.merger);
+    return y.is_there() && y.is_able(x.merger) && view.is_of_use(y, x.merger)
+           && view.has_enough(y, x.merger, true);
   });
 }
 
@@ -61,6 +63,10 @@ struct trainers_word {
   bool known = false; ///< to a trainer, which computes with other numerics then
   bool has_ranks = false; ///< whether one of these has as many as it needs
   std::set<std::uint32_t> other_ranks; ///< of the rest
+  /// Of the rest, those that could hold the ranks of a trial together, by the
+  /// ranks of each and by kind of device.
+  std::map<std::pair<std::uint32_t, std::string>, std::uint64_t> joint;
+  std::uint32_t unreached = 0; ///< the most ranks of one without an address
   std::string unable; ///< what one says that should be able
 
   trainers_word(const pool_view& view, const need_table::entry& x) {
@@ -82,6 +88,11 @@ private:
         has_ranks = true;
       else
         other_ranks.insert(trainer.record.ranks);
+      if (trainer.can_join(x.need) && trainer.can_train(x.need)
+          && trainer.is_able(x.merger))
+        ++joint[{trainer.record.ranks, trainer.record.device}];
+      else if (trainer.divides(x.need) && trainer.gang.empty())
+        unreached = std::max(unreached, trainer.record.ranks);
     }
     if (const auto i = trainer.rests.find(x.merger);
         unable.empty() && i != trainer.rests.end()
@@ -90,6 +101,24 @@ private:
                + ") says: " + i->second.unable;
   }
 };
+
+/// Of trainers that could hold the ranks of a trial together, says how many are
+/// lacking: of those that come closest.
+std::string too_few_of(const trainers_word& word, const workload_need& need) {
+  const auto held = [](const auto& x) { return x.first.first * x.second; };
+  const auto best = *std::ranges::max_element(word.joint, {}, held);
+  const auto own = best.first.first;
+  const auto there = best.second;
+  const auto needed = need.ranks / own;
+  return "it needs " + std::to_string(needed) + " trainers"
+         + (own > 1 ? " of " + counted(own, "rank") : std::string{})
+         + " of one kind at once (trials of " + counted(need.ranks, "rank")
+         + "); there " + (there == 1 ? "is " : "are ") + std::to_string(there)
+         + ": start " + std::to_string(needed - there)
+         + " more with --gang-listen"
+         + (own > 1 ? " and --ranks " + std::to_string(own) : std::string{})
+         + ", or one with --ranks " + std::to_string(need.ranks);
+}
 
 /// REQUIRES: it is stuck.
 std::string reason_of(const pool_view& view, const need_table::entry& x) {
@@ -109,11 +138,17 @@ std::string reason_of(const pool_view& view, const need_table::entry& x) {
   if (!word.unable.empty())
     result += ", which does not start there; " + word.unable
               + "; install there what it lacks, or start a trainer that has it";
+  else if (word.known && !word.has_ranks && !word.joint.empty())
+    result = too_few_of(word, need);
   else if (word.known && !word.has_ranks)
-    result += ", whose trials are " + counted(need.ranks, "rank")
-              + " each: start one with --ranks " + std::to_string(need.ranks)
-              + " (there are trainers of " + numbers_text(word.other_ranks)
-              + ')';
+    result +=
+      ", whose trials are " + counted(need.ranks, "rank")
+      + " each: start one with --ranks " + std::to_string(need.ranks)
+      + " (there are trainers of " + numbers_text(word.other_ranks) + ')'
+      + (word.unreached > 0
+           ? ", or " + std::to_string(need.ranks / word.unreached) + " of "
+               + std::to_string(word.unreached) + " with --gang-listen"
+           : std::string{});
   else if (word.known)
     result += " with numerics: " + need.numerics
               + ": start one with --numerics " + need.numerics;

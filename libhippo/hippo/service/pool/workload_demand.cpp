@@ -1,6 +1,22 @@
 #include "hippo/service/pool/workload_demand.hpp"
 
+#include <algorithm>
+
 namespace hippo {
+
+namespace {
+
+/// Returns how many ranks of a trial those trainers hold that it had best be
+/// trained by: all of them if one that is there does, or if none is there.
+std::uint32_t ranks_held(const pool_view& view, const workload_need& need) {
+  std::uint32_t result = 0;
+  for (const auto& [number, x] : view.trainers.all())
+    if (x.is_there() && x.can_train(need))
+      result = std::max(result, x.record.ranks);
+  return result > 0 ? result : need.ranks;
+}
+
+} // namespace
 
 std::vector<workload_demand> workload_demands(const pool_view& view) {
   std::vector<workload_demand> result;
@@ -11,7 +27,8 @@ std::vector<workload_demand> workload_demands(const pool_view& view) {
     const auto& known = view.demands[*place];
     auto& demand = result.emplace_back();
     demand.key = x.need.key;
-    demand.ranks = x.need.ranks;
+    demand.ranks = ranks_held(view, x.need);
+    demand.members = x.need.ranks / demand.ranks;
     demand.kinds = known.kinds;
     for (const auto& [kind, speed] : known.facts.speeds)
       if (speed == 0)

@@ -19,7 +19,8 @@ struct workload_demand {
   /// could begin at now; from `waiting_leases_max` on as many as there are,
   /// since a study starts more for each trainer.
   std::uint64_t wanted = 0;
-  std::uint32_t ranks = 1; ///< of each trial
+  std::uint32_t ranks = 1;   ///< of each trainer that it is best trained by
+  std::uint32_t members = 1; ///< of these that a trial takes
   friend bool operator==(const workload_demand&,
                          const workload_demand&) = default;
 };

@@ -114,6 +114,7 @@ void fields(F& inspector, merge_event::granted& event) {
   inspector("code_at_once", event.code_at_once);
   inspector("seconds_left", event.seconds_left);
   inspector("gang", event.gang);
+  inspector("ranks", event.ranks);
 }
 template <class F>
 void fields(F& inspector, merge_event::lost& event) {
@@ -176,6 +177,7 @@ void fields(F& inspector, merge_effect::cool_down_trainer& order) {
   inspector("trainer", order.trainer);
   inspector("span", order.span);
   inspector("unable", order.unable);
+  inspector("joined", order.joined);
 }
 template <class F>
 void fields(F& inspector, merge_effect::blame_trainer& order) {

@@ -66,6 +66,7 @@ void fields(F& inspector, pool_event::cooled_down& event) {
   inspector("trainer", event.trainer);
   inspector("span", event.span);
   inspector("unable", event.unable);
+  inspector("joined", event.joined);
 }
 template <class F>
 void fields(F& inspector, pool_event::blamed& event) {
@@ -116,6 +117,7 @@ void fields(F& inspector, pool_effect::grant& order) {
   inspector("code_at_once", order.code_at_once);
   inspector("seconds_left", order.seconds_left);
   inspector("gang", order.gang);
+  inspector("ranks", order.ranks);
 }
 template <class F>
 void fields(F& inspector, pool_effect::ask_to_yield& order) {
