@@ -31,7 +31,8 @@ public:
     failed,    ///< the member trains no more; says why
     lost,      ///< another member is lost to it; says which, and why
     end,       ///< of the lead: the lease has ended; without bytes
-    // Of ranks. Orders of the lead have no bytes unless they say so.
+    // Of ranks, but for `evaluate`. Orders of the lead have no bytes unless
+    // they say so.
     enter, ///< of the lead: the world to enter; to it: the one of before
     prepare,
     init,

@@ -399,10 +399,10 @@ private:
     if (part.size == 0)
       return;
     state_.parts()->enter(part.number);
-    sums_.zero_();
+    loss_.zero_();
     steps_.run({part.size, values_.drops(), state_.moments()},
                [this, n = part.size] { train_batch(n); });
-    state_.parts()->add_loss(sums_[0]);
+    state_.parts()->add_loss(loss_);
   }
 
   /// Updates the weights by the sum over all parts.

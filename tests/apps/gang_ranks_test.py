@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Trials of several processes on several trainers."""
+
+import os
+import shutil
+import signal
+
+from own_code import Serving, python, study
+from programs import PATIENCE, is_alive, main, results, send, wait_for
+from ranks_test import TRAIN, with_variable
+
+RANKS = 4
+
+
+def ranks_study(**more):
+    return study("s", python(ranks=RANKS, **more))
+
+
+class GangRanks(Serving):
+    def setUp(self):
+        super().setUp()
+        self.write("train.py", TRAIN)
+        # By which the processes of ranks are known. Trainers have it, too.
+        os.environ["GANG_RANKS_TEST"] = self.folder
+        self.addCleanup(os.environ.pop, "GANG_RANKS_TEST")
+
+    def members(self, count):
+        """Starts so many trainers that have all ranks together."""
+        return [self.trainer("--gang-listen", "127.0.0.1", "--ranks",
+                             RANKS // count) for _ in range(count)]
+
+    def alone(self, x):
+        """The results of one trainer with all ranks."""
+        report, _ = self.run_study(x, "alone", "--merge", "off")
+        return results(report)
+
+    def ranks(self):
+        """The processes by rank, once there are all."""
+        mine = with_variable("GANG_RANKS_TEST", self.folder)
+        found = {}
+        for number in range(RANKS):
+            found[number] = [x for x in with_variable("RANK", number)
+                             if x in mine]
+        return found if all(len(x) == 1 for x in found.values()) else None
+
+    def finish(self, service):
+        """Ends the service. @returns the results of its study"""
+        self.await_end()
+        send(service, signal.SIGTERM)
+        service.wait(PATIENCE)
+        self.hippo("run", "--resume", "state", "--trainers", 1)
+        return results(self.report("state"))
+
+    def test_members_give_the_results_of_one_trainer(self):
+        expected = self.alone(ranks_study())
+        for count in 2, 4:
+            with self.subTest(count=count):
+                service = self.serve()
+                trainers = self.members(count)
+                self.submit(ranks_study())
+                self.assertEqual(expected, self.finish(service))
+                for x in trainers:
+                    self.end(x)
+                self.assertEqual(
+                    [], with_variable("GANG_RANKS_TEST", self.folder))
+                shutil.rmtree(self.path("state"))
+
+    def test_a_member_that_is_killed_or_stopped_costs_steps_alone(self):
+        expected = self.alone(ranks_study())
+        for number in signal.SIGKILL, signal.SIGSTOP:
+            with self.subTest(number=number):
+                service = self.serve()
+                trainers = self.members(2)
+                # Only an argument of the code differs.
+                self.submit(ranks_study(args={"seconds": 0.5}))
+                before = wait_for("all ranks", self.ranks)
+                os.kill(trainers[1].pid, number)
+                self.trainer("--gang-listen", "127.0.0.1", "--ranks", 2)
+                wait_for("the end of the lead's", lambda: not any(
+                    is_alive(x) for i in (0, 1) for x in before[i]))
+                os.kill(trainers[1].pid, signal.SIGKILL)
+                wait_for("the next ones", self.ranks)
+                self.assertEqual(expected, self.finish(service))
+                shutil.rmtree(self.path("state"))
+
+    def test_what_a_rank_raises_is_the_trials_error(self):
+        self.after("if self.rank == 3 and step == 3: raise ValueError('no')",
+                   "if step == 3: time.sleep(1000)")
+        service = self.serve()
+        self.members(2)
+        self.submit(ranks_study())
+        wait_for("the end", lambda: self.listed("s")["state"] in (
+            "COMPLETE", "FAILED"))
+        send(service, signal.SIGTERM)
+        service.wait(PATIENCE)
+        self.hippo("run", "--resume", "state", "--trainers", 1, code=1)
+        for trial in self.report("state")["studies"][0]["trials"]:
+            self.assertEqual("FAILED", trial["state"])
+            self.assertIn("in step 3: ValueError: no (rank 3 of 4)",
+                          trial["failure"])
+            self.assertIn("train.py", trial["failure"])
+
+
+if __name__ == "__main__":
+    main()
