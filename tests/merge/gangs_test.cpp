@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "hippo/model/parts.hpp"
-#include "merge/merge_world.hpp"
+#include "merge/gang_chaos.hpp"
 
 namespace hippo {
 namespace {
@@ -627,159 +627,27 @@ TEST(Gangs, TheSpeedOfAGangIsLearned) {
 
 // -- everything at once -------------------------------------------------------
 
-/// Gangs whose members die, fail, say that they have ended, are asked back and
-/// do not hear of their leads' ends.
-struct gang_chaos : test::random_world {
-  explicit gang_chaos(std::uint32_t seed)
-    : random_world(seed, options_for(seed), seed % 5 == 0 ? 2 : 1) {}
+/// Members share parts. Little time passes between two events, so that handing
+/// over costs little.
+struct parts_chaos : test::gang_chaos {
+  explicit parts_chaos(std::uint32_t seed)
+    : gang_chaos(seed, with_parts(2u << seed % 3),
+                 {.turn_ms = 30, .leases = 2, .trainers = 9}) {}
 
-  static merger_options options_for(std::uint32_t seed) {
-    auto result = with_parts(2u << seed % 3);
-    result.attempts_max = 1000; // nothing fails for good
-    result.stall_max = std::chrono::seconds{30};
-    result.unmeasured_stall_max = std::chrono::seconds{90};
-    result.lease_steps_max = seed % 5 == 0 ? 4 : 1000;
-    return result;
+  bool grant_any() override { return grant_for_demand() || grant_helper(); }
+
+  void settle() override {
+    run_all();
+    obey_cancels();
+    pass(61);
+    join("model");
   }
-
-  /// A lease gets on, or ends since its gang is not whole.
-  void get_on(trainer_id id, lease_id number) {
-    const auto& work = trainers.at(id).jobs.at(number).work;
-    if (!is_whole(work)) {
-      end(id, number, error{errc::gang_lost, "lost " + work.gang->members[0]});
-      return;
-    }
-    if (!work.gang || work.gang->rank == 0)
-      step(id, number);
-    else
-      heartbeat(id, number);
-  }
-
-  void disturb() {
-    const auto found = any_lease();
-    if (!found)
-      return;
-    const auto [id, number] = *found;
-    switch (pick(8)) {
-      case 0:
-        end(id, number, error{errc::io_failed, "disk"});
-        break;
-      case 1:
-        end(id, number, error{errc::training_failed, "code"});
-        break;
-      case 2:
-        end(id, number, error{errc::gang_lost, "lost"});
-        break;
-      case 3:
-        apply(merge_event::yield_asked{id});
-        break;
-      case 4:
-        apply(merge_event::malformed{id, "rubbish"});
-        break;
-      case 5:
-        end(id, number);
-        break; // so it says
-      case 6: {
-        auto job = trainers.at(id).jobs.at(number);
-        const auto late = train_to(job, job.work.stops.at(job.next_stop));
-        const bool is_own = !job.work.gang || job.work.gang->rank == 0;
-        lose(id, pick(2) == 0 ? "killed" : "");
-        if (is_own)
-          report(late, pick(2) == 0);
-        break;
-      }
-      default:
-        hang(id, number);
-    }
-  }
-
-  void act() {
-    // Little beside a step: handing over costs little.
-    pass(static_cast<double>(pick(30)) / 1000);
-    switch (pick(12)) {
-      case 0:
-        if (core.leases().leases().size() < 2 || pick(9) == 0)
-          train(pick(studies.size()), {test::random_segments(rng, 9)},
-                3 * (1 + pick(3)));
-        break;
-      case 1: {
-        const auto no = pick(studies.size());
-        studies[no].wants_capacity = pick(9) == 0;
-        give(no, orders_of(no));
-        break;
-      }
-      case 2:
-        if (trainers.size() < 9)
-          join("model");
-        break;
-      case 3:
-        disturb();
-        break;
-      case 4:
-        obey_cancels();
-        break;
-      case 5:
-      case 6:
-        if (!commits.empty())
-          commit_one();
-        break;
-      case 7:
-      case 8:
-        if (grant_for_demand() || grant_helper())
-          break;
-        [[fallthrough]];
-      case 9:
-        if (!demands.empty())
-          answer_demand();
-        break;
-      default:
-        if (const auto x = any_lease())
-          get_on(x->first, x->second);
-    }
-    gangs_seen += leads().size();
-  }
-
-  void run() {
-    for (std::size_t i = 0; i < 1 + pick(2); ++i)
-      add_study(each_three, 1.0 + static_cast<double>(i));
-    apply(merge_event::started{});
-    for (int i = 0; i < 400; ++i)
-      act();
-    for (std::size_t i = 0; i < studies.size(); ++i) {
-      studies[i].wants_capacity = false;
-      give(i, orders_of(i));
-    }
-    for (int i = 0; i < 20; ++i) {
-      run_all();
-      obey_cancels();
-      pass(61);
-      join("model");
-    }
-  }
-
-  std::size_t gangs_seen = 0;
 };
 
 class GangChaos : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(GangChaos, EverythingIsTrainedAsAlone) {
-  constexpr std::uint32_t seeds_per_case = 25;
-  std::size_t gangs = 0;
-  for (auto seed = GetParam() * seeds_per_case;
-       seed < (GetParam() + 1) * seeds_per_case; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    gang_chaos x{seed};
-    x.run();
-    gangs += x.gangs_seen;
-    EXPECT_TRUE(x.commits.empty());
-    EXPECT_TRUE(x.unanswered.empty());
-    EXPECT_TRUE(x.core.leases().leases().empty());
-    for (std::size_t i = 0; i < x.studies.size(); ++i)
-      x.expect_results_as_alone(i, each_three);
-    if (testing::Test::HasFailure())
-      return;
-  }
-  EXPECT_GT(gangs, 100u);
+  test::expect_all_is_trained_as_alone<parts_chaos>(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, GangChaos, testing::Range(0u, 12u));

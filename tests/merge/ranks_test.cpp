@@ -9,7 +9,7 @@
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/service/merge/collecting.hpp"
 #include "hippo/service/merge/gangs.hpp"
-#include "merge/merge_world.hpp"
+#include "merge/gang_chaos.hpp"
 
 namespace hippo {
 namespace {
@@ -523,11 +523,11 @@ TEST(Ranks, NobodyWaitsOnceAllIsHalted) {
 
 // -- everything at once -------------------------------------------------------
 
-/// Trainers that hold one, two or all ranks, die, fail, are asked back, and
-/// wait for each other.
-struct rank_chaos : test::random_world {
+/// Trainers hold one, two or all ranks, and wait for each other.
+struct rank_chaos : test::gang_chaos {
   explicit rank_chaos(std::uint32_t seed)
-    : random_world(seed, options_for(seed), seed % 5 == 0 ? 2 : 1) {
+    : gang_chaos(seed, with_ranks(seed % 2 == 0 ? 2 : 4),
+                 {.turn_ms = 900, .leases = 4, .trainers = 12}) {
     before_each_event = [this] { // who is unable rests
       for (const auto& x : cool_downs)
         if (!x.unable.empty() && trainers.contains(x.trainer))
@@ -536,32 +536,11 @@ struct rank_chaos : test::random_world {
     };
   }
 
-  static merger_options options_for(std::uint32_t seed) {
-    auto result = with_ranks(seed % 2 == 0 ? 2 : 4);
-    result.attempts_max = 1000; // nothing fails for good
-    result.stall_max = 30s;
-    result.unmeasured_stall_max = 90s;
-    result.lease_steps_max = seed % 5 == 0 ? 4 : 1000;
-    return result;
-  }
-
-  void get_on(trainer_id id, lease_id number) {
-    const auto& work = trainers.at(id).jobs.at(number).work;
-    if (!is_whole(work)) {
-      end(id, number, error{errc::gang_lost, "lost " + work.gang->members[0]});
-      return;
-    }
-    if (!work.gang || work.gang->rank == 0)
-      step(id, number);
-    else
-      heartbeat(id, number);
-  }
-
-  void join_any() { join("model", std::uint32_t{1} << pick(3)); }
+  void join_any() override { join("model", std::uint32_t{1} << pick(3)); }
 
   /// Every trainer that is here says what it does. Those that others have
   /// needed for long are not here.
-  void beat() {
+  void prepare_turn() override {
     std::vector<trainer_id> idle;
     for (const auto& [id, x] : trainers)
       if (x.granted && x.jobs.empty())
@@ -576,145 +555,20 @@ struct rank_chaos : test::random_world {
       EXPECT_LT(now - since, collecting::held_max) << to_string(id);
   }
 
-  void ask_back() {
-    std::vector<trainer_id> all;
-    for (const auto& [id, x] : trainers)
-      if (x.granted)
-        all.push_back(id);
-    if (all.empty())
-      return;
-    const auto id = all[pick(all.size())];
-    asked.try_emplace(id, now);
-    apply(merge_event::yield_asked{id});
+  void settle() override {
+    for (int i = 0; i < 4; ++i)
+      join("model");
+    run_all();
+    obey_cancels();
+    pass(300);
+    prepare_turn();
   }
-
-  void disturb() {
-    const auto found = any_lease();
-    if (!found)
-      return;
-    const auto [id, number] = *found;
-    switch (pick(7)) {
-      case 0:
-        end(id, number, error{errc::io_failed, "disk"});
-        break;
-      case 1:
-        end(id, number, error{errc::training_failed, "code"});
-        break;
-      case 2:
-        end(id, number, error{errc::gang_lost, "lost"});
-        break;
-      case 3:
-        apply(merge_event::malformed{id, "rubbish"});
-        break;
-      case 4:
-        end(id, number);
-        break; // so it says
-      case 5: {
-        auto job = trainers.at(id).jobs.at(number);
-        const auto late = train_to(job, job.work.stops.at(job.next_stop));
-        const bool is_own = !job.work.gang || job.work.gang->rank == 0;
-        lose(id, pick(2) == 0 ? "killed" : "");
-        if (is_own)
-          report(late, pick(2) == 0);
-        break;
-      }
-      default:
-        hang(id, number);
-    }
-  }
-
-  void act() {
-    pass(static_cast<double>(pick(900)) / 1000);
-    beat();
-    switch (pick(12)) {
-      case 0:
-        if (core.leases().leases().size() < 4 || pick(9) == 0)
-          train(pick(studies.size()), {test::random_segments(rng, 9)},
-                3 * (1 + pick(3)));
-        break;
-      case 1: {
-        const auto no = pick(studies.size());
-        studies[no].wants_capacity = pick(9) == 0;
-        give(no, orders_of(no));
-        break;
-      }
-      case 2:
-        if (trainers.size() < 12)
-          join_any();
-        break;
-      case 3:
-        disturb();
-        break;
-      case 4:
-        obey_cancels();
-        if (pick(3) == 0)
-          ask_back();
-        break;
-      case 5:
-      case 6:
-        if (!commits.empty())
-          commit_one();
-        break;
-      case 7:
-      case 8:
-        if (grant_for_demand())
-          break;
-        [[fallthrough]];
-      case 9:
-        if (!demands.empty())
-          answer_demand();
-        break;
-      default:
-        if (const auto x = any_lease())
-          get_on(x->first, x->second);
-    }
-    gangs_seen += leads().size();
-  }
-
-  void run() {
-    for (std::size_t i = 0; i < 1 + pick(2); ++i)
-      add_study(each_three, 1.0 + static_cast<double>(i));
-    apply(merge_event::started{});
-    for (int i = 0; i < 400; ++i)
-      act();
-    for (std::size_t i = 0; i < studies.size(); ++i) {
-      studies[i].wants_capacity = false;
-      give(i, orders_of(i));
-    }
-    for (int i = 0; i < 20; ++i) {
-      for (int j = 0; j < 4; ++j)
-        join("model");
-      run_all();
-      obey_cancels();
-      pass(300);
-      beat();
-    }
-  }
-
-  std::size_t gangs_seen = 0;
-  std::map<trainer_id, moment> asked; ///< back, since when
 };
 
 class RankChaos : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(RankChaos, EverythingIsTrainedAsAlone) {
-  constexpr std::uint32_t seeds_per_case = 25;
-  std::size_t gangs = 0;
-  for (auto seed = GetParam() * seeds_per_case;
-       seed < (GetParam() + 1) * seeds_per_case; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    rank_chaos x{seed};
-    x.run();
-    gangs += x.gangs_seen;
-    EXPECT_TRUE(x.commits.empty());
-    EXPECT_TRUE(x.unanswered.empty());
-    EXPECT_TRUE(x.core.leases().leases().empty());
-    for (std::size_t i = 0; i < x.studies.size(); ++i)
-      x.expect_results_as_alone(i, each_three);
-    if (testing::Test::HasFailure())
-      return;
-  }
-  EXPECT_GT(gangs, 100u);
+  test::expect_all_is_trained_as_alone<rank_chaos>(GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RankChaos, testing::Range(0u, 12u));
