@@ -24,7 +24,8 @@ void merge_core::give_up_unreachable() {
     if (members_needed(view(), x) == 1 || is_reached)
       continue;
     auto why = counted(gang_losses::losses_max, "gang")
-               + " in a row were lost because of it: others do not reach it";
+               + " in a row were lost because of it: others do not reach it,"
+                 " or it cannot start its ranks (its log says which)";
     log(level::warning, "trainer " + to_string(x) + ": " + why);
     effects_.push_back(merge_effect::cool_down_trainer{
       x, retry_policy::cool_down_last, std::move(why)});
