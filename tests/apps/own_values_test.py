@@ -182,9 +182,11 @@ class OwnValues(OwnCode):
 
     def test_a_study_of_before_is_given_what_it_was_then(self):
         """By whichever verb it goes on."""
-        self.write("train.py", "import os\n\n" + NET.replace(
+        # So slowly that the service can pause the study between two failures.
+        self.write("train.py", "import os, time\n\n" + NET.replace(
             "        with open(", "        if not os.path.exists("
             "self.args['out'] + '.on'):\n"
+            "            time.sleep(0.5)\n"
             "            raise ValueError('off')\n        with open(", 1))
         out = self.path("out")
         self.write("s.yaml", json.dumps(study(workload={
