@@ -146,6 +146,7 @@ void world::deliver(std::size_t job) {
     inside_.try_emplace(x->id(), caf::strong_actor_ptr{x->ctrl()});
   if (what_.messages != 0)
     tell_message(*x);
+  note_grant(*x);
   const std::string name = x->name();
   // What comes first stays first for everybody else.
   const auto at = jobs.begin() + static_cast<std::ptrdiff_t>(job);
@@ -154,6 +155,18 @@ void world::deliver(std::size_t job) {
   scheduler_.run_once();
   if (work_meter::spent() != before)
     fail(std::string{"an actor decides where others wait: "} + name);
+}
+
+/// A trainer that is granted once more is kept from nobody since before.
+void world::note_grant(caf::scheduled_actor& to) {
+  const auto* x = to.mailbox().peek();
+  if (x == nullptr || x->content().size() != 3
+      || !x->content().match_element<trainer_grant>(2))
+    return;
+  const auto granted = x->content().get_as<trainer_grant>(2).trainer;
+  std::erase_if(kept_from_others_, [granted](const auto& kept) {
+    return kept.first.second == granted;
+  });
 }
 
 void world::tell_message(caf::scheduled_actor& to) {

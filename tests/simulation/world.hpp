@@ -82,6 +82,7 @@ private:
 
   bool step();
   void deliver(std::size_t job);
+  void note_grant(caf::scheduled_actor& to);
   void tell_message(caf::scheduled_actor& to);
   bool advance();
   void after(duration delay, std::function<void()> what);
