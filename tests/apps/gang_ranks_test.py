@@ -16,6 +16,17 @@ def ranks_study(**more):
     return study("s", python(ranks=RANKS, **more))
 
 
+def ancestors(process):
+    """Returns the processes that have started a process, the nearest first."""
+    result = []
+    while process > 1:
+        with open(f"/proc/{process}/stat") as file:
+            # After the name, which may have blanks.
+            process = int(file.read().rpartition(")")[2].split()[1])
+        result.append(process)
+    return result
+
+
 class GangRanks(Serving):
     def setUp(self):
         super().setUp()
@@ -61,8 +72,8 @@ class GangRanks(Serving):
                 self.assertEqual(expected, self.finish(service))
                 for x in trainers:
                     self.end(x)
-                self.assertEqual(
-                    [], with_variable("GANG_RANKS_TEST", self.folder))
+                wait_for("the end of all ranks", lambda: not with_variable(
+                    "GANG_RANKS_TEST", self.folder))
                 shutil.rmtree(self.path("state"))
 
     def test_a_member_that_is_killed_or_stopped_costs_steps_alone(self):
@@ -74,13 +85,19 @@ class GangRanks(Serving):
                 # Only an argument of the code differs.
                 self.submit(ranks_study(args={"seconds": 0.5}))
                 before = wait_for("all ranks", self.ranks)
+                others = [x for found in before.values() for x in found
+                          if trainers[0].pid in ancestors(x)]
+                self.assertEqual(RANKS // 2, len(others))
                 os.kill(trainers[1].pid, number)
-                self.trainer("--gang-listen", "127.0.0.1", "--ranks", 2)
-                wait_for("the end of the lead's", lambda: not any(
-                    is_alive(x) for i in (0, 1) for x in before[i]))
+                late = self.trainer("--gang-listen", "127.0.0.1",
+                                    "--ranks", 2)
+                wait_for("the end of the other member's", lambda: not any(
+                    is_alive(x) for x in others))
                 os.kill(trainers[1].pid, signal.SIGKILL)
                 wait_for("the next ones", self.ranks)
                 self.assertEqual(expected, self.finish(service))
+                for x in trainers[0], late:
+                    self.end(x)
                 shutil.rmtree(self.path("state"))
 
     def test_what_a_rank_raises_is_the_trials_error(self):

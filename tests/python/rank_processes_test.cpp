@@ -47,11 +47,13 @@ class Net(hippo.Workload):
         self.others = []
         if self.rank == 0:
             listener = Listener(ADDRESS, backlog=self.world_size)
-            self.others = [listener.accept()
-                           for _ in range(self.world_size - 1)]
+            found = [listener.accept() for _ in range(self.world_size - 1)]
+            # By rank: sums depend on their order.
+            self.others = sorted(found, key=lambda x: x.recv())
         while self.rank > 0 and not self.others:
             try:
                 self.others = [Client(ADDRESS)]
+                self.others[0].send(self.rank)
             except ConnectionRefusedError:
                 time.sleep(0.01)
 

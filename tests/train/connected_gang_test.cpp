@@ -525,7 +525,7 @@ TEST(GangLead, OrdersThatAreNoneAreRefused) {
   using order = std::pair<std::uint64_t, std::string>;
   for (const auto& [kind, text] :
        {order{3, ""}, order{3, "short"}, order{3, "01234567890123456"},
-        order{8, "x"}, order{8, "0123456789012345"}}) {
+        order{12, "x"}, order{12, "0123456789012345"}}) {
     loopback_gang all{2, false, short_limits()};
     // A member that connects to what it takes for the lead.
     auto listening = gang_port::listen({"127.0.0.1", 0}, false);
