@@ -272,7 +272,7 @@ class RankGroup:
             "TORCHELASTIC_RUN_ID": member.run_id,
             "TORCHELASTIC_RESTART_COUNT": "0",
             "TORCHELASTIC_MAX_RESTARTS": "0"}
-        # Whatever the name of this machine resolves to.
+        # By address: the name of this machine may resolve to another one.
         if name := interface_of(member.host):
             result.setdefault("GLOO_SOCKET_IFNAME", name)
         if self._devices:

@@ -14,6 +14,7 @@
 #include "hippo/train/data_wait.hpp"
 #include "hippo/train/failures.hpp"
 #include "hippo/train/gang.hpp"
+#include "hippo/train/lease_contents.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "hippo/train/stop_queue.hpp"
 
@@ -102,12 +103,8 @@ private:
     if (order.what == gang_call::evaluate)
       return timed(next_.evaluate_ns, call_kind::measuring,
                    [this] { work_.evaluate(); });
-    const auto x = std::ranges::find_if(lease_.stages, [&](const stage& y) {
-      return y.begin <= order.from && order.from < order.to
-             && order.to <= y.end;
-    });
-    if (order.what != gang_call::train || order.from != at_
-        || x == lease_.stages.end())
+    const auto* const x = stage_of_steps(lease_, order.from, order.to);
+    if (order.what != gang_call::train || order.from != at_ || x == nullptr)
       return error{errc::gang_lost, "the lead of the gang orders steps "
                                       + std::to_string(order.from) + " to "
                                       + std::to_string(order.to)
@@ -243,7 +240,8 @@ private:
     std::string bytes;
     std::optional<error> unreadable;
     auto failure = timed(next_.load_ns, [&] {
-      unreadable = file.empty() ? read_into(bytes) : read_into_file(file);
+      unreadable = file.empty() ? read_start(store_, lease_, bytes)
+                                : read_start_to_file(store_, lease_, file);
     });
     if (failure || unreadable)
       return failure ? failure : unreadable;
@@ -264,30 +262,6 @@ private:
     }
     present_ = lease_.start;
     return std::nullopt;
-  }
-
-  /// Reads the lease's first state.
-  std::optional<error> read_into(std::string& bytes) {
-    const auto size = store_.size_of(lease_.start);
-    if (!size)
-      return size.failure();
-    return store_.read(
-      lease_.start,
-      [&](const char* data, std::size_t more) -> std::optional<error> {
-        if (bytes.empty())
-          bytes.reserve(*size); // the store has found so many
-        bytes.append(data, more);
-        return std::nullopt;
-      });
-  }
-
-  std::optional<error> read_into_file(const std::string& path) {
-    auto file = file_writer::create(path);
-    if (!file)
-      return file.failure();
-    return store_.read(lease_.start, [&](const char* data, std::size_t size) {
-      return file->append(data, size);
-    });
   }
 
   /// Waits until the workload can train. What is wrong before it has been given

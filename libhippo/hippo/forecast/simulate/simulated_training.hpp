@@ -33,8 +33,8 @@ using simulated_event = std::variant<stop_report, lease_end>;
 /// simulation, whatever runs beside them. Reports carry no spread of the times
 /// to load, evaluate and save. Steps that a gang trains are as many times as
 /// fast as its members make them where nobody has measured that
-/// (`gang_speeds`). Trials of several ranks have one speed, whoever holds
-/// these.
+/// (`gang_speeds`). The speed of a trial of several ranks does not depend on
+/// the number of trainers that hold them.
 ///
 /// All times are since the lease was handed over. Calls must come in the order
 /// of time. Not thread-safe.

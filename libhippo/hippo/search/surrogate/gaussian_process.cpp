@@ -266,7 +266,7 @@ double mills_fraction(double t) {
 /// The standard normal distribution, by operations of which every CPU gives the
 /// same bits.
 /// @param z above -1
-double normal_below(double z) {
+double portable_normal_below(double z) {
   const auto density = portable_exp(log_normal_density(z));
   if (z > 1)
     return 1 - density / (z + mills_fraction(z));
@@ -288,7 +288,8 @@ double log_expected_improvement(double mean, double deviation, double best) {
   // EI = deviation * (density + z * distribution).
   if (z > -1)
     return portable_log(deviation)
-           + portable_log(portable_exp(log_density) + z * normal_below(z));
+           + portable_log(portable_exp(log_density)
+                          + z * portable_normal_below(z));
   // With t = -z it is deviation * density * k / (t + k), of which nothing
   // cancels.
   const auto k = mills_fraction(-z);
@@ -298,7 +299,7 @@ double log_expected_improvement(double mean, double deviation, double best) {
 double log_probability_above_zero(double mean, double deviation) {
   assert(deviation > 0);
   const auto z = mean / deviation;
-  return z > -1 ? portable_log(normal_below(z))
+  return z > -1 ? portable_log(portable_normal_below(z))
                 : log_normal_density(z) - portable_log(mills_fraction(-z) - z);
 }
 

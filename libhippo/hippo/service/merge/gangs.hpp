@@ -33,9 +33,11 @@ struct gang_candidate {
 /// Divides idle trainers among paths. The one that would take longest with the
 /// members that it has by then has twice as many next, as far as all is done
 /// sooner by that, and for little more device time: for each second that is
-/// saved, a fifth of the idle trainers', or 1 s. @param most a power of two
-/// @param idle trainers; UINT64_MAX: as many as anybody wants @param floor when
-/// all else is done, in seconds @returns members of each, no fewer than it has
+/// saved, a fifth of the idle trainers', or 1 s.
+/// @param most members of a path, a power of two
+/// @param idle trainers; UINT64_MAX: as many as anybody wants
+/// @param floor when all else is done, in seconds
+/// @returns the members of each, no fewer than it has
 /// @complexity O(n log n log most), some times over where paths gain too little
 std::vector<unsigned> choose_members(const std::vector<gang_candidate>& all,
                                      unsigned most, std::uint64_t idle,
@@ -99,7 +101,7 @@ std::function<double(unsigned)> speedup_of(const merge_view& view,
 
 /// The leases of a kind of device whose paths could have more members.
 struct gang_group {
-  std::vector<lease_id> leases;
+  std::vector<lease_id> leases;           ///< in the order of their numbers
   std::vector<gang_candidate> candidates; ///< likewise
 };
 

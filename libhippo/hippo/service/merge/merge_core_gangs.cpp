@@ -31,7 +31,7 @@ double seconds_of_others(const merge_view& view, const gang_group& group) {
   double result = 0;
   for (const auto& [id, x] : view.leases.leases())
     if (!x.is_follower() && !x.is_told()
-        && std::ranges::find(group.leases, id) == group.leases.end()) {
+        && !std::ranges::binary_search(group.leases, id)) {
       const auto at = state_of(x);
       const auto speedup = view.estimates.speedup(
         view.kinds.kind_of_trainer(x.trainer),

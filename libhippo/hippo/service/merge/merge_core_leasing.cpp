@@ -176,7 +176,7 @@ running_lease merge_core::make_lease(trainer_id trainer, path chosen,
     stage.identity = plan_.node(stage.node).identity;
     const auto& key = result.speed_keys.emplace_back(
       estimates_.speed_key(stage.config, stage.begin));
-    // The time of all ranks is one time, whoever holds them.
+    // The time of ranks does not depend on the trainers that hold them.
     const auto faster =
       ranks_ > 1 ? 1 : estimates_.speedup(kind, key, result.members());
     const auto step = estimates_.step_seconds(key, kind) * slowdown / faster;

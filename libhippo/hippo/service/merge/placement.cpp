@@ -208,7 +208,8 @@ std::optional<placement> place(const merge_view& view, const path& path) {
         || view.retries.is_left_to_others(
           trainer, path, settings,
           [&](trainer_id y) { return view.kinds.may_train(y, path); })
-        || members_for(view, trainer, path).empty())
+        || (members_needed(view, trainer) > 1
+            && members_for(view, trainer, path).empty()))
       continue;
     const auto alone = is_free ? own / speed_of(view, trainer) : own;
     const auto leases = view.leases.trainer(trainer).leases;

@@ -321,8 +321,8 @@ void pool_core::note_waiting() {
 /// Grants idle trainers to mergers until either run out. Whose turn it is
 /// follows from the shares as they will be, as in `ask_back`: what is granted
 /// by other shares might be asked back at once, and so on without an end.
-/// Whoever waits only for what it is promised need not wait for that. Those
-/// that hold all ranks of a trial go before those that hold some.
+/// A merger that waits only for what it is promised need not wait for that.
+/// Trainers that hold all ranks of a trial go before others.
 void pool_core::grant_idle() {
   projected_shares next{view()};
   std::vector<std::pair<trainer_id, pool_trainer*>> idle;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "hippo/base/little_endian.hpp"
 #include "hippo/base/text.hpp"
 #include "hippo/base/utf8.hpp"
 
@@ -62,19 +63,15 @@ std::set<std::uint32_t> neighbours_of(const gang_place& place,
 }
 
 std::string text_of(std::uint64_t number) {
-  std::string result;
-  for (std::size_t i = 0; i < 8; ++i)
-    result += static_cast<char>(number >> (8 * i));
+  std::string result(sizeof number, '\0');
+  put_little_endian(number, reinterpret_cast<std::byte*>(result.data()));
   return result;
 }
 
 /// REQUIRES: there are 8 bytes from `at` on.
 std::uint64_t number_in(const std::string& text, std::size_t at = 0) {
-  std::uint64_t result = 0;
-  for (std::size_t i = 0; i < 8; ++i)
-    result |= std::uint64_t{static_cast<unsigned char>(text[at + i])}
-              << (8 * i);
-  return result;
+  return get_little_endian<std::uint64_t>(
+    reinterpret_cast<const std::byte*>(text.data() + at));
 }
 
 std::string text_of(const gang_order& order) {

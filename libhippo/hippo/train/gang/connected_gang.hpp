@@ -89,8 +89,7 @@ public:
   /// Sends the lead a state that it has asked for. Throws what reading it does.
   void give_state(const content_source& state);
 
-  // -- while calls of the own workload run
-  // -------------------------------------
+  // -- while own calls run ----------------------------------------------------
 
   /// A frame of another member.
   struct heard {

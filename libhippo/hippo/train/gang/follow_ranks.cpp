@@ -1,6 +1,5 @@
 #include "hippo/train/gang/follow_ranks.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "hippo/train/failures.hpp"
 #include "hippo/train/gang/own_call.hpp"
 #include "hippo/train/gang/world_text.hpp"
+#include "hippo/train/lease_contents.hpp"
 
 namespace hippo {
 
@@ -110,7 +110,9 @@ private:
       refuse("to load a state, and the lease begins without one");
     const auto path = work_.state_file();
     auto bytes = std::make_shared<std::string>();
-    if (const auto why = path.empty() ? read_into(*bytes) : read_file(path))
+    if (const auto why = path.empty()
+                           ? read_start(store_, lease_, *bytes)
+                           : read_start_to_file(store_, lease_, path))
       throw own_failure{*why};
     begin_with(call_kind::loading, [=, this] {
       if (path.empty())
@@ -120,29 +122,9 @@ private:
     });
   }
 
-  std::optional<error> read_into(std::string& to) {
-    return store_.read(
-      lease_.start,
-      [&](const char* data, std::size_t size) -> std::optional<error> {
-        to.append(data, size);
-        return std::nullopt;
-      });
-  }
-
-  std::optional<error> read_file(const std::string& path) {
-    auto file = file_writer::create(path);
-    if (!file)
-      return file.failure();
-    return store_.read(lease_.start, [&](const char* data, std::size_t size) {
-      return file->append(data, size);
-    });
-  }
-
   void train(step_t from, step_t to) {
-    const auto x = std::ranges::find_if(lease_.stages, [&](const stage& y) {
-      return y.begin <= from && from < to && to <= y.end;
-    });
-    if (from != at_ || x == lease_.stages.end())
+    const auto* const x = stage_of_steps(lease_, from, to);
+    if (from != at_ || x == nullptr)
       refuse("steps " + std::to_string(from) + " to " + std::to_string(to)
              + ", and this member is at " + std::to_string(at_));
     call(call_kind::training, to - from, [&] {

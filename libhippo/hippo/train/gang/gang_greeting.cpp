@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "hippo/base/little_endian.hpp"
 #include "hippo/model/code/sha256.hpp"
 
 namespace hippo {
@@ -21,15 +22,14 @@ std::string proof_of(const char* side, const gang_greeting& x,
 
 template <class T>
 void put(T value, std::byte*& out) {
-  for (std::size_t i = 0; i < sizeof value; ++i)
-    *out++ = static_cast<std::byte>(value >> (8 * i));
+  put_little_endian(value, out);
+  out += sizeof value;
 }
 
 template <class T>
 T get(const std::byte*& in) {
-  T result = 0;
-  for (std::size_t i = 0; i < sizeof result; ++i)
-    result |= static_cast<T>(static_cast<T>(*in++) << (8 * i));
+  const auto result = get_little_endian<T>(in);
+  in += sizeof result;
   return result;
 }
 

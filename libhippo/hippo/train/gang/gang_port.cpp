@@ -23,7 +23,8 @@ constexpr std::size_t strangers_max = 64;
 /// Until connections are accepted again where the system has no room for one.
 constexpr std::chrono::milliseconds no_room_pause{100};
 
-/// @returns 0 where the port is not known
+} // namespace
+
 std::uint16_t port_of(int socket) {
   sockaddr_storage own{};
   socklen_t size = sizeof own;
@@ -33,8 +34,6 @@ std::uint16_t port_of(int socket) {
     return ntohs(reinterpret_cast<const sockaddr_in&>(own).sin_port);
   return ntohs(reinterpret_cast<const sockaddr_in6&>(own).sin6_port);
 }
-
-} // namespace
 
 expected<std::unique_ptr<gang_port>>
 gang_port::listen(const endpoint& where, bool encrypted, gang_limits limits) {

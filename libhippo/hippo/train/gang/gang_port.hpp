@@ -21,6 +21,9 @@
 
 namespace hippo {
 
+/// Returns the port that a socket is bound to; 0: it is not known.
+std::uint16_t port_of(int socket);
+
 /// The port at which the trainers of this process are reached by other members
 /// of their gangs, on a thread of its own. It lets in the one that is expected
 /// and proves it; any other connection is closed, and takes no more than its

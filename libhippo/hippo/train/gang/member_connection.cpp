@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "hippo/base/little_endian.hpp"
 #include "hippo/base/text.hpp"
 #include "hippo/base/utf8.hpp"
 #include "hippo/train/gang.hpp"
@@ -34,11 +35,8 @@ member_connection::~member_connection() = default;
 member_connection::header member_connection::header_of(frame_kind kind,
                                                        std::uint64_t size) {
   header result{};
-  const auto number = static_cast<std::uint32_t>(kind);
-  for (std::size_t i = 0; i < sizeof number; ++i)
-    result[i] = static_cast<std::byte>(number >> (8 * i));
-  for (std::size_t i = 0; i < sizeof size; ++i)
-    result[8 + i] = static_cast<std::byte>(size >> (8 * i));
+  put_little_endian(static_cast<std::uint32_t>(kind), result.data());
+  put_little_endian(size, result.data() + 8);
   return result;
 }
 
@@ -83,14 +81,9 @@ bool member_connection::write_some(outgoing& out) {
 
 void member_connection::begin_frame(std::span<std::byte> values,
                                     bool wants_values) {
-  std::uint32_t number = 0;
-  std::uint64_t size = 0, reserved = 0;
-  for (std::size_t i = 0; i < sizeof number; ++i) {
-    number |= static_cast<std::uint32_t>(header_[i]) << (8 * i);
-    reserved |= static_cast<std::uint64_t>(header_[4 + i]);
-  }
-  for (std::size_t i = 0; i < sizeof size; ++i)
-    size |= static_cast<std::uint64_t>(header_[8 + i]) << (8 * i);
+  const auto number = get_little_endian<std::uint32_t>(header_.data());
+  const auto reserved = get_little_endian<std::uint32_t>(header_.data() + 4);
+  const auto size = get_little_endian<std::uint64_t>(header_.data() + 8);
   if (reserved != 0 || number < static_cast<std::uint32_t>(frame_kind::alive)
       || number > static_cast<std::uint32_t>(frame_kind::problem))
     lose("sends something that is no frame");

@@ -32,12 +32,13 @@ std::uint16_t free_port() {
     ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
   sockaddr_in any{};
   any.sin_family = AF_INET;
-  socklen_t size = sizeof any;
-  auto* const address = reinterpret_cast<sockaddr*>(&any);
-  if (!socket || ::bind(socket.number(), address, size) != 0
-      || ::getsockname(socket.number(), address, &size) != 0)
-    throw std::runtime_error("there is no port for the ranks");
-  return ntohs(any.sin_port);
+  if (socket
+      && ::bind(socket.number(), reinterpret_cast<const sockaddr*>(&any),
+                sizeof any)
+           == 0)
+    if (const auto port = port_of(socket.number()); port != 0)
+      return port;
+  throw std::runtime_error("there is no port for the ranks");
 }
 
 /// The failures of a call's ranks, of which the first counts.

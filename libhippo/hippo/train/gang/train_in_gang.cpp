@@ -27,10 +27,6 @@ private:
   shareable& work_;
 };
 
-} // namespace
-
-namespace {
-
 /// The lead of members that have ranks each.
 lease_end lead_ranks(connected_gang& members, workload& work,
                      world_member& ranks, std::optional<checkpoint>& present,

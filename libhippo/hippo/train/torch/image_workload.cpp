@@ -214,7 +214,7 @@ private:
     if (members_ != nullptr)
       gather_from_members(*members_, std::as_writable_bytes(sums),
                           2 * sizeof(double));
-    // In the order of the batches, whoever has measured them.
+    // Sums are added in the order of the batches, for any number of members.
     double loss = 0, right = 0;
     for (std::size_t i = 0; i < count; ++i) {
       loss += sums[2 * i];
