@@ -15,6 +15,7 @@
 #include "engine_events.hpp"
 #include "hippo/train/gang.hpp"
 #include "hippo/train/shareable.hpp"
+#include "lease_of_two_rates.hpp"
 #include "train/loopback_gang.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
@@ -119,22 +120,10 @@ struct GangEngines : testing::Test {
 
   /// A lease of one trainer.
   lease make_lease(step_t begin, step_t end) {
-    lease x;
+    auto x = test::lease_of_two_rates(begin, end, 0.7, 0.3);
     x.number = lease_id{++last_lease};
     x.workload.name = "sharing";
     x.folder = folder.path;
-    // Of another rate from step 4 on.
-    if (begin < 4)
-      x.stages = {{node_id{1},
-                   begin,
-                   std::min<step_t>(end, 4),
-                   {{"lr", form::constant(0.7)}}}};
-    if (end > 4)
-      x.stages.push_back({node_id{2},
-                          std::max<step_t>(begin, 4),
-                          end,
-                          {{"lr", form::constant(0.3)}}});
-    x.stops = {{end, true, true}};
     if (begin > 0)
       x.start = saved;
     return x;

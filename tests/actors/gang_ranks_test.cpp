@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -16,6 +17,7 @@
 #include "engine_events.hpp"
 #include "hippo/train/process/made_workload.hpp"
 #include "hippo/train/world_member.hpp"
+#include "lease_of_two_rates.hpp"
 #include "train/loopback_gang.hpp"
 #include "train/summing_workload.hpp"
 #include "train/temporary_folder.hpp"
@@ -176,23 +178,11 @@ struct GangRanks : testing::Test {
   }
 
   lease make_lease(step_t begin, step_t end, std::uint32_t ranks = 4) {
-    lease x;
+    auto x = test::lease_of_two_rates(begin, end, 0.5, 0.25);
     x.number = lease_id{++last_lease};
     x.workload.name = python_workload;
     x.workload.options["ranks"] = static_cast<double>(ranks);
     x.folder = folder.path;
-    // Of another rate from step 4 on.
-    if (begin < 4)
-      x.stages = {{node_id{1},
-                   begin,
-                   std::min<step_t>(end, 4),
-                   {{"lr", form::constant(0.5)}}}};
-    if (end > 4)
-      x.stages.push_back({node_id{2},
-                          std::max<step_t>(begin, 4),
-                          end,
-                          {{"lr", form::constant(0.25)}}});
-    x.stops = {{end, true, true}};
     if (begin > 0)
       x.start = saved;
     return x;
@@ -333,7 +323,7 @@ TEST_F(GangRanks, TheWorldLivesOnBetweenLeases) {
   EXPECT_EQ(all_starts(), 6);
   train(7, 8, {1, 0});
   EXPECT_EQ(all_starts(), 8);
-  // What a cancelled lease has trained is another state, in the same world.
+  // The state of a cancelled lease is another one, in the same world.
   std::atomic<bool> is_asked{false};
   start(make_lease(8, 1'000'000'000), {1, 0});
   while (engines[0]->reached(numbers[0]) < 20)
@@ -520,24 +510,32 @@ using frame_kind = member_connection::frame_kind;
 
 /// A member by hand, in the place of an engine's.
 struct LyingRanks : GangRanks {
-  /// Has the second member of a gang of two do something.
-  /// @returns why the lead is lost
-  std::string lost_by(const std::function<void(connected_gang&)>& lie) {
+  /// Starts a lease of a gang of two at one engine, and joins it in the place
+  /// of the other one.
+  std::unique_ptr<connected_gang> join_with_engine(std::uint32_t engine) {
     auto work = make_lease(0, 5);
     work.gang =
       gang_place{work.number,
                  {ports->ports[0]->address(), ports->ports[1]->address()},
-                 0,
+                 engine,
                  "s3cret"};
-    engines[0]->start(work, events[0].sink());
+    engines[engine]->start(work, events[engine].sink());
     auto place = *work.gang;
-    place.rank = 1;
-    const auto mine = connected_gang::join(
-      *ports->ports[1], place, [] { return false; }, gang_links::to_lead);
-    EXPECT_TRUE(mine);
+    place.rank = 1 - engine;
+    auto result = connected_gang::join(
+      *ports->ports[place.rank], place, [] { return false; },
+      gang_links::to_lead);
+    EXPECT_TRUE(result);
+    return result ? std::move(*result) : nullptr;
+  }
+
+  /// Has the second member of a gang of two do something.
+  /// @returns why the lead is lost
+  std::string lost_by(const std::function<void(connected_gang&)>& lie) {
+    const auto mine = join_with_engine(0);
     try {
-      lie(**mine);
-      while ((*mine)->next())
+      lie(*mine);
+      while (mine->next())
         ;
     } catch (const gang_lost&) {
       // It has been found out.
@@ -678,24 +676,14 @@ TEST_F(LyingRanks, ALeadThatIsGoneIsLostAlsoWhereRanksCannotStartForThat) {
       throw std::runtime_error("connection refused");
     };
   };
-  auto work = make_lease(0, 5);
-  work.gang =
-    gang_place{work.number,
-               {ports->ports[0]->address(), ports->ports[1]->address()},
-               1,
-               "s3cret"};
-  engines[1]->start(work, events[1].sink());
-  auto place = *work.gang;
-  place.rank = 0;
   {
-    const auto mine = connected_gang::join(
-      *ports->ports[0], place, [] { return false; }, gang_links::to_lead);
+    const auto mine = join_with_engine(1);
     ASSERT_TRUE(mine);
-    (*mine)->hear();
-    (*mine)->give_order(
+    mine->hear();
+    mine->give_order(
       {.what = gang_call::enter, .world = "hippo-7 127.0.0.1:1"});
-    (*mine)->await_done();
-    (*mine)->give_order({.what = gang_call::prepare});
+    mine->await_done();
+    mine->give_order({.what = gang_call::prepare});
     while (!has_failed)
       std::this_thread::sleep_for(1ms);
   }
@@ -704,27 +692,16 @@ TEST_F(LyingRanks, ALeadThatIsGoneIsLostAlsoWhereRanksCannotStartForThat) {
 
 TEST_F(LyingRanks, ALeadIsLostThatOrdersWhatCannotBe) {
   const auto lost_by_lead = [&](const gang_order& order, bool in_world) {
-    auto work = make_lease(0, 5);
-    work.gang =
-      gang_place{work.number,
-                 {ports->ports[0]->address(), ports->ports[1]->address()},
-                 1,
-                 "s3cret"};
-    engines[1]->start(work, events[1].sink());
-    auto place = *work.gang;
-    place.rank = 0;
     {
-      const auto mine = connected_gang::join(
-        *ports->ports[0], place, [] { return false; }, gang_links::to_lead);
-      EXPECT_TRUE(mine);
-      EXPECT_EQ((*mine)->hear()->frame.kind, frame_kind::enter);
+      const auto mine = join_with_engine(1);
+      EXPECT_EQ(mine->hear()->frame.kind, frame_kind::enter);
       if (in_world) {
-        (*mine)->give_order(
+        mine->give_order(
           {.what = gang_call::enter, .world = "hippo-7 127.0.0.1:1"});
-        EXPECT_FALSE((*mine)->await_done());
+        EXPECT_FALSE(mine->await_done());
       }
-      (*mine)->give_order(order);
-      EXPECT_THROW((*mine)->hear(), gang_lost);
+      mine->give_order(order);
+      EXPECT_THROW(mine->hear(), gang_lost);
     }
     const auto end = events[1].wait_for_end();
     EXPECT_EQ(end.failure.value().code, errc::gang_lost);

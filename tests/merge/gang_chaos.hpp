@@ -12,6 +12,8 @@
 
 namespace hippo::test {
 
+inline const measuring each_three{3, {9}};
+
 /// Random histories of a merger whose trainers join gangs: members die, fail,
 /// say that they have ended, are asked back and do not hear of their leads'
 /// ends.
@@ -39,7 +41,7 @@ struct gang_chaos : random_world {
 
   void run() {
     for (std::size_t i = 0; i < 1 + pick(2); ++i)
-      add_study(measured, 1.0 + static_cast<double>(i));
+      add_study(each_three, 1.0 + static_cast<double>(i));
     apply(merge_event::started{});
     for (int i = 0; i < 400; ++i)
       act();
@@ -51,7 +53,6 @@ struct gang_chaos : random_world {
       settle();
   }
 
-  static inline const measuring measured{3, {9}};
   std::size_t gangs_seen = 0;
   std::map<trainer_id, moment> asked; ///< back, since when
 
@@ -191,7 +192,7 @@ void expect_all_is_trained_as_alone(std::uint32_t group) {
     EXPECT_TRUE(x.unanswered.empty());
     EXPECT_TRUE(x.core.leases().leases().empty());
     for (std::size_t i = 0; i < x.studies.size(); ++i)
-      x.expect_results_as_alone(i, Chaos::measured);
+      x.expect_results_as_alone(i, each_three);
     if (testing::Test::HasFailure())
       return;
   }

@@ -13,7 +13,7 @@ namespace {
 
 using test::merge_world;
 
-const measuring each_three{3, {9}};
+using test::each_three;
 
 // -- how many members ---------------------------------------------------------
 

@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 
 using test::merge_world;
 
-const measuring each_three{3, {9}};
+using test::each_three;
 
 // -- how long trainers are collected ------------------------------------------
 
@@ -171,7 +171,7 @@ TEST(Ranks, DemandIsOfTrainersForEachPath) {
   EXPECT_EQ(x.wanted, 1u); // all begin at step 0
   x.grant_some(1, 2);
   EXPECT_EQ(x.wanted, 2u); // one has begun
-  // Those of another kind come closest to a whole.
+  // Trainers of another kind come closest to a whole.
   x.grant_some(3, 1);
   EXPECT_EQ(x.wanted, 1u);
   EXPECT_EQ(x.wanted_helpers.helping.size(), 3u);

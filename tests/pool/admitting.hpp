@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "hippo/service/pool/pool_core.hpp"
 
@@ -20,6 +21,16 @@ inline welcome admitted(pool_core& pool, const hello& hello,
       result = std::move(answer->what);
     else
       out.push_back(std::move(y));
+  return result;
+}
+
+/// Returns the effects of one kind, in order.
+template <class T>
+std::vector<T> effects_of(const pool_core::effects& all) {
+  std::vector<T> result;
+  for (const auto& x : all)
+    if (const auto* y = std::get_if<T>(&x))
+      result.push_back(*y);
   return result;
 }
 

@@ -20,11 +20,7 @@ struct PoolCoreTest : testing::Test {
   /// The effects of one kind, in order.
   template <class T>
   static std::vector<T> all(const core::effects& xs) {
-    std::vector<T> result;
-    for (const auto& x : xs)
-      if (const auto* y = std::get_if<T>(&x))
-        result.push_back(*y);
-    return result;
+    return test::effects_of<T>(xs);
   }
 
   static hello named(const std::vector<std::string>& workloads = {},

@@ -43,11 +43,7 @@ struct PoolHelpers : testing::Test {
 
   template <class T>
   [[nodiscard]] std::vector<T> all() const {
-    std::vector<T> result;
-    for (const auto& x : last)
-      if (const auto* y = std::get_if<T>(&x))
-        result.push_back(*y);
-    return result;
+    return test::effects_of<T>(last);
   }
 
   [[nodiscard]] std::vector<trainer_id> asked() const {

@@ -28,7 +28,7 @@ public:
     take(tuner_.start());
   }
 
-  /// What was decided before, as after a restart.
+  /// Restores the choices of another one, as a restart does.
   void restore(const played& from) {
     for (const auto& [trial, choice] : from.choices_)
       tuner_.restore(trial, choice);
