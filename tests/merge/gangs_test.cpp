@@ -1,5 +1,7 @@
 #include "hippo/service/merge/gangs.hpp"
 
+#include <algorithm>
+#include <numeric>
 #include <random>
 #include <ranges>
 
@@ -35,7 +37,7 @@ TEST(Gangs, TheLongestPathHasMoreMembersFirst) {
   EXPECT_EQ(choose_members({candidate(60), candidate(100)}, 8, 4),
             (numbers{2, 4}));
   EXPECT_EQ(choose_members({candidate(10), candidate(100)}, 8, 7),
-            (numbers{1, 4}));
+            (numbers{1, 8}));
 }
 
 TEST(Gangs, NobodyJoinsWhereAllIsDoneNoSooner) {
@@ -75,7 +77,7 @@ TEST(Gangs, ASecondMayCostAFifthOfTheIdleTrainersTime) {
   EXPECT_EQ(equal(20, 20), numbers(20, 1));
 }
 
-TEST(Gangs, ManyMembersAreToBeAsEfficientAsTwo) {
+TEST(Gangs, MembersAreToBeEfficient) {
   const auto by = [](double at_2, double at_4) {
     auto result = candidate(100);
     result.speedup = [=](unsigned members) {
@@ -83,10 +85,10 @@ TEST(Gangs, ManyMembersAreToBeAsEfficientAsTwo) {
     };
     return choose_members({result}, 4, 1000);
   };
-  EXPECT_EQ(by(1.49, 4), (numbers{1}));
-  EXPECT_EQ(by(1.51, 2.98), (numbers{2}));
-  EXPECT_EQ(by(2, 2.98), (numbers{2}));
-  EXPECT_EQ(by(2, 3.02), (numbers{4}));
+  EXPECT_EQ(by(1.39, 4), (numbers{1}));
+  EXPECT_EQ(by(1.41, 2.78), (numbers{2}));
+  EXPECT_EQ(by(2, 2.78), (numbers{2}));
+  EXPECT_EQ(by(2, 2.82), (numbers{4}));
   auto linear = candidate(100);
   linear.speedup = [](unsigned members) { return members; };
   EXPECT_EQ(choose_members({linear}, 8, 7), (numbers{8}));
@@ -112,6 +114,57 @@ TEST(Gangs, MembersThatGainTooLittleAreNotAsked) {
   auto slow = candidate(100);
   slow.speedup = [](unsigned members) { return members > 2 ? 1.9 : members; };
   EXPECT_EQ(choose_members({slow}, 8, 7), (numbers{2}));
+}
+
+TEST(Gangs, MembersGoToPathsThatLastLonger) {
+  EXPECT_EQ(choose_members({candidate(100, 4), candidate(100)}, 8, 0),
+            (numbers{2, 2}));
+  EXPECT_EQ(choose_members({candidate(100, 2), candidate(300)}, 8, 0),
+            (numbers{1, 2}));
+  // As long as that saves enough: here 100 - 100 / 1.8 = 44.4 s.
+  EXPECT_EQ(choose_members({candidate(100, 4, 44), candidate(100)}, 8, 0),
+            (numbers{2, 2}));
+  EXPECT_EQ(choose_members({candidate(100, 4, 45), candidate(100)}, 8, 0),
+            (numbers{4, 1}));
+  // Of all that would change, none may be worth more.
+  EXPECT_EQ(choose_members(
+              {candidate(100, 4), candidate(40, 2, 44), candidate(100)}, 8, 0),
+            (numbers{2, 1, 2}));
+  EXPECT_EQ(choose_members(
+              {candidate(100, 4), candidate(40, 2, 45), candidate(100)}, 8, 0),
+            (numbers{4, 2, 1}));
+  // The longest one cannot have more.
+  EXPECT_EQ(choose_members({candidate(100, 4), candidate(600, 8)}, 8, 0),
+            (numbers{4, 8}));
+}
+
+TEST(Gangs, NoDivisionNeedsMoreTrainersThanThereAreOrEndsLater) {
+  std::mt19937 rng{1};
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<gang_candidate> all(1 + rng() % 6);
+    std::uint64_t trainers = rng() % 10;
+    const auto idle = trainers;
+    for (auto& x : all) {
+      x = candidate(static_cast<double>(1 + rng() % 1000), 1u << rng() % 4,
+                    static_cast<double>(rng() % 100));
+      trainers += x.members;
+    }
+    const auto floor = static_cast<double>(rng() % 300);
+    const auto end = [&](const numbers& members) {
+      double result = floor;
+      for (std::size_t i = 0; i < all.size(); ++i)
+        result = std::max(result, all[i].left / all[i].speedup(members[i]));
+      return result;
+    };
+    numbers before;
+    for (const auto& x : all)
+      before.push_back(x.members);
+    const auto after = choose_members(all, 8, idle, floor);
+    ASSERT_LE(std::accumulate(after.begin(), after.end(), 0u), trainers);
+    if (after != before) {
+      ASSERT_LT(end(after), end(before)) << round;
+    }
+  }
 }
 
 TEST(Gangs, NobodyHelpsToMeasureAlone) {
@@ -354,6 +407,36 @@ TEST(Gangs, PathsComeFirst) {
   for (const auto& [id, work] : x.sent_leases)
     own.insert(work.gang ? work.gang->lead : work.number);
   EXPECT_EQ(own.size(), 2u);
+  x.expect_done();
+}
+
+TEST(Gangs, MembersMoveToAPathThatWouldEndLater) {
+  gang_world x{5};
+  x.begin_gang(4);
+  const auto lead = x.lead();
+  x.sent_stops.clear();
+  x.train(0, {x.constant(.2)}, 9);
+  x.settle(); // the fifth trainer begins it
+  ASSERT_EQ(x.sent_stops.size(), 1u);
+  EXPECT_EQ(x.sent_stops.back().stop.lease, lead.second);
+  EXPECT_TRUE(x.sent_stops.back().stop.point.last);
+  x.pass(1);
+  x.step(lead.first, lead.second);
+  x.settle();
+  EXPECT_EQ(x.members_of(x.lead().second).size(), 2u);
+  // The other one ends early as well, to be joined.
+  for (const auto& [id, y] : x.trainers)
+    if (const auto number = x.first_lease(y);
+        number && x.core.leases().find(*number)->members() == 1) {
+      x.pass(1);
+      x.step(id, *number);
+      break;
+    }
+  x.settle();
+  const auto leads = x.leads();
+  ASSERT_EQ(leads.size(), 2u);
+  for (const auto& [id, number] : leads)
+    EXPECT_EQ(x.members_of(number).size(), 2u);
   x.expect_done();
 }
 

@@ -22,12 +22,13 @@ double price_of_second(std::uint64_t idle) {
   return std::max(1.0, static_cast<double>(idle) / 5);
 }
 
-/// As `choose_members`, whatever each gains.
+/// Divides idle trainers among paths, whatever each gains.
+/// @param members that each has
 /// @param open whether each may have more
 std::vector<unsigned> lower_floor(const std::vector<gang_candidate>& all,
-                                  unsigned most, std::uint64_t idle,
-                                  double floor, const std::vector<bool>& open) {
-  std::vector<unsigned> result;
+                                  std::vector<unsigned> members, unsigned most,
+                                  std::uint64_t idle, double floor,
+                                  const std::vector<bool>& open) {
   // The longest first; of equal ones, the first.
   using entry = std::pair<double, std::size_t>;
   const auto is_shorter = [](const entry& x, const entry& y) {
@@ -35,12 +36,10 @@ std::vector<unsigned> lower_floor(const std::vector<gang_candidate>& all,
   };
   std::priority_queue<entry, std::vector<entry>, decltype(is_shorter)> next(
     is_shorter);
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    result.push_back(all[i].members);
-    next.emplace(all[i].left / all[i].speedup(all[i].members), i);
-  }
+  for (std::size_t i = 0; i < all.size(); ++i)
+    next.emplace(all[i].left / all[i].speedup(members[i]), i);
   // Members that have not made all end sooner may do so with further ones.
-  auto members = result;
+  auto result = members;
   auto before = next.empty() ? 0 : next.top().first;
   auto price = price_of_second(idle);
   double cost = 0;
@@ -51,7 +50,7 @@ std::vector<unsigned> lower_floor(const std::vector<gang_candidate>& all,
     const auto now = members[i];
     const auto speedup = x.speedup(2 * now);
     if (!open[i] || 2 * now > most || now > idle
-        || speedup < doubling_gain_min * now)
+        || speedup < efficiency_min * 2 * now)
       break;
     const auto fast = x.left / speedup;
     cost += now * (2 * fast - slow);
@@ -69,27 +68,64 @@ std::vector<unsigned> lower_floor(const std::vector<gang_candidate>& all,
   return result;
 }
 
-} // namespace
-
-std::vector<unsigned> choose_members(const std::vector<gang_candidate>& all,
-                                     unsigned most, std::uint64_t idle,
-                                     double floor) {
+/// Divides idle trainers among paths. One that would gain too little keeps the
+/// members that it has.
+/// @param members that each has before
+std::vector<unsigned> divide(const std::vector<gang_candidate>& all,
+                             const std::vector<unsigned>& members,
+                             unsigned most, std::uint64_t idle, double floor) {
+  auto begin = members;
   std::vector<bool> open(all.size(), true);
   for (int round = 0;; ++round) {
-    auto result = lower_floor(all, most, idle, floor, open);
+    auto result = lower_floor(all, begin, most, idle, floor, open);
     bool is_done = true;
     for (std::size_t i = 0; i < all.size(); ++i) {
       const auto& x = all[i];
       const auto gain =
         x.own / x.speedup(x.members) - x.own / x.speedup(result[i]);
-      if (result[i] == x.members || (gain > 0 && gain >= x.least_gain))
+      if (result[i] <= x.members || (gain > 0 && gain >= x.least_gain))
         continue;
       open[i] = is_done = false;
       result[i] = x.members;
+      idle -= x.members - begin[i];
+      begin[i] = x.members;
     }
     if (is_done || round == rounds_max)
       return result;
   }
+}
+
+/// Returns when all is done, in seconds.
+double end_of(const std::vector<gang_candidate>& all,
+              const std::vector<unsigned>& members, double floor) {
+  for (std::size_t i = 0; i < all.size(); ++i)
+    floor = std::max(floor, all[i].left / all[i].speedup(members[i]));
+  return floor;
+}
+
+} // namespace
+
+std::vector<unsigned> choose_members(const std::vector<gang_candidate>& all,
+                                     unsigned most, std::uint64_t idle,
+                                     double floor) {
+  std::vector<unsigned> members;
+  std::uint64_t followers = 0;
+  for (const auto& x : all) {
+    members.push_back(x.members);
+    followers += x.members - 1;
+  }
+  auto grown = divide(all, members, most, idle, floor);
+  if (followers == 0 || idle == UINT64_MAX)
+    return grown;
+  const std::vector<unsigned> alone(all.size(), 1);
+  auto anew = divide(all, alone, most, idle + followers, floor);
+  double least_gain = 0;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (anew[i] != members[i])
+      least_gain = std::max(least_gain, all[i].least_gain);
+  return end_of(all, grown, floor) - end_of(all, anew, floor) > least_gain
+           ? anew
+           : grown;
 }
 
 void gang_losses::note_lost(node_id node, std::optional<trainer_id> culprit) {

@@ -14,9 +14,8 @@
 
 namespace hippo {
 
-/// Two members have to be faster than one by this factor, and more of them as
-/// efficient.
-inline constexpr double doubling_gain_min = 1.5;
+/// The least speed of several members, of that of as many paths with one each.
+inline constexpr double efficiency_min = 0.7;
 
 /// A path that several trainers may train together.
 struct gang_candidate {
@@ -24,7 +23,7 @@ struct gang_candidate {
   double left = 0;
   double own = 0;       ///< seconds of the path itself, by one trainer
   unsigned members = 1; ///< that it has
-  /// More members must save so many seconds of its own, or are not worth it.
+  /// Other members must save so many seconds, or are not worth it.
   double least_gain = 0;
   /// How many times as fast as one so many members are.
   std::function<double(unsigned)> speedup;
@@ -33,11 +32,13 @@ struct gang_candidate {
 /// Divides idle trainers among paths. The one that would take longest with the
 /// members that it has by then has twice as many next, as far as all is done
 /// sooner by that, and for little more device time: for each second that is
-/// saved, a fifth of the idle trainers', or 1 s.
+/// saved, a fifth of the idle trainers', or 1 s. Where all is done sooner still
+/// if each path begins with one, by the greatest `least_gain` of those that
+/// change, members of some paths go to others.
 /// @param most members of a path, a power of two
 /// @param idle trainers; UINT64_MAX: as many as anybody wants
 /// @param floor when all else is done, in seconds
-/// @returns the members of each, no fewer than it has
+/// @returns the members of each
 /// @complexity O(n log n log most), some times over where paths gain too little
 std::vector<unsigned> choose_members(const std::vector<gang_candidate>& all,
                                      unsigned most, std::uint64_t idle,

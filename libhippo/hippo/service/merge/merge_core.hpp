@@ -168,8 +168,8 @@ private:
   /// Begins the leases of the helpers that train a path with its lead.
   void begin_followers(const running_lease& lead,
                        const std::vector<trainer_id>& helpers);
-  /// Ends leases early whose paths had better have more members.
-  void grow_gangs();
+  /// Ends leases early whose paths had better have another number of members.
+  void resize_gangs();
   /// Ends gangs early where their members could train paths that wait.
   void shrink_gangs();
   /// By kind of device, the trainers that could help with the leases.

@@ -120,7 +120,11 @@ std::vector<trainer_id> merge_core::helpers_for(trainer_id trainer,
     group.candidates, options_.parts,
     std::min<std::uint64_t>(idle - 1 - waiting.size(), result.size()),
     seconds_of_others(now, group));
-  result.resize(members[place] - 1);
+  // Others may have to end early before there are as many.
+  auto count = members[place];
+  while (count - 1 > result.size())
+    count /= 2;
+  result.resize(count - 1);
   return result;
 }
 
@@ -147,11 +151,11 @@ void merge_core::begin_followers(const running_lease& lead,
   }
 }
 
-void merge_core::grow_gangs() {
+void merge_core::resize_gangs() {
   if (!joins() || !is_leasing() || !has_nothing_else()
       || demands_answered_ != demands_announced_
-      || leases_.idle_trainers().empty() || leases_.leases().empty()
-      || !estimates_.has_saved())
+      || (leases_.idle_trainers().empty() && !leases_.has_gangs())
+      || leases_.leases().empty() || !estimates_.has_saved())
     return;
   ledger_.advance(now_);
   const auto now = view();
@@ -173,10 +177,17 @@ void merge_core::grow_gangs() {
     const auto members =
       choose_members(group.candidates, options_.parts, idle.size(),
                      seconds_of_others(now, group));
+    auto left = idle.size();
     for (std::size_t i = 0; i < members.size(); ++i)
       if (const auto& x = *leases_.find(group.leases[i]);
-          members[i] > x.members() && !x.progress.ends_early)
+          members[i] != x.members() && !x.progress.ends_early) {
+        if (members[i] > x.members()) {
+          if (members[i] - x.members() > left)
+            continue;
+          left -= members[i] - x.members();
+        }
         end_early(x, state_of(x) + 1);
+      }
   }
 }
 

@@ -66,7 +66,7 @@ void merge_core::place_trainers() {
   while (place_one())
     flush_effects();
   shrink_gangs();
-  grow_gangs();
+  resize_gangs();
   offer_capacity();
   if (ranks_ > 1)
     collecting_.hold(idle_parts(view()), now_);
