@@ -16,6 +16,19 @@ EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
 
 FASHION_MNIST = "/usr/share/datasets/fashion-mnist"
 
+# Questions about passages, with a warm-up.
+SPANS = {
+    "study": "s",
+    "workload": {"name": "squad-bert-tiny", "parts": 4,
+                 "data": {"train": 64, "validation": 40, "length": 16}},
+    "objective": {"metric": "val_f1", "direction": "maximize"},
+    "max_steps": 4,
+    "space": {"lr": {"choice": [0.001, {"warmup": {
+                  "steps": 2, "from": 0, "to": 0.002}}]},
+              "batch_size": {"choice": [8, 14]}, "clip": 0.1},
+    "algorithm": "grid",
+}
+
 
 class Checking(OwnCode):
     def check(self, *args, code=0):
@@ -160,12 +173,13 @@ class Toys(Checking):
     def test_members(self):
         parts = programs.study("s", "grid", steps=4)
         parts["workload"]["parts"] = 4
-        self.write("s.yaml", parts)
-        said = self.check("s.yaml", "--members", "1,2,4").out
-        self.assertNotIn("1 members", said)
-        for members in (2, 4):
-            self.assertIn(f"ok      the same steps with {members} members\n",
-                          said)
+        for whole in SPANS, parts:
+            self.write("s.yaml", whole)
+            said = self.check("s.yaml", "--members", "1,2,4").out
+            self.assertNotIn("1 members", said)
+            for members in (2, 4):
+                self.assertIn(
+                    f"ok      the same steps with {members} members\n", said)
         said = self.check("s.yaml", "--members", "8", code=2).err
         self.assertIn("--members 8: at most 4 can train 'fashion-mlp' of this "
                       "study together", said)

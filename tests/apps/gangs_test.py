@@ -23,12 +23,30 @@ STUDY = {
 }
 
 
+# A warm-up and a decay of one trial.
+SPANS = {
+    "study": "spans",
+    "workload": {"name": "squad-bert-tiny", "parts": 2,
+                 "data": {"train": 256, "validation": 64, "length": 32}},
+    "objective": {"metric": "val_f1", "direction": "maximize"},
+    "max_steps": 40,
+    "eval_every": 10,
+    "space": {"lr": {"warmup": {"steps": 5, "from": 0, "to": 0.002, "then": {
+                  "linear": {"to": 0, "horizon": 35}}}},
+              "batch_size": 16},
+    "algorithm": "grid",
+}
+
+
 class Gangs(NodeCase):
+    study = STUDY
+    trainers = 4
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
         case = cls.first_case(NodeCase)
-        cls.files = case.studies(STUDY)
+        cls.files = case.studies(cls.study)
         cls.reference = case.run_studies(cls.files, "alone", "--gangs", "off",
                                          "--trainers", 1)
 
@@ -58,7 +76,7 @@ class Gangs(NodeCase):
 
     def test_a_member_that_is_killed_costs_no_result(self):
         service = self.serve()
-        for _ in range(4):
+        for _ in range(self.trainers):
             self.await_word(
                 self.trainer(service.address, "--gang-listen", "127.0.0.1"),
                 "registered as number")
@@ -78,6 +96,13 @@ class Gangs(NodeCase):
         report = self.report("state")
         self.assertEqual(results(report), results(self.reference))
         self.assertEqual(report["trained_steps"], 0)
+
+
+class GangsOfSpans(Gangs):
+    """Two trainers of a BERT, of which one is killed."""
+
+    study = SPANS
+    trainers = 2
 
 
 if __name__ == "__main__":

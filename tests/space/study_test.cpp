@@ -133,6 +133,38 @@ TEST(Study, PartsArePowersOfTwoOfABatch) {
                  "31"});
 }
 
+TEST(Study, PartsOfWindowsAreAsThoseOfImages) {
+  const auto read = [](const std::string& options, const std::string& space) {
+    return read_study("study: s\nworkload: {name: squad-bert-tiny" + options
+                        + "}\nobjective: {metric: val_f1}\nmax_steps: 1\n"
+                          "space: {"
+                        + space + "}\n",
+                      "s.yaml", built_in_workloads());
+  };
+  const auto key = [&](const std::string& options) {
+    return key_of(read(options, "lr: 0.1").study.value().workload);
+  };
+  EXPECT_EQ(key("").find("parts"), std::string::npos);
+  EXPECT_EQ(key("").find("sync"), std::string::npos);
+  EXPECT_EQ(key(", parts: 1"), key(""));
+  EXPECT_NE(key(", parts: 8").find(";parts=8;"), std::string::npos);
+  EXPECT_NE(key(", parts: 4, sync: bmuf").find(";sync=bmuf"),
+            std::string::npos);
+  const auto errors = [&](const std::string& options,
+                          const std::string& space) {
+    return texts(read(options, space).errors);
+  };
+  using list = std::vector<std::string>;
+  EXPECT_EQ(errors(", parts: 6", "lr: 0.1"),
+            list{"s.yaml:2:42: workload.parts: must divide 64, found '6'"});
+  EXPECT_EQ(errors(", parts: 32", "batch_size: 31"),
+            list{"s.yaml:5:21: space.batch_size: must be at least 32, found "
+                 "31"});
+  EXPECT_EQ(errors(", parts: 32", "lr: 0.1"), list{});
+  EXPECT_EQ(errors(", parts: 4", "sync_every: 5").size(), 1u);
+  EXPECT_EQ(errors(", parts: 4, sync: average", "sync_every: 5"), list{});
+}
+
 TEST(Study, ExchangesNeedPartsAndAreOfTheKey) {
   const auto errors = [](const std::string& options) {
     return texts(study_of_parts(options).errors);

@@ -188,6 +188,7 @@ TEST(Descriptor, OnlySharesOfBatchesAreForSeveralMembers) {
   };
   EXPECT_EQ(members("fashion-cnn", "parts"), 8u);
   EXPECT_EQ(members("cifar-resnet20", "parts"), 8u);
+  EXPECT_EQ(members("squad-bert-base", "parts"), 8u);
   EXPECT_EQ(members("fashion-cnn", "data.train"), 1u); // the option is left out
   EXPECT_EQ(members("clicks-dlrm", "parts"), 1u);
   EXPECT_EQ(members("a-workload-of-others", "parts"), 1u);

@@ -256,7 +256,7 @@ TEST(Parts, AreRefusedWhereABatchIsSmaller) {
                 work->train(plain_configuration("fashion-mlp", 7), 3, 4);
               }),
               "batch_size 7 at epoch 3 is below parts 8: it must be at least "
-              "that, as each part has images of its own");
+              "that, as each part has examples of its own");
     EXPECT_TRUE(work->save() == state);
     work->train(plain_configuration("fashion-mlp", 8), 3, 4);
   }
@@ -309,9 +309,10 @@ TEST_P(PartsOfMembers, AnyNumberGivesTheSameBits) {
 
 TEST_P(PartsOfMembers, MeasureTogetherWithTheSameBits) {
   auto spec = spec_of(name, 8);
-  const bool is_large = name.starts_with("cifar-");
-  for (const double images : {is_large ? 260.0 : 1300.0, 9.0}) {
-    spec.options["data.validation"] = images; // batches of 250
+  const bool is_small = name.starts_with("fashion-");
+  for (const double examples : {is_small ? 1300.0 : 260.0, 9.0}) {
+    // Batches of 250 images, or of 32 windows.
+    spec.options["data.validation"] = examples;
     std::optional<metrics> expected;
     for (const std::size_t members : {1, 2, 4, 8}) {
       const auto work = make_built_in(spec, members);
@@ -365,11 +366,13 @@ INSTANTIATE_TEST_SUITE_P(
   testing::Values("fashion-mlp", "fashion-cnn", "fashion-resnet",
                   "cifar-resnet20", "cifar-mobilenetv2", "fashion-mlp/average",
                   "fashion-cnn/average", "fashion-cnn/elastic",
-                  "fashion-cnn/bmuf", "cifar-resnet20/bmuf"),
+                  "fashion-cnn/bmuf", "cifar-resnet20/bmuf", "squad-bert-tiny",
+                  "squad-bert-tiny/elastic"),
   [](const auto& x) { return test_name_of(x.param); });
 
 TEST(Parts, MembersAverageWeights) {
-  for (const auto* name : {"fashion-cnn", "fashion-cnn/elastic"}) {
+  for (const auto* name :
+       {"fashion-cnn", "fashion-cnn/elastic", "squad-bert-tiny"}) {
     std::optional<metrics> expected;
     for (const std::size_t members : {1, 4}) {
       auto spec = spec_of(name, 4);
@@ -526,20 +529,21 @@ TEST(PartsOfTheirOwn, BadExchangesLeaveTheStateAsItIs) {
 }
 
 TEST(Parts, AreOfEveryPrecision) {
-  for (const auto* precision : {"tf32", "bfloat16", "float16"}) {
-    if (test_device() == "cpu" && precision == std::string{"float16"})
-      continue;
-    std::optional<std::string> expected;
-    for (const std::size_t members : {1, 2}) {
-      auto spec = spec_of("fashion-cnn", 4);
-      spec.options["precision"] = precision;
-      const auto work = make_built_in(spec, members);
-      train_changing(*work, spec.name, 0, 3);
-      if (!expected)
-        expected = work->save();
-      EXPECT_TRUE(work->save() == *expected) << precision;
+  for (const auto* name : {"fashion-cnn", "squad-bert-tiny"})
+    for (const auto* precision : {"tf32", "bfloat16", "float16"}) {
+      if (test_device() == "cpu" && precision == std::string{"float16"})
+        continue;
+      std::optional<std::string> expected;
+      for (const std::size_t members : {1, 2}) {
+        auto spec = spec_of(name, 4);
+        spec.options["precision"] = precision;
+        const auto work = make_built_in(spec, members);
+        train_changing(*work, name, 0, 3);
+        if (!expected)
+          expected = work->save();
+        EXPECT_TRUE(work->save() == *expected) << name << ' ' << precision;
+      }
     }
-  }
 }
 
 TEST(Parts, OthersTrainMeanwhile) {

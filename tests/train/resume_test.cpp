@@ -144,7 +144,7 @@ INSTANTIATE_TEST_SUITE_P(
   testing::Values("cifar-resnet20", "cifar-wrn16-4", "cifar-mobilenetv2",
                   "fashion-mlp-wide", "fashion-linear", "fashion-cyclic",
                   "clicks-dlrm", "graph-sage-full", "fashion-resnet/elastic",
-                  "cifar-mobilenetv2/average"),
+                  "cifar-mobilenetv2/average", "squad-bert-tiny/bmuf"),
   [](const auto& x) {
     auto name = x.param.substr(x.param.find('-') + 1);
     for (const char mark : {'-', '/'})

@@ -107,24 +107,39 @@ TEST(Span, TinyLearnsFilesInSquadsForm) {
 
 TEST(Span, EveryHyperParameterMatters) {
   const auto work = make_built_in(spec_of(32));
-  const auto result = [&](const configuration& config) {
-    work->init();
-    work->train(config, 0, 1);
-    return work->save();
+  // Exchanges are of parts that train copies.
+  auto spec = spec_of(32);
+  spec.options["parts"] = 4.0;
+  spec.options["sync"] = "bmuf";
+  const auto parts = make_built_in(spec);
+  const auto result = [&](const configuration& config, bool exchanges) {
+    auto& x = exchanges ? *parts : *work;
+    x.init();
+    x.train(config, 0, 1);
+    return x.save();
   };
   const std::map<std::string, form> others{
-    {"lr", form::constant(0.002)},       {"batch_size", form::constant(16)},
-    {"optimizer", form::text("sgd")},    {"momentum", form::constant(0.5)},
-    {"beta2", form::constant(0.9)},      {"weight_decay", form::constant(0.1)},
-    {"dropout", form::constant(0.4)},    {"clip", form::constant(0.1)},
+    {"lr", form::constant(0.002)},     {"batch_size", form::constant(16)},
+    {"optimizer", form::text("sgd")},  {"momentum", form::constant(0.5)},
+    {"beta2", form::constant(0.9)},    {"weight_decay", form::constant(0.1)},
+    {"dropout", form::constant(0.4)},  {"clip", form::constant(0.1)},
+    {"sync_every", form::constant(3)}, {"sync_lag", form::constant(1)},
+    {"sync_alpha", form::constant(1)}, {"sync_momentum", form::constant(0.5)},
+    {"sync_lr", form::constant(0.5)},
   };
-  const auto config = config_of(8);
-  const auto before = result(config);
-  EXPECT_TRUE(result(config) == before);
-  for (const auto& [name, value] : config) {
-    auto other = config;
-    other[name] = others.at(name);
-    EXPECT_FALSE(result(other) == before) << name;
+  auto config = config_of(8);
+  config["sync_every"] = form::constant(2);
+  for (const bool exchanges : {false, true}) {
+    const auto before = result(config, exchanges);
+    EXPECT_TRUE(result(config, exchanges) == before);
+    for (const auto& [name, value] : config) {
+      auto other = config;
+      other[name] = others.at(name);
+      // Without copies there is nothing to exchange.
+      EXPECT_EQ(result(other, exchanges) == before,
+                !exchanges && name.starts_with("sync_"))
+        << name;
+    }
   }
 }
 

@@ -25,7 +25,8 @@ std::optional<error> check_members_of(const workload_spec& workload,
       return error{errc::invalid_argument,
                    "--members " + std::to_string(x) + ": at most "
                      + std::to_string(most) + " can train '" + workload.name
-                     + "' of this study together; image workloads with parts: "
+                     + "' of this study together; workloads of images or BERT "
+                       "with parts: "
                      + std::to_string(x) + " have work for so many"};
   return std::nullopt;
 }

@@ -258,7 +258,7 @@ void add_check(verb_table& verbs) {
   verb
     ->add_option("--members", x->members,
                  "Results are to be the same with each of these numbers of "
-                 "members, which compute the parts of an image workload "
+                 "members, which compute the parts of a workload's batches "
                  "together: 1,2,4")
     ->check(check_members)
     ->delimiter(',');

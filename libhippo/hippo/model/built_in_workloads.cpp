@@ -40,6 +40,15 @@ parameter_descriptor sync() {
   return x;
 }
 
+/// @param examples plural of one
+parameter_descriptor batch_of_parts(double fallback, double max,
+                                    const std::string& examples) {
+  auto x = batch_size(fallback, max,
+                      examples + " of an iteration; at most data.train");
+  x.min_option = parts_option;
+  return x;
+}
+
 std::vector<parameter_descriptor> image_options(const images_descriptor& x) {
   return {
     text("data.folder", x.folder, x.meaning),
@@ -65,12 +74,9 @@ std::vector<parameter_descriptor>
 training_hyper_parameters(const training_defaults& defaults,
                           const images_descriptor& images) {
   const auto infinity = std::numeric_limits<double>::infinity();
-  auto batch = batch_size(defaults.batch_size, images.count,
-                          "images of an iteration; at most data.train");
-  batch.min_option = parts_option;
   return {
     learning_rate(defaults.lr),
-    std::move(batch),
+    batch_of_parts(defaults.batch_size, images.count, "images"),
     optimizer("sgd"),
     fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
     integer("nesterov", 0, 0, 1, "1: sgd looks ahead (Nesterov)"),
@@ -180,9 +186,11 @@ std::vector<parameter_descriptor> span_options(const span_defaults& x) {
          "file of weights to begin with, as exported or by PyTorch; empty: "
          "random ones"),
     numerics_option(),
+    parts(),
     precision(),
     integer("seed", 1, 0, 999999999999,
             "decides initial weights, data order and dropout"),
+    sync(),
   };
 }
 
@@ -190,7 +198,7 @@ std::vector<parameter_descriptor> span_hyper_parameters(double lr) {
   const auto infinity = std::numeric_limits<double>::infinity();
   return {
     learning_rate(lr),
-    batch_size(32, most_windows, "windows of an iteration; at most data.train"),
+    batch_of_parts(32, most_windows, "windows"),
     optimizer("adamw"),
     fraction("momentum", 0.9, "momentum of sgd, beta1 of adamw"),
     fraction("beta2", 0.999, "decay of adamw's second moment"),
@@ -302,6 +310,7 @@ workload_descriptor span(std::string name, std::string meaning,
      "first"},
   };
   x.hyper_parameters = span_hyper_parameters(defaults.lr);
+  add_sync(x);
   x.options = span_options(defaults);
   x.averages = true;
   return x;

@@ -1,20 +1,23 @@
 #include "hippo/train/torch/span_workload.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <limits>
 #include <map>
 #include <numeric>
+#include <span>
 #include <stdexcept>
+#include <utility>
 
 #include "hippo/train/torch/data/shared_values.hpp"
 #include "hippo/train/torch/data/span_data.hpp"
 #include "hippo/train/torch/epoch.hpp"
-#include "hippo/train/torch/kernels/step_recorder.hpp"
+#include "hippo/train/torch/epoch_parts.hpp"
+#include "hippo/train/torch/epoch_workload.hpp"
 #include "hippo/train/torch/networks/bert.hpp"
 #include "hippo/train/torch/precision.hpp"
-#include "hippo/train/torch/stateful_workload.hpp"
 #include "hippo/train/torch/weights_file.hpp"
 
 namespace hippo {
@@ -22,19 +25,10 @@ namespace hippo {
 namespace {
 
 /// Windows at a time when evaluating: fixed, so that sums are always the same.
-constexpr std::size_t evaluation_batch = 32;
+constexpr std::int64_t evaluation_batch = 32;
 
 /// The most tokens of an answer that is predicted.
 constexpr std::size_t longest_answer = 30;
-
-/// The hyper-parameters of one step.
-struct span_values : epoch_values {
-  double clip = 0;
-};
-
-span_values values_at(const configuration& config, step_t at) {
-  return {epoch_values_at(config, at), number_at(config, "clip", at)};
-}
 
 /// All do but biases and the scales of normalisations: those have one
 /// dimension.
@@ -74,9 +68,8 @@ struct span_batch {
 
 /// A span of tokens in a window, and how likely it is: as a logit.
 struct predicted_span {
-  const span_window* window = nullptr;
-  std::size_t start = 0;
-  std::size_t end = 0;
+  std::uint32_t start = 0;
+  std::uint32_t end = 0;
   float score = -std::numeric_limits<float>::infinity();
 };
 
@@ -84,13 +77,21 @@ struct predicted_span {
 /// @param start,end the scores of the window's tokens
 predicted_span likeliest_span(const span_window& x, const float* start,
                               const float* end) {
-  predicted_span best{&x, x.first, x.first};
+  const auto first = static_cast<std::uint32_t>(x.first);
+  predicted_span best{first, first};
   for (auto i = x.first; i < x.last(); ++i)
     for (auto j = i; j < std::min(i + longest_answer, x.last()); ++j)
       if (const auto score = start[i] + end[j]; score > best.score)
-        best = {&x, i, j, score};
+        best = {static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(j),
+                score};
   return best;
 }
+
+/// The measurement of a batch of windows, as members tell it each other.
+struct measured_batch {
+  double loss = 0;                                   ///< sum
+  std::array<predicted_span, evaluation_batch> best; ///< of each window
+};
 
 /// Copies weights that are the beginning: all but the head's, which a model
 /// that has learned language alone does not have.
@@ -112,20 +113,16 @@ void copy_pretrained(const named_tensors& to, const tensor_map& from,
   }
 }
 
-class span_workload final : public stateful_workload {
+class span_workload final : public epoch_workload {
 public:
   span_workload(const workload_spec& spec,
                 std::shared_ptr<const span_data> data, tensor_map pretrained,
-                at::Device device, device_stream& stream)
-    : stateful_workload(stream), seed_(whole(spec.options.at("seed"))),
+                bert network, at::Device device, device_stream& stream)
+    : epoch_workload(spec, device, stream, network.parameters(), {}, decays),
       length_(whole(spec.options.at("data.length"))),
       weights_path_(std::get<std::string>(spec.options.at("weights"))),
-      device_(device), precision_(precision_of(spec, device)),
-      data_(std::move(data)), network_(sizes_of(spec), device),
-      state_(spec.name, network_.parameters(), {}, decays, averaging_of(spec)),
-      values_(device),
-      loss_(at::zeros({}, at::TensorOptions(device).dtype(at::kDouble))),
-      steps_(device), pretrained_(std::move(pretrained)) {
+      data_(std::move(data)), network_(std::move(network)),
+      pretrained_(std::move(pretrained)) {
     reset();
   }
 
@@ -137,87 +134,98 @@ public:
             parameters, static_cast<double>(data_->training.windows.size())};
   }
 
-  void init() override {
-    stream_.run([this] { reset(); });
-  }
-
 private:
   metrics measure() override {
     const auto& set = data_->validation;
-    std::vector<predicted_span> answers(set.questions.size());
-    std::vector<std::uint32_t> windows(set.windows.size());
-    std::iota(windows.begin(), windows.end(), 0U);
+    const auto windows = set.windows.size();
+    const epoch_parts batches{
+      static_cast<std::int64_t>(windows), evaluation_batch, {}};
+    std::vector<measured_batch> measured(
+      static_cast<std::size_t>(batches.size()));
+    const auto own = own_share(measured.size());
+    for (auto i = own.first; i < own.end; ++i)
+      measured[i] = measure_batch(batches.at(static_cast<std::int64_t>(i)));
+    gather(std::as_writable_bytes(std::span{measured}), sizeof(measured_batch));
+    // All is put together in the order of the windows, for any number of
+    // members.
     double loss = 0;
-    for (std::size_t first = 0; first < windows.size();
-         first += evaluation_batch) {
-      const auto n = std::min(evaluation_batch, windows.size() - first);
-      const auto [starts, ends, sum] = measured(set, windows.data() + first, n);
-      loss += sum.item<double>();
-      for (std::size_t i = 0; i < n; ++i) {
-        const auto& window = set.windows[first + i];
-        const auto best =
-          likeliest_span(window, starts.const_data_ptr<float>() + i * length_,
-                         ends.const_data_ptr<float>() + i * length_);
-        auto& answer = answers[window.question];
-        if (answer.window == nullptr || best.score > answer.score)
-          answer = best;
-      }
+    std::vector<answer> answers(set.questions.size());
+    for (std::size_t i = 0; i < windows; ++i) {
+      const auto place = i % evaluation_batch;
+      const auto& batch = measured[i / evaluation_batch];
+      if (place == 0)
+        loss += batch.loss;
+      auto& present = answers[set.windows[i].question];
+      if (present.window == nullptr
+          || batch.best[place].score > present.span.score)
+        present = {&set.windows[i], batch.best[place]};
     }
     span_score sum;
     for (const auto& x : answers) {
-      const auto [exact, f1] = score_of(set, *x.window, x.start, x.end);
+      const auto [exact, f1] =
+        score_of(set, *x.window, x.span.start, x.span.end);
       sum.exact += exact;
       sum.f1 += f1;
     }
     const auto questions = static_cast<double>(answers.size());
     return {metrics{{"val_exact", sum.exact / questions},
                     {"val_f1", sum.f1 / questions},
-                    {"val_loss", loss / static_cast<double>(windows.size())},
+                    {"val_loss", loss / static_cast<double>(windows)},
                     {"train_loss", state_.train_loss}}};
   }
 
-  training_state& state() override { return state_; }
+  /// The likeliest answer of a question so far.
+  struct answer {
+    const span_window* window = nullptr;
+    predicted_span span;
+  };
 
-  void reset() {
+  measured_batch measure_batch(const batch_part& batch) {
+    const auto& set = data_->validation;
+    std::vector<std::uint32_t> windows(static_cast<std::size_t>(batch.size));
+    std::iota(windows.begin(), windows.end(),
+              static_cast<std::uint32_t>(batch.first));
+    const auto [starts, ends, loss] = scored_windows(set, windows);
+    measured_batch result{loss.item<double>(), {}};
+    for (std::size_t i = 0; i < windows.size(); ++i)
+      result.best[i] = likeliest_span(
+        set.windows[windows[i]], starts.const_data_ptr<float>() + i * length_,
+        ends.const_data_ptr<float>() + i * length_);
+    return result;
+  }
+
+  void reset() override {
     network_.init(seed_);
     if (!weights_path_.empty())
       copy_pretrained(network_.parameters(), pretrained_, weights_path_);
     state_.restart(std::log(static_cast<double>(length_)));
   }
 
-  /// A step is one epoch; a last batch that is not full counts as any other.
+  /// A step is one epoch.
   void train_step(const configuration& config, step_t step) override {
     const auto& set = data_->training;
-    check_batch_size(config, step, set.windows.size());
-    const auto values = values_at(config, step);
-    const auto windows = epoch_order(seed_, step, set.windows.size());
-    const bool clips = values.clip > 0;
-    std::uint64_t iteration = 0;
-    std::size_t first = 0;
-    stream_.run_each([&] {
-      const tf32_scope products{precision_};
-      if (first == 0) {
-        values_.reset({seed_, step, 0, values.dropout});
-        if (clips)
-          values_->clip = static_cast<float>(values.clip);
-        loss_.zero_();
-      }
-      const auto n =
-        std::min<std::size_t>(values.batch_size, windows.size() - first);
-      const auto& batch = put_batch(set, windows.data() + first, n);
-      values_->iteration = iteration++;
-      state_.plan(values.rule, values_);
-      values_.publish();
+    const auto now = begin_epoch(config, step, update_rule_at(config, step),
+                                 static_cast<std::int64_t>(set.windows.size()));
+    if (const auto clip = number_at(config, "clip", step); clip > 0)
+      values_->clip = static_cast<float>(clip);
+    const std::span order{now.order};
+    train_epoch(now, [&](const batch_part& part) {
+      batch_ =
+        &put_batch(set, order.subspan(static_cast<std::size_t>(part.first),
+                                      static_cast<std::size_t>(part.size)));
       network_.seed(*values_);
-      // LibTorch's attention is given the share of dropout when it is launched.
-      steps_.run({static_cast<std::int64_t>(n), values_->dropout_limit, clips,
-                  state_.moments()},
-                 [&] { train_batch(batch, clips); });
-      first += values.batch_size;
-      return first < windows.size();
     });
-    state_.train_loss
-      = read(loss_).item<double>() / static_cast<double>(windows.size());
+  }
+
+  at::Tensor training_loss(const batch_part& /*part*/,
+                           at::Reduction::Reduction reduction) override {
+    return span_loss(scores_of(*batch_, &values_), batch_->starts, batch_->ends,
+                     reduction);
+  }
+
+  /// LibTorch's attention is given the share of dropout when it is launched.
+  [[nodiscard]] std::int64_t recorded_dropout() const override {
+    return values_->dropout_limit;
   }
 
   /// Windows that were scored.
@@ -226,13 +234,13 @@ private:
     at::Tensor loss;         ///< sum over the windows
   };
 
-  scored measured(const span_set& set, const std::uint32_t* indices,
-                  std::size_t size) {
+  scored scored_windows(const span_set& set,
+                        std::span<const std::uint32_t> indices) {
     scored there;
     stream_.run([&] {
       const c10::InferenceMode guard;
       const tf32_scope products{precision_};
-      const auto& batch = put_batch(set, indices, size);
+      const auto& batch = put_batch(set, indices);
       const auto scores = scores_of(batch, nullptr);
       there = {scores.start.contiguous(), scores.end.contiguous(),
                span_loss(scores, batch.starts, batch.ends, at::Reduction::Sum)
@@ -249,23 +257,13 @@ private:
     return {scores.start.to(at::kFloat), scores.end.to(at::kFloat)};
   }
 
-  void train_batch(const span_batch& batch, bool clips) {
-    const auto mean = span_loss(scores_of(batch, &values_), batch.starts,
-                                batch.ends, at::Reduction::Mean);
-    state_.go_back(mean, loss_scale(precision_));
-    if (clips)
-      state_.clip_gradients(values_);
-    state_.apply(values_);
-    loss_.add_(mean.detach(), static_cast<double>(batch.starts.size(0)));
-  }
-
   /// Returns the windows at `indices`, padded to the length of all, on the
   /// device: those of one size always in the same place.
-  const span_batch& put_batch(const span_set& set, const std::uint32_t* indices,
-                              std::size_t size) {
+  const span_batch& put_batch(const span_set& set,
+                              std::span<const std::uint32_t> indices) {
     // Not for evaluation alone, although that may come first.
     const c10::InferenceMode none{false};
-    const auto n = static_cast<std::int64_t>(size);
+    const auto n = static_cast<std::int64_t>(indices.size());
     const auto length = static_cast<std::int64_t>(length_);
     // Pinned for a GPU: then copying waits for nothing, and LibTorch keeps the
     // memory until it is done.
@@ -276,7 +274,7 @@ private:
     auto present = at::zeros({n, length}, host.dtype(at::kBool));
     auto starts = at::empty({n}, whole_numbers);
     auto ends = at::empty({n}, whole_numbers);
-    for (std::size_t i = 0; i < size; ++i) {
+    for (std::size_t i = 0; i < indices.size(); ++i) {
       const auto& x = set.windows[indices[i]];
       const auto row = i * length_;
       std::ranges::copy(x.tokens,
@@ -290,7 +288,7 @@ private:
       ends.mutable_data_ptr<std::int64_t>()[i] =
         static_cast<std::int64_t>(x.end);
     }
-    auto& there = batches_[size];
+    auto& there = batches_[indices.size()];
     const auto put = [this](at::Tensor& to, const at::Tensor& from) {
       if (to.defined())
         to.copy_(from, /*non_blocking=*/true);
@@ -305,19 +303,13 @@ private:
     return there;
   }
 
-  std::uint64_t seed_;
   std::size_t length_; ///< of every input, in tokens
   std::string weights_path_;
-  at::Device device_;
-  precision precision_;
   std::shared_ptr<const span_data> data_;
   bert network_;
-  training_state state_;
-  step_values values_;
-  at::Tensor loss_; ///< sum over the windows of an epoch so far
   std::map<std::size_t, span_batch> batches_; ///< by size
-  step_recorder steps_;
-  tensor_map pretrained_; ///< empty without `weights_path_`
+  const span_batch* batch_ = nullptr; ///< of these, the part that was put last
+  tensor_map pretrained_;             ///< empty without `weights_path_`
 };
 
 } // namespace
@@ -339,7 +331,8 @@ std::unique_ptr<workload> make_span_workload(const workload_spec& spec,
   }
   return stream.run([&] {
     return std::make_unique<span_workload>(
-      spec, std::move(data), std::move(pretrained), device, stream);
+      spec, std::move(data), std::move(pretrained),
+      bert{sizes_of(spec), device}, device, stream);
   });
 }
 

@@ -290,17 +290,13 @@ std::unique_ptr<workload> make_built_in_workload(const workload_spec& spec,
     throw std::invalid_argument("numerics: this trainer computes with "
                                 + offered + " ones, not with " + wanted
                                 + " ones");
-  if (spec.name.starts_with("squad-"))
-    return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
-      return make_span_workload(spec, x, stream);
-    });
-  if (is_click_workload(spec))
-    return std::make_unique<streaming_workload>(x, [&](device_stream& stream) {
-      return make_click_workload(spec, x, stream, data.prepare_threads);
-    });
   const auto on = [&](at::Device where) {
     return std::make_unique<streaming_workload>(
       where, [&](device_stream& stream) {
+        if (spec.name.starts_with("squad-"))
+          return make_span_workload(spec, where, stream);
+        if (is_click_workload(spec))
+          return make_click_workload(spec, where, stream, data.prepare_threads);
         return make_image_workload(spec, where, stream, data);
       });
   };
