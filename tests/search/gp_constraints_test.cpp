@@ -17,6 +17,7 @@
 namespace hippo {
 namespace {
 
+constexpr auto infinity = std::numeric_limits<double>::infinity();
 constexpr auto square = "{x: {uniform: [0, 6]}, y: {uniform: [0, 6]}}";
 
 double number(const trial_parameters& x, const std::string& name) {
@@ -107,7 +108,7 @@ std::vector<measured_trial> play(told_gp& gp, trial_no count,
 
 /// The least loss of those that keep all limits; infinite: none does.
 double least_feasible(const std::vector<measured_trial>& all) {
-  double result = std::numeric_limits<double>::infinity();
+  double result = infinity;
   for (const auto& x : all)
     if (x.is_feasible())
       result = std::min(result, x.loss);
@@ -150,7 +151,7 @@ TEST(GpConstraints, TakeTheGreatestProductOfImprovementAndProbability) {
       std::string best;
       double most = -1;
       if (trial >= 6 && !feasible.empty()) {
-        double incumbent = -INFINITY;
+        double incumbent = -infinity;
         for (const auto& x : gp.expect(feasible))
           incumbent = std::max(incumbent, x.mean);
         const auto expected = gp.expect(left);
@@ -275,13 +276,13 @@ TEST(GpConstraints, ALimitThatAllKeepAlikeChangesNothing) {
 
 // No number, no metric and no bound break a limit or keep it, and are no fault.
 TEST(GpConstraints, WhatIsNoNumberBreaksALimit) {
-  for (const auto broken : {std::nan(""), -INFINITY}) {
+  for (const auto broken : {std::nan(""), -infinity}) {
     trial_outcomes outcomes{least_of(2)};
     told_gp gp{"{x: {uniform: [0, 1]}}", options_of(5, 1), outcomes};
     int tried = 0;
     for (trial_no trial = 0; trial < 25; ++trial) {
       const auto x = number(gp.draw(trial), "x");
-      gp.tell(trial, {x, {x < 0.5 ? broken : INFINITY, 1}});
+      gp.tell(trial, {x, {x < 0.5 ? broken : x, 1}});
       tried += trial >= 10 && x < 0.45;
     }
     EXPECT_LT(tried, 5) << broken;

@@ -541,7 +541,7 @@ std::optional<gp_sampler::knowledge> gp_sampler::know() {
   if (!failed.empty()) {
     const auto xs = chosen(ended, findings_max);
     result.success.add(success_kernel_, ends_of(trials_of(xs)), values_in(xs),
-                       0);
+                       0, success_kernel_.noise);
     std::vector<trial_no> sound;
     for (const auto& x : result.ranking)
       sound.push_back(x.trial);

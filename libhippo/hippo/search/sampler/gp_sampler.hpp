@@ -61,8 +61,9 @@ struct gp_options {
 ///
 /// Failures and NaN are no values. Once there are some, a second process learns
 /// from whole trials which of them fail: to it the value of a trial is -1 if it
-/// has failed, at whatever step, else 1, and a trial is feasible if that is
-/// above 0 (a regression on labels: Rasmussen and Williams, 2006, section 6.5).
+/// has failed, at whatever step, else 1, and a trial succeeds if that, noise
+/// and all, is above 0 (a regression on labels: Rasmussen and Williams, 2006,
+/// section 6.5).
 /// The logarithm of that probability (`feasibility`) is added to that of the
 /// expected improvement. Candidates of 0.9 of the surest trial's probability or
 /// more go before all others (Gelbart et al., *Bayesian Optimization with

@@ -57,11 +57,10 @@ std::optional<slack_values> standardized(std::vector<double> slacks) {
 }
 
 void feasibility::add(const gp_kernel& kernel, gp_points points,
-                      const VectorXd& values, double threshold) {
+                      const VectorXd& values, double threshold, double noise) {
   const gp_points none{points.at.leftCols(0), points.group};
-  limits_.push_back({{kernel, std::move(points), values, none},
-                     kernel.noise,
-                     threshold});
+  limits_.push_back(
+    {{kernel, std::move(points), values, none}, threshold, noise});
 }
 
 VectorXd feasibility::log_of(const gp_points& at) const {

@@ -22,18 +22,19 @@ std::optional<slack_values> standardized(std::vector<double> slacks);
 
 /// The probability that points keep limits, each of which is learned by a
 /// process of its own (Gardner et al., *Bayesian Optimization with Inequality
-/// Constraints*, ICML 2014): a point keeps a limit if the number that is
-/// measured of it, noise and all, is above a threshold. Limits count as
-/// independent of each other.
+/// Constraints*, ICML 2014): a point keeps a limit if the number that the
+/// process is of is above a threshold. Limits count as independent of each
+/// other.
 ///
 /// As of `gp_kernel`, every CPU gives the same bits.
 class feasibility {
 public:
   /// Adds a limit.
   /// @param values of the points, of about unit variance
+  /// @param noise a variance that the number has beyond that of the process
   /// @complexity O(points^3)
   void add(const gp_kernel& kernel, gp_points points,
-           const Eigen::VectorXd& values, double threshold);
+           const Eigen::VectorXd& values, double threshold, double noise = 0);
 
   /// Whether every point is feasible, as there is no limit.
   [[nodiscard]] bool is_sure() const noexcept { return limits_.empty(); }
@@ -45,8 +46,8 @@ public:
 private:
   struct limit {
     gp_posterior posterior;
-    double noise = 0; ///< variance
     double threshold = 0;
+    double noise = 0;
   };
 
   std::vector<limit> limits_;
