@@ -101,13 +101,13 @@ study_spec study_of(const test_function& f, const std::string& algorithm,
              + (i < f.ranges ? ": {uniform: [0, 1]}\n"
                              : ": {choice: [0, 1]}\n");
   }
-  const auto read = read_study(
-    "study: search\nworkload: function\nobjective: {metric: value}\n"
-      + constraints + "eval_every: "
-      + std::to_string(every) + "\nmax_steps: " + std::to_string(test_steps)
-      + "\nspace:\n" + space + "algorithm: " + algorithm + "\nbudget: {trials: "
-      + trials + "}\nseed: " + std::to_string(seed) + "\n",
-    "search.yaml", {workload});
+  const auto read =
+    read_study("study: search\nworkload: function\nobjective: {metric: value}\n"
+                 + constraints + "eval_every: " + std::to_string(every)
+                 + "\nmax_steps: " + std::to_string(test_steps) + "\nspace:\n"
+                 + space + "algorithm: " + algorithm + "\nbudget: {trials: "
+                 + trials + "}\nseed: " + std::to_string(seed) + "\n",
+               "search.yaml", {workload});
   if (!read.study)
     fail(to_text(read.errors.front()));
   if (const auto found = check_algorithm(*read.study); !found.errors.empty())
@@ -277,8 +277,9 @@ int run(const std::vector<std::string>& words) {
 
 int serve(const test_function& f, std::uint64_t seed) {
   if (f.fails != nullptr || f.slack != nullptr)
-    fail("'" + f.name + "' has failures or a limit, which `serve` does not"
-         " tell");
+    fail("'" + f.name
+         + "' has failures or a limit, which `serve` does not"
+           " tell");
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream in{line};
     step_t at = 0;

@@ -205,8 +205,9 @@ inline const std::vector<test_function>& all() {
     {"hartmann6-ball", 6, 0, -3.32236801, measured_hartmann<6>,
      [](const std::vector<double>& x) { return hartmann<6>(x, 0); }, nullptr,
      [](const std::vector<double>& x) {
-       return 1 - (x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]
-                   + x[4] * x[4] + x[5] * x[5]);
+       return 1
+              - (x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]
+                 + x[4] * x[4] + x[5] * x[5]);
      }},
   };
   return result;

@@ -96,8 +96,8 @@ TEST(Feasibility, IsTheProductOfTheProbabilitiesOfLimits) {
     const gp_posterior process{kernel, points, values, random_points(0, 0)};
     const auto x = process.predict(asked);
     for (Index i = 0; i < 15; ++i) {
-      const auto z = (x.means[i] - threshold)
-                     / std::sqrt(x.variances[i] + noise);
+      const auto z =
+        (x.means[i] - threshold) / std::sqrt(x.variances[i] + noise);
       expected[i] += std::log(std::erfc(-z / std::sqrt(2.0)) / 2);
     }
   }

@@ -297,11 +297,11 @@ TEST_P(EveryAlgorithmWithALimit, DecidesAgainAsItDid) {
   for (std::uint64_t seed = 0; seed < 2; ++seed) {
     auto spec = spec_of(GetParam(),
                         "constraints: ['ms <= 4', 'acc >= -0.9']\n"
-                        "budget: {trials: 24}",
+                        "budget: {trials: 40}",
                         "{metric: acc}");
     spec.seed = seed;
     several_run x{spec};
-    x.run(seed, 5 * seed);
+    x.run(seed, seed);
     several_run again{spec};
     for (const auto& y : x.events())
       again.tell(y);

@@ -26,9 +26,8 @@ inline std::vector<double> slacks_of(const metrics& measured,
   for (const auto& x : of) {
     const auto value = value_in(measured, x.metric);
     const auto slack = x.is_at_most ? x.limit - value : value - x.limit;
-    result.push_back(std::isnan(slack)
-                       ? -std::numeric_limits<double>::infinity()
-                       : slack);
+    result.push_back(
+      std::isnan(slack) ? -std::numeric_limits<double>::infinity() : slack);
   }
   return result;
 }

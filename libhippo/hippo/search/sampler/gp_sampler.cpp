@@ -592,11 +592,9 @@ step_t gp_sampler::end_of(step_t length) const {
   return has_lengths() ? length : options_.marks.back();
 }
 
-std::vector<gp_sampler::ranked_trial>
-gp_sampler::rank_trials(const gp_posterior& posterior,
-                        const response_table& table,
-                        const std::vector<response>& seen,
-                        const std::set<trial_no>& failed) {
+std::vector<gp_sampler::ranked_trial> gp_sampler::rank_trials(
+  const gp_posterior& posterior, const response_table& table,
+  const std::vector<response>& seen, const std::set<trial_no>& failed) {
   std::set<trial_no> trials;
   for (const auto& x : seen)
     if (!failed.contains(x.of->trial))
@@ -621,9 +619,9 @@ bool gp_sampler::knowledge::is_safe(double log_success) const {
 
 double gp_sampler::knowledge::log_gain(double mean, double variance) const {
   const auto& best = ranking.front();
-  return best.violation > 0 ? 0
-                            : log_expected_improvement(
-                              mean, std::sqrt(variance), -best.loss);
+  return best.violation > 0
+           ? 0
+           : log_expected_improvement(mean, std::sqrt(variance), -best.loss);
 }
 
 std::optional<gp_sampler::standing>
@@ -642,8 +640,8 @@ gp_sampler::best_of(std::vector<candidate> xs, const knowledge& known) const {
     standing now;
     now.mean =
       expected.means[at] - mean_at_end(xs[i].values) / known.table.scale;
-    now.score = known.log_gain(now.mean, expected.variances[at]) + success[at]
-                + kept[at];
+    now.score =
+      known.log_gain(now.mean, expected.variances[at]) + success[at] + kept[at];
     now.is_safe = known.is_safe(success[at]);
     if (has_prior())
       now.score += belief_in(xs[i].taken);

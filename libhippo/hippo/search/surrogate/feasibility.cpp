@@ -68,9 +68,9 @@ VectorXd feasibility::log_of(const gp_points& at) const {
   for (const auto& x : limits_) {
     const auto expected = x.posterior.predict(at);
     for (Index i = 0; i < at.size(); ++i)
-      result[i] += log_probability_above_zero(
-        expected.means[i] - x.threshold,
-        std::sqrt(expected.variances[i] + x.noise));
+      result[i] +=
+        log_probability_above_zero(expected.means[i] - x.threshold,
+                                   std::sqrt(expected.variances[i] + x.noise));
   }
   return result;
 }

@@ -108,8 +108,7 @@ VectorXd parameters_of(const gp_kernel& x, double noise_least) {
   for (Index i = 0; i < groups; ++i)
     result[i] = portable_log(x.lengths[i]);
   result[groups] = portable_log(x.signal);
-  result[groups + 1]
-    = portable_log(std::max(x.noise - noise_least, noise_min));
+  result[groups + 1] = portable_log(std::max(x.noise - noise_least, noise_min));
   return result;
 }
 
@@ -206,8 +205,7 @@ gp_kernel fit_kernel(const gp_points& points, const VectorXd& values,
     from[from.size() - 1] -= off;
     descend(loss, std::move(from));
   }
-  return std::isfinite(least) ? kernel_of(best, noise_least)
-                              : std::move(begin);
+  return std::isfinite(least) ? kernel_of(best, noise_least) : std::move(begin);
 }
 
 // -- the posterior ------------------------------------------------------------
