@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <ranges>
 #include <string>
 #include <utility>
@@ -33,6 +34,9 @@ constexpr std::size_t good_trials = 8;
 /// Candidates near the best of these. With more of them, or in several rounds,
 /// little is looked at elsewhere (the noisy quadratic of bench/schedules.cpp).
 constexpr std::uint64_t refining_candidates = 40;
+
+/// Candidates whose limits are looked at together, the best ones first.
+constexpr std::size_t limited_at_once = 32;
 
 /// A candidate is safe if it is feasible with so much of the probability of the
 /// surest trial. Without that, twice as many and more fail, and better values
@@ -624,6 +628,45 @@ double gp_sampler::knowledge::log_gain(double mean, double variance) const {
            : log_expected_improvement(mean, std::sqrt(variance), -best.loss);
 }
 
+std::vector<std::size_t> gp_sampler::limited(std::vector<standing>& all,
+                                             const gp_points& points,
+                                             const knowledge& known) {
+  std::vector<std::size_t> order(all.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (known.limits.is_sure())
+    return order;
+  // Better without the limits, which can make none of them better.
+  const auto is_above = [](const standing& x, const standing& y) {
+    return x.is_safe != y.is_safe ? x.is_safe : x.score > y.score;
+  };
+  std::ranges::stable_sort(order, [&](std::size_t x, std::size_t y) {
+    return is_above(all[x], all[y]);
+  });
+  const standing* best = nullptr;
+  std::size_t end = 0;
+  while (end < order.size()
+         && (best == nullptr || !is_above(*best, all[order[end]]))) {
+    const auto begin = end;
+    end = std::min(begin + limited_at_once, order.size());
+    gp_points asked{
+      Eigen::MatrixXd(points.at.rows(), static_cast<Index>(end - begin)),
+      points.group};
+    for (auto i = begin; i < end; ++i)
+      asked.at.col(static_cast<Index>(i - begin)) =
+        points.at.col(static_cast<Index>(order[i]));
+    const auto kept = known.limits.log_of(asked);
+    for (auto i = begin; i < end; ++i) {
+      auto& now = all[order[i]];
+      now.score += kept[static_cast<Index>(i - begin)];
+      if (best == nullptr || is_above(now, *best))
+        best = &now;
+    }
+  }
+  order.resize(end);
+  std::ranges::sort(order);
+  return order;
+}
+
 std::optional<gp_sampler::standing>
 gp_sampler::best_of(std::vector<candidate> xs, const knowledge& known) const {
   auto points = empty_points(xs.size());
@@ -632,25 +675,31 @@ gp_sampler::best_of(std::vector<candidate> xs, const knowledge& known) const {
               end_of(xs[i].values.length));
   const auto expected = known.values.predict(points);
   const auto success = known.success.log_of(points);
-  const auto kept = known.limits.log_of(points);
   const auto factor = price_factor();
-  std::optional<standing> best;
+  std::vector<standing> all(xs.size());
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const auto at = static_cast<Index>(i);
-    standing now;
+    auto& now = all[i];
     now.mean =
       expected.means[at] - mean_at_end(xs[i].values) / known.table.scale;
-    now.score =
-      known.log_gain(now.mean, expected.variances[at]) + success[at] + kept[at];
+    now.score = known.log_gain(now.mean, expected.variances[at]) + success[at];
     now.is_safe = known.is_safe(success[at]);
     if (has_prior())
       now.score += belief_in(xs[i].taken);
-    // What is untrained is looked up where it may tell.
-    if (factor == 0 && best && best->goes_before(now))
-      continue;
-    now.work = untrained(xs[i].values);
-    if (factor > 0)
+    if (factor > 0) {
+      now.work = untrained(xs[i].values);
       now.score -= factor * log_price(now.work);
+    }
+  }
+  std::optional<standing> best;
+  for (const auto i : limited(all, points, known)) {
+    auto& now = all[i];
+    // What is untrained is looked up where it may tell.
+    if (factor == 0) {
+      if (best && best->goes_before(now))
+        continue;
+      now.work = untrained(xs[i].values);
+    }
     now.taken = std::move(xs[i].taken);
     if (!best || now.goes_before(*best))
       best = std::move(now);

@@ -245,6 +245,12 @@ private:
               const std::set<trial_no>& failed);
 
   [[nodiscard]] step_t end_of(step_t length) const;
+  /// Adds to the scores of candidates the logarithms of the probabilities that
+  /// they keep the limits, of those that may be the best.
+  /// @returns their places, in order
+  [[nodiscard]] static std::vector<std::size_t>
+  limited(std::vector<standing>& all, const gp_points& points,
+          const knowledge& known);
   /// Returns the best of some candidates, the first of equal ones; nothing of
   /// none.
   [[nodiscard]] std::optional<standing> best_of(std::vector<candidate> xs,
