@@ -10,8 +10,9 @@
 // the last mark is spent, in trainings of 81 steps. Prints a line of JSON: for
 // each seed and mark the regret of the incumbent, which is the trial that
 // measured best at step 81 (null: none has come there), and of the trial that
-// measured best at any step, and how many trials have failed: some functions
-// let trials fail at their first measurement, which costs its steps.
+// measured best at any step, and how many trials have failed or broken a limit:
+// some functions let trials fail at their first measurement, which costs its
+// steps, and some have a limit. What breaks it is no incumbent.
 //
 // `serve` lets others measure: it reads lines of a step and of values, and
 // answers each with what that measures and what its regret is.
@@ -85,6 +86,11 @@ study_spec study_of(const test_function& f, const std::string& algorithm,
   workload_descriptor workload;
   workload.name = "function";
   workload.metrics = {{"value", direction::minimize, "of the function"}};
+  std::string constraints;
+  if (f.slack != nullptr) {
+    workload.metrics.push_back({"slack", direction::maximize, "of its limit"});
+    constraints = "constraints: ['slack >= 0']\n";
+  }
   std::string space;
   for (std::size_t i = 0; i < f.ranges + f.choices; ++i) {
     parameter_descriptor parameter;
@@ -95,13 +101,13 @@ study_spec study_of(const test_function& f, const std::string& algorithm,
              + (i < f.ranges ? ": {uniform: [0, 1]}\n"
                              : ": {choice: [0, 1]}\n");
   }
-  const auto read = read_study(
-    "study: search\nworkload: function\nobjective: {metric: value}\n"
-    "eval_every: "
-      + std::to_string(every) + "\nmax_steps: " + std::to_string(test_steps)
-      + "\nspace:\n" + space + "algorithm: " + algorithm + "\nbudget: {trials: "
-      + trials + "}\nseed: " + std::to_string(seed) + "\n",
-    "search.yaml", {workload});
+  const auto read =
+    read_study("study: search\nworkload: function\nobjective: {metric: value}\n"
+                 + constraints + "eval_every: " + std::to_string(every)
+                 + "\nmax_steps: " + std::to_string(test_steps) + "\nspace:\n"
+                 + space + "algorithm: " + algorithm + "\nbudget: {trials: "
+                 + trials + "}\nseed: " + std::to_string(seed) + "\n",
+               "search.yaml", {workload});
   if (!read.study)
     fail(to_text(read.errors.front()));
   if (const auto found = check_algorithm(*read.study); !found.errors.empty())
@@ -154,7 +160,7 @@ public:
   [[nodiscard]] const std::vector<nlohmann::json>& at_any() const {
     return at_any_;
   }
-  /// The trials that had failed at the marks.
+  /// The trials that had failed, or broken a limit, at the marks.
   [[nodiscard]] const std::vector<std::uint64_t>& failed() const {
     return failed_at_;
   }
@@ -183,12 +189,18 @@ private:
         take(tuner_.on_failure(trial));
         return;
       }
+      const auto slack = f_.slack != nullptr ? f_.slack(x) : 0;
       const auto value = f_.measured(x, here, seed_);
       const auto regret = regret_of(f_, x);
-      any_.compete(value, regret);
-      if (here == test_steps)
-        last_.compete(value, regret);
-      take(tuner_.on_result(trial, here, value));
+      if (slack >= 0) {
+        any_.compete(value, regret);
+        if (here == test_steps)
+          last_.compete(value, regret);
+      } else if (broken_.insert(trial).second) {
+        ++failed_;
+      }
+      take(tuner_.on_result(trial, here,
+                            metrics{{"value", value}, {"slack", slack}}));
     }
   }
 
@@ -204,7 +216,7 @@ private:
   std::uint64_t spent_ = 0; ///< steps
   std::deque<advance> todo_;
   std::map<trial_no, step_t> reached_;
-  std::set<trial_no> ended_;
+  std::set<trial_no> ended_, broken_;
   incumbent last_, any_;
   std::vector<nlohmann::json> at_last_, at_any_;
   std::uint64_t failed_ = 0;
@@ -264,8 +276,10 @@ int run(const std::vector<std::string>& words) {
 }
 
 int serve(const test_function& f, std::uint64_t seed) {
-  if (f.fails != nullptr)
-    fail("'" + f.name + "' lets trials fail, which `serve` does not tell");
+  if (f.fails != nullptr || f.slack != nullptr)
+    fail("'" + f.name
+         + "' has failures or a limit, which `serve` does not"
+           " tell");
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream in{line};
     step_t at = 0;

@@ -1,8 +1,9 @@
 // What a suggestion of a sampler that learns costs after so many trials.
 //
-//   suggest TRIALS [tpe|gp] [imported]
+//   suggest TRIALS [tpe|gp] [imported|constrained]
 //
-// With `imported` the results are from elsewhere, as of `tell-past`, instead.
+// With `imported` the results are from elsewhere, as of `tell-past`, instead;
+// with `constrained` half of them break a limit.
 // The space has two logarithmic ranges, two linear ones and two choices of
 // five. Prints a line of JSON with the median and the mean of 200 suggestions,
 // each with the result that is told of it. The mean has what comes at times:
@@ -46,15 +47,18 @@ int main(int argc, char** argv) {
   const std::string algorithm = argc > 2 ? argv[2] : "tpe";
   const std::string from = argc > 3 ? argv[3] : "";
   if (trials == 0 || (algorithm != "tpe" && algorithm != "gp")
-      || (!from.empty() && from != "imported")) {
-    std::fprintf(stderr, "usage: suggest TRIALS [tpe|gp] [imported]\n");
+      || (!from.empty() && from != "imported" && from != "constrained")) {
+    std::fprintf(stderr,
+                 "usage: suggest TRIALS [tpe|gp] [imported|constrained]\n");
     return 2;
   }
-  told_sampler sampler{spec_of(text + algorithm + "\n")};
-  if (from.empty())
-    sampler.fill(trials);
-  else
+  const std::string limit =
+    from == "constrained" ? "constraints: ['val_loss <= 0.5']\n" : "";
+  told_sampler sampler{spec_of(text + algorithm + "\n" + limit)};
+  if (from == "imported")
     sampler.import(trials);
+  else
+    sampler.fill(trials);
   std::vector<double> times;
   for (auto i = trials; i < trials + suggestions; ++i) {
     const auto begin = clock_type::now();

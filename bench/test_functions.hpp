@@ -27,6 +27,9 @@ struct test_function {
   double (*exact)(const std::vector<double>& values) = nullptr;
   /// Whether a training with these values fails; null: none does.
   bool (*fails)(const std::vector<double>& values) = nullptr;
+  /// What is left of a limit, below 0 where it is broken; null: there is none.
+  /// `least` is that of values which keep it.
+  double (*slack)(const std::vector<double>& values) = nullptr;
 };
 
 inline constexpr step_t test_steps = 81;
@@ -131,6 +134,17 @@ double measured_ones(const std::vector<double>& point, step_t at,
   return 1 - ones / (2 * Half);
 }
 
+/// The two functions with a limit of Gardner et al., *Bayesian Optimization
+/// with Inequality Constraints*, ICML 2014, on the unit square.
+inline double gardner_waves(const std::vector<double>& point) {
+  const auto u = 6 * point[0], v = 6 * point[1];
+  return std::cos(2 * u) * std::cos(v) + std::sin(u);
+}
+
+inline double gardner_slope(const std::vector<double>& point) {
+  return std::sin(6 * point[0]) + 6 * point[1];
+}
+
 template <std::size_t Half>
 double exact_ones(const std::vector<double>& point) {
   double ones = 0;
@@ -169,6 +183,32 @@ inline const std::vector<test_function>& all() {
      [](const std::vector<double>& x) { return x[2] > 0.5; }},
     {"ones4-pair", 4, 4, 0, measured_ones<4>, exact_ones<4>,
      [](const std::vector<double>& x) { return x[4] != x[5]; }},
+    // Limits that are measured. The best values keep the first by much; they
+    // lie at the border of the second one, which 1 of 60 points keeps; 1 of 12
+    // keeps the third.
+    {"gardner-waves", 2, 0, -2,
+     [](const std::vector<double>& x, step_t, std::uint64_t) {
+       return gardner_waves(x);
+     },
+     gardner_waves, nullptr,
+     [](const std::vector<double>& x) {
+       return 0.5 - std::cos(6 * x[0] + 6 * x[1]);
+     }},
+    {"gardner-slope", 2, 0, std::asin(0.95) - 1,
+     [](const std::vector<double>& x, step_t, std::uint64_t) {
+       return gardner_slope(x);
+     },
+     gardner_slope, nullptr,
+     [](const std::vector<double>& x) {
+       return -0.95 - std::sin(6 * x[0]) * std::sin(6 * x[1]);
+     }},
+    {"hartmann6-ball", 6, 0, -3.32236801, measured_hartmann<6>,
+     [](const std::vector<double>& x) { return hartmann<6>(x, 0); }, nullptr,
+     [](const std::vector<double>& x) {
+       return 1
+              - (x[0] * x[0] + x[1] * x[1] + x[2] * x[2] + x[3] * x[3]
+                 + x[4] * x[4] + x[5] * x[5]);
+     }},
   };
   return result;
 }

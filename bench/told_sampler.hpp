@@ -10,6 +10,7 @@
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/search/registry.hpp"
 #include "hippo/search/surrogate/counter_rng.hpp"
+#include "hippo/search/trial_outcomes.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
@@ -27,13 +28,16 @@ inline study_spec spec_of(const std::string& text) {
 /// The sampler that a study names, told values which mean nothing.
 struct told_sampler {
   explicit told_sampler(study_spec study)
-    : space(study.space), step(study.max_steps) {
+    : space(study.space), step(study.max_steps), wanted(study.objective.all()) {
     study.seed = 1;
-    sampler = make_sampler(study, read_search(study));
+    sampler = make_sampler(study, read_search(study),
+                           {.outcomes = wanted.is_one() ? nullptr : &outcomes});
   }
 
   search_space space;
   step_t step; ///< of all results
+  goals wanted;
+  trial_outcomes outcomes{wanted};
   std::unique_ptr<hippo::sampler> sampler;
 
   static double result_of(trial_no trial) {
@@ -42,7 +46,14 @@ struct told_sampler {
   }
 
   void tell(trial_no trial) {
-    sampler->on_result(trial, step, result_of(trial));
+    const auto value = result_of(trial);
+    if (!wanted.is_one()) {
+      metrics all{{wanted.metrics.front().metric, value}};
+      for (const auto& x : wanted.constraints)
+        all[x.metric] = result_of(trial + past_trials_begin);
+      outcomes.add(trial, step, all);
+    }
+    sampler->on_result(trial, step, value);
   }
 
   /// Gives it results from elsewhere, of random combinations.

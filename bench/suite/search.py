@@ -47,6 +47,12 @@ HALF_FAIL = {"branin-disc": "Branin, within a disc",
              "hartmann3-edge": "Hartmann3, best at the edge",
              "ones4-pair": "ones 4+4, by two choices"}
 
+# Functions with a constraint, and the costs at which they are looked at.
+LIMITED = {"gardner-waves": "Gardner, waves", "gardner-slope": "Gardner, slope",
+           "hartmann6-ball": "Hartmann6, in a ball"}
+LIMITED_MARKS = [20, 50, 100]
+LIMITED_ALGORITHMS = ["gp", "tpe", "random"]
+
 BANDIT_PULLS = [1_000, 10_000]
 
 
@@ -161,6 +167,31 @@ def failure_rows(bench, seeds):
                   harness.markdown(lines)]
 
 
+def limited_rows(bench, seeds):
+    """Regrets of the best that keeps a constraint."""
+    found = bench.at_once({
+        (x, who): lambda x=x, who=who: bench.json([
+            bench.program("search"), "run", x, who, seeds, *LIMITED_MARKS])
+        for x in LIMITED for who in LIMITED_ALGORITHMS})
+    lines = [["", *(f"{who} at {mark}" for who in LIMITED_ALGORITHMS
+                    for mark in LIMITED_MARKS)]]
+    rows = []
+    for x, name in LIMITED.items():
+        # Without one that keeps the constraint there is no regret.
+        medians = {who: [statistics.median(float("inf") if z is None else z
+                                           for z in y)
+                         for y in zip(*found[x, who]["regret"])]
+                   for who in LIMITED_ALGORITHMS}
+        lines.append([name, *("–" if y == float("inf") else shown(y)
+                              for who in LIMITED_ALGORITHMS
+                              for y in medians[who])])
+        rows.append(Row(f"gp: median regret at {LIMITED_MARKS[1]}, {name}", "",
+                        [medians["gp"][1]], "tpe", [medians["tpe"][1]],
+                        more_is_better=False, aim=1, aim_of_ratio=True))
+    return rows, ["Functions with a constraint: median regret of the best "
+                  "that keeps it.", harness.markdown(lines)]
+
+
 def searches(bench):
     """All searches, as functions by function and name that return regrets."""
     seeds = 2 if bench.quick else 20
@@ -188,10 +219,11 @@ def run(bench):
         found.setdefault(who, {})[x] = regret
     rows, notes = bandit_rows(bench, 2 if bench.quick else 12)
     failures, failure_notes = failure_rows(bench, 2 if bench.quick else 20)
-    return Result([*gates(found), *failures, *rows],
+    limited, limited_notes = limited_rows(bench, 2 if bench.quick else 20)
+    return Result([*gates(found), *failures, *limited, *rows],
                   notes=["Figures are means over seeds. "
                          "Median regret (quartiles) at a cost of so many "
                          "trainings in full:",
                          *(regret_table(x, found) for x in NAMES),
-                         *failure_notes, *notes],
+                         *failure_notes, *limited_notes, *notes],
                   data=found)

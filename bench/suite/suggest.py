@@ -36,6 +36,16 @@ def imported(bench, size):
         min(bench.rounds, 3))
 
 
+def constrained(bench, size):
+    """The same with a limit that half of the trials break, beside none."""
+    key = "mean" # with the fits
+    program = bench.program("suggest")
+    return bench.in_turn({
+        "with": lambda: bench.json([program, size, "gp", "constrained"])[key],
+        "without": lambda: bench.json([program, size, "gp"])[key]},
+        min(bench.rounds, 3))
+
+
 def run(bench):
     sizes = {"TPE": SIZES[:2] if bench.quick else SIZES,
              "GP": GP_SIZES[:1] if bench.quick else GP_SIZES}
@@ -50,7 +60,10 @@ def run(bench):
         + [Row(f"TPE after {size:,} imported results", "ms", x["imported"],
                "after as many trials", x["trials"], more_is_better=False,
                aim=1)
-           for size in sizes["TPE"][-1:] for x in [imported(bench, size)]],
+           for size in sizes["TPE"][-1:] for x in [imported(bench, size)]]
+        + [Row(f"GP after {size:,} trials, one constraint", "ms", x["with"],
+               "without it", x["without"], more_is_better=False, aim=10)
+           for size in sizes["GP"][-1:] for x in [constrained(bench, size)]],
         {f"{who}, {sampler}": [(size, sorted(x[who])[len(x[who]) // 2])
                                for size, x in by_size.items()]
          for sampler, by_size in values.items() for who in ("Hippo", "Optuna")},

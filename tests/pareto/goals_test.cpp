@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <vector>
+
+#include "hippo/model/slack.hpp"
 
 namespace hippo {
 namespace {
@@ -38,6 +41,16 @@ TEST(Outcome, AConstraintMayBeOnAnotherMetric) {
   EXPECT_EQ(outcome_of({{"acc", 1}, {"bytes", 12}}, x).violation, 2);
   EXPECT_EQ(outcome_of({{"acc", 1}}, x).violation, infinity);
   EXPECT_FALSE(outcome_of({{"acc", 1}}, x).is_nan);
+}
+
+TEST(Outcome, ASlackIsWhatIsLeftOfALimit) {
+  using slacks = std::vector<double>;
+  const auto of = [](const metrics& measured) {
+    return slacks_of(measured, wanted.constraints);
+  };
+  EXPECT_EQ(of({{"acc", .25}, {"ms", 2}}), (slacks{3, -.25}));
+  EXPECT_EQ(of({{"acc", nan_value}, {"ms", 5}}), (slacks{0, -infinity}));
+  EXPECT_EQ(of({{"ms", -infinity}}), (slacks{infinity, -infinity}));
 }
 
 TEST(Outcome, AConstraintAsText) {

@@ -14,7 +14,7 @@
 #include "hippo/search/algorithm/hyperband.hpp"
 #include "hippo/search/algorithm/median_stopping.hpp"
 #include "hippo/search/algorithm/pbt.hpp"
-#include "hippo/search/sampler/gp_sampler.hpp"
+#include "hippo/search/sampler/gp_settings.hpp"
 #include "hippo/search/sampler/tpe_sampler.hpp"
 #include "search/studies.hpp"
 #include "search/trainers.hpp"

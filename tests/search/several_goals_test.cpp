@@ -290,6 +290,32 @@ INSTANTIATE_TEST_SUITE_P(
                   "{asha: {sampler: nsga2, population: 4}}", "hyperband",
                   "{hyperband: {sampler: nsga2}}", "bohb"));
 
+class EveryAlgorithmWithALimit : public testing::TestWithParam<const char*> {};
+
+// Decisions of `freeze-thaw` are not stored.
+TEST_P(EveryAlgorithmWithALimit, DecidesAgainAsItDid) {
+  for (std::uint64_t seed = 0; seed < 2; ++seed) {
+    auto spec = spec_of(GetParam(),
+                        "constraints: ['ms <= 4', 'acc >= -0.9']\n"
+                        "budget: {trials: 40}",
+                        "{metric: acc}");
+    spec.seed = seed;
+    several_run x{spec};
+    x.run(seed, seed);
+    several_run again{spec};
+    for (const auto& y : x.events())
+      again.tell(y);
+    EXPECT_EQ(again.turns(), x.turns());
+    EXPECT_FALSE(x.ends().empty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, EveryAlgorithmWithALimit,
+                         testing::Values("gp", "freeze-thaw",
+                                         "{asha: {sampler: gp}}", "auto",
+                                         "{asha: {sampler: tpe}}",
+                                         "{hyperband: {sampler: gp}}"));
+
 /// A list of one metric is that metric.
 TEST(ListOfOne, DecidesAsTheMetricDoes) {
   for (const auto* name : {"asha", "tpe", "{hyperband: {sampler: gp}}"}) {
@@ -446,15 +472,15 @@ TEST(SeveralGoals, AreRefusedWithWhatWouldDo) {
     EXPECT_EQ(refusals(name),
               lines{"s.yaml:6:12: algorithm: " + name
                     + " takes one metric, without constraints: use " + full});
-  EXPECT_EQ(refusals("gp"),
-            lines{"s.yaml:6:12: algorithm: gp takes one metric, without "
-                  "constraints: use tpe or nsga2"});
+  EXPECT_EQ(refusals("gp"), lines{"s.yaml:6:12: algorithm: gp takes one metric:"
+                                  " use tpe or nsga2"});
   EXPECT_EQ(refusals("freeze-thaw"), refusals("gp"));
   EXPECT_EQ(refusals("{asha: {sampler: gp}}"),
-            lines{"s.yaml:6:29: algorithm.asha.sampler: gp takes one metric, "
-                  "without constraints: use tpe or nsga2"});
-  EXPECT_EQ(refusals("gp", "constraints: [ms <= 3]", "{metric: acc}").size(),
-            1u);
+            lines{"s.yaml:6:29: algorithm.asha.sampler: gp takes one metric: "
+                  "use tpe or nsga2"});
+  for (const auto* name : {"gp", "freeze-thaw", "{asha: {sampler: gp}}"})
+    EXPECT_EQ(refusals(name, "constraints: [ms <= 3]", "{metric: acc}"),
+              lines{});
   EXPECT_EQ(refusals("{hyperband: {rule: sub-sampling}}"),
             lines{"s.yaml:6:31: algorithm.hyperband.rule: sub-sampling takes "
                   "one metric, without constraints: use halving"});
@@ -478,12 +504,16 @@ TEST(SeveralGoals, AutoChoosesWhatTakesThem) {
               .algorithm.name,
             "tpe");
   // Constraints on one metric: there is no front to spread over.
-  const auto one = spec_of("auto", std::string{budget}
-                                     + "\nconstraints: [ms <= 3]",
-                           "{metric: acc}")
-                     .algorithm;
-  EXPECT_EQ(one.name, "asha");
-  EXPECT_EQ(std::get<std::string>(one.options.at("sampler")), "tpe");
+  const auto limited = [&](const std::string& budget_of) {
+    return spec_of("auto", budget_of + "\nconstraints: [ms <= 3]",
+                   "{metric: acc}")
+      .algorithm;
+  };
+  EXPECT_EQ(limited(budget).name, "asha");
+  EXPECT_EQ(std::get<std::string>(limited(budget).options.at("sampler")), "gp");
+  const auto many = limited("budget: {trials: 20000}"); // too many for gp
+  EXPECT_EQ(many.name, "asha");
+  EXPECT_EQ(std::get<std::string>(many.options.at("sampler")), "tpe");
 }
 
 TEST(SeveralGoals, AClientMayDecideByAllThatIsMeasured) {

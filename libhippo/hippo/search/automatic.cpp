@@ -196,8 +196,8 @@ automatic_algorithm choose_algorithm(const study_spec& study,
               + (trials == 1 ? " combination" : " combinations, and each")
               + " is trained"};
   const auto goals = study.objective.all();
-  const bool has_one = goals.is_one();
-  const bool may_be_gp = has_one && study.space.leaves() <= gp_leaves_max
+  const bool may_be_gp = goals.metrics.size() == 1
+                         && study.space.leaves() <= gp_leaves_max
                          && trials <= gp_trials_max;
   const std::string learning = may_be_gp ? "gp" : "tpe";
   if (study.space.has_lengths())
@@ -241,7 +241,7 @@ automatic_algorithm choose_algorithm(const study_spec& study,
               " them, they are compared from step "
             + std::to_string(first) + " on"
         : std::string{};
-  if (!has_one)
+  if (!goals.is_one() && !may_be_gp)
     return {halving, "of the algorithms that end trials early it takes several"
                      " metrics and constraints"
                        + of_many};

@@ -17,7 +17,7 @@
 #include "hippo/search/algorithm/pbt.hpp"
 #include "hippo/search/algorithm/sha.hpp"
 #include "hippo/search/automatic.hpp"
-#include "hippo/search/sampler/gp_sampler.hpp"
+#include "hippo/search/sampler/gp_settings.hpp"
 #include "hippo/search/sampler/nsga2_sampler.hpp"
 #include "hippo/search/sampler/static_sampler.hpp"
 #include "hippo/search/sampler/tpe_sampler.hpp"

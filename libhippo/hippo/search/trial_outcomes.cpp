@@ -2,18 +2,27 @@
 
 #include <algorithm>
 
+#include "hippo/model/slack.hpp"
 #include "hippo/search/pareto/dominance.hpp"
 
 namespace hippo {
 
 void trial_outcomes::add(trial_no trial, step_t step, const metrics& measured) {
-  const auto added
-    = known_[step].try_emplace(trial, outcome_of(measured, wanted_)).second;
-  count_ += added;
+  const auto [found, is_new] = known_[step].try_emplace(trial);
+  if (!is_new)
+    return;
+  found->second = {outcome_of(measured, wanted_),
+                   slacks_of(measured, wanted_.constraints)};
+  ++count_;
 }
 
 const outcome& trial_outcomes::at(trial_no trial, step_t step) const {
-  return known_.at(step).at(trial);
+  return known_.at(step).at(trial).worth;
+}
+
+const std::vector<double>& trial_outcomes::slacks(trial_no trial,
+                                                  step_t step) const {
+  return known_.at(step).at(trial).slacks;
 }
 
 std::vector<outcome>
@@ -63,8 +72,9 @@ trial_outcomes::survivors_of(std::vector<trial_no> trials, step_t step,
 
 std::uint64_t trial_outcomes::memory_bytes() const {
   constexpr std::uint64_t node_bytes = 48; // of a hash table, and of losses
-  return count_ * (sizeof(outcome) + node_bytes
-                   + wanted_.metrics.size() * sizeof(double));
+  return count_
+         * (sizeof(entry) + node_bytes
+            + (wanted_.metrics.size() + constraints()) * sizeof(double));
 }
 
 } // namespace hippo

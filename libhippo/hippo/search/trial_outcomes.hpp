@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <unordered_map>
@@ -25,6 +26,15 @@ public:
   /// REQUIRES (here and below): it was added.
   [[nodiscard]] const outcome& at(trial_no trial, step_t step) const;
 
+  /// Returns the `slacks_of` what a trial measured. They stay where they are.
+  [[nodiscard]] const std::vector<double>& slacks(trial_no trial,
+                                                  step_t step) const;
+
+  /// The number of constraints.
+  [[nodiscard]] std::size_t constraints() const noexcept {
+    return wanted_.constraints.size();
+  }
+
   /// Puts trials into the order of `best_first` by what they measured at
   /// `step`; of equals the lower number comes first. The loss of each becomes
   /// its place.
@@ -46,11 +56,16 @@ public:
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
 private:
+  struct entry {
+    outcome worth;
+    std::vector<double> slacks;
+  };
+
   [[nodiscard]] std::vector<outcome> of(const std::vector<trial_no>& trials,
                                         step_t step) const;
 
   goals wanted_;
-  std::map<step_t, std::unordered_map<trial_no, outcome>> known_;
+  std::map<step_t, std::unordered_map<trial_no, entry>> known_;
   std::uint64_t count_ = 0;
 };
 

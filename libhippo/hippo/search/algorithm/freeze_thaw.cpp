@@ -4,6 +4,7 @@
 
 #include "hippo/search/algorithm/algorithm_reader.hpp"
 #include "hippo/search/sampler/freeze_thaw_sampler.hpp"
+#include "hippo/search/sampler/gp_settings.hpp"
 
 namespace hippo {
 
@@ -119,8 +120,9 @@ freeze_thaw_settings::make_sampler(const study_spec& study,
     dynamic_cast<const gp_settings&>(sampling).options_of(study, course());
   // A law of schedules is not computed alike by every CPU.
   options.has_schedule_mean = false;
-  return std::make_unique<freeze_thaw_sampler>(
-    study.space, context.defaults, std::move(options), context.work);
+  return std::make_unique<freeze_thaw_sampler>(study.space, context.defaults,
+                                               std::move(options), context.work,
+                                               context.outcomes);
 }
 
 const algorithm_type freeze_thaw_type{

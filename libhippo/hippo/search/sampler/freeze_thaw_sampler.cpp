@@ -71,7 +71,7 @@ freeze_thaw_sampler::gather(const std::vector<placed_trial>& resting,
     add(*fresh, untrained(values, last), features_of(values));
   }
   for (const auto& expected : from.ranking) {
-    const auto trial = expected.second;
+    const auto trial = expected.trial;
     const auto place =
       std::ranges::lower_bound(resting, trial, {}, &placed_trial::trial);
     if (result.trials.size() > judged_max || place == resting.end()
@@ -114,15 +114,15 @@ freeze_thaw_sampler::next(const std::vector<placed_trial>& resting,
     foresee(*fresh, *known);
   const auto all = gather(resting, fresh, *known);
   const auto expected = known->values.predict(all.points);
-  const auto feasible = log_feasibility(*known, all.points);
+  const auto success = known->success.log_of(all.points);
+  const auto kept = known->limits.log_of(all.points);
   std::optional<trial_no> result;
   auto most = -std::numeric_limits<double>::infinity(), gain = most;
   for (std::size_t i = 0; i < all.trials.size(); ++i) {
     const auto at = static_cast<Eigen::Index>(i);
     const auto improvement =
-      feasible[at]
-      + log_expected_improvement(
-        expected.means[at], std::sqrt(expected.variances[at]), known->best());
+      known->log_gain(expected.means[at], expected.variances[at]) + success[at]
+      + kept[at];
     const auto score =
       improvement - portable_log(static_cast<double>(all.work[i]) + 1);
     gain = std::max(gain, improvement);

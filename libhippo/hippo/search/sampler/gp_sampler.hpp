@@ -1,5 +1,6 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,10 +12,11 @@
 
 #include "hippo/search/sampler/learning_sampler.hpp"
 #include "hippo/search/sampler/mark_levels.hpp"
-#include "hippo/search/sampler/sampler_type.hpp"
 #include "hippo/search/sampler/schedule_mean.hpp"
 #include "hippo/search/sampler/sequence_features.hpp"
+#include "hippo/search/surrogate/feasibility.hpp"
 #include "hippo/search/surrogate/gaussian_process.hpp"
+#include "hippo/search/trial_outcomes.hpp"
 
 namespace hippo {
 
@@ -59,14 +61,20 @@ struct gp_options {
 ///
 /// Failures and NaN are no values. Once there are some, a second process learns
 /// from whole trials which of them fail: to it the value of a trial is -1 if it
-/// has failed, at whatever step, else 1, and a trial is feasible if that,
-/// noise and all, is above 0 (a regression on labels: Rasmussen and Williams,
-/// 2006, section 6.5). The logarithm of that probability is added to that of
-/// the expected improvement (Gardner et al., *Bayesian Optimization with
-/// Inequality Constraints*, ICML 2014). Candidates of 0.9 of the surest trial's
-/// probability or more go before all others (Gelbart et al., *Bayesian
-/// Optimization with Unknown Constraints*, UAI 2014, ask for a probability,
-/// too).
+/// has failed, at whatever step, else 1, and a trial succeeds if that, noise
+/// and all, is above 0 (a regression on labels: Rasmussen and Williams, 2006,
+/// section 6.5).
+/// The logarithm of that probability (`feasibility`) is added to that of the
+/// expected improvement. Candidates of 0.9 of the surest trial's probability or
+/// more go before all others (Gelbart et al., *Bayesian Optimization with
+/// Unknown Constraints*, UAI 2014, ask for a probability, too).
+///
+/// Each constraint on a metric is learned so, too, from the slacks of the same
+/// results as values are, as a function of the step. Its probability at the
+/// last step is a factor of the expected improvement, which is that on the best
+/// that is expected of any trial whose last result keeps all constraints; with
+/// none, the probability alone counts. What breaks a constraint is measured
+/// like any other, and has its part in values and levels.
 ///
 /// Of 150 random combinations, and 150 that differ from one of the best 8
 /// trials in one leaf or two, then 40 that differ so from the best of these,
@@ -84,9 +92,12 @@ class gp_sampler : public learning_sampler {
 public:
   /// @param defaults as of `sequence_features`
   /// @param work may be null; otherwise it outlives the sampler
+  /// @param outcomes null: there are no constraints; otherwise it outlives the
+  ///                 sampler, and has every result before this
   gp_sampler(const search_space& space,
              std::map<std::string, sequence> defaults, gp_options options,
-             const untrained_work* work);
+             const untrained_work* work,
+             const trial_outcomes* outcomes = nullptr);
 
   void lengthen(const search_space& space,
                 const std::vector<step_t>& marks) override;
@@ -103,6 +114,7 @@ protected:
     std::size_t mark = 0;
     double value = 0;          ///< NaN: a failure, or worth as much
     std::uint64_t address = 0; ///< a number drawn for it
+    step_t at = 0;             ///< where it was measured
     /// It does not count once there are more findings than that.
     std::size_t void_from = SIZE_MAX;
   };
@@ -112,6 +124,7 @@ protected:
     const finding* of = nullptr;
     double value = 0;  ///< less the mean of the process
     double height = 0; ///< with it, and less the level of the mark
+    double violation = 0; ///< by how much it breaks constraints
   };
 
   /// The values among the first findings, and how to get back from them.
@@ -121,23 +134,31 @@ protected:
     double scale = 1;
   };
 
+  /// A trial that has not failed, the better before the worse.
+  struct ranked_trial {
+    double violation = 0; ///< of its last result
+    double loss = 0;      ///< minus its response at the end, as expected
+    trial_no trial = 0;
+    friend auto operator<=>(const ranked_trial&, const ranked_trial&) = default;
+  };
+
   /// All that is known when a trial is proposed.
   struct knowledge {
     response_table table;
     gp_posterior values;
-    /// Trials that have not failed, by minus their responses at the end, as
-    /// expected.
-    std::vector<std::pair<double, trial_no>> ranking;
-    std::optional<gp_posterior> feasibility{}; ///< nothing: none has failed
-    /// The logarithm of the greatest probability that a trial that succeeded
-    /// is feasible.
+    std::vector<ranked_trial> ranking; ///< not empty
+    feasibility success{};             ///< sure: none has failed
+    /// The logarithm of the greatest probability of success of a trial that has
+    /// not failed.
     double surest = 0;
+    feasibility limits{}; ///< the study's constraints
 
-    /// The response that is to be improved on.
-    [[nodiscard]] double best() const { return -ranking.front().first; }
-    /// Whether a trial is feasible about as surely as any.
-    /// @param log_feasible the logarithm of the probability
-    [[nodiscard]] bool is_safe(double log_feasible) const;
+    /// Whether a trial succeeds about as surely as any.
+    /// @param log_success the logarithm of the probability
+    [[nodiscard]] bool is_safe(double log_success) const;
+    /// Returns the logarithm of the improvement that is expected on the best
+    /// trial that keeps all constraints; 0: none does.
+    [[nodiscard]] double log_gain(double mean, double variance) const;
   };
 
   std::optional<proposal> propose(trial_no trial) override;
@@ -150,9 +171,6 @@ protected:
 
   /// Makes the model; nothing: there are too few results, or only failures.
   std::optional<knowledge> know();
-  /// Returns the logarithms of the probabilities that points are feasible.
-  [[nodiscard]] Eigen::VectorXd log_feasibility(const knowledge& known,
-                                                const gp_points& at) const;
   [[nodiscard]] gp_points empty_points(std::size_t count) const;
   void set_point(gp_points& points, std::size_t column,
                  std::vector<double> features, step_t at) const;
@@ -172,7 +190,7 @@ private:
   /// The model's knowledge of a candidate.
   struct standing {
     combination taken;
-    bool is_safe = true; ///< feasible, about as surely as any
+    bool is_safe = true; ///< succeeds, about as surely as any
     double score = 0; ///< the greater, the better
     step_t work = 0;  ///< its untrained steps
     double mean = 0;  ///< its response, as expected
@@ -202,7 +220,9 @@ private:
   [[nodiscard]] double mean_at_end(const trial_parameters& values) const;
   [[nodiscard]] double mean_at_end(trial_no trial);
   [[nodiscard]] gp_kernel fitted(const gp_points& points,
-                                 const std::vector<response>& xs) const;
+                                 const Eigen::VectorXd& values,
+                                 double noise_least = noise_min) const;
+  [[nodiscard]] Eigen::Index groups() const { return kernel_.lengths.size(); }
   [[nodiscard]] gp_points points_of(const std::vector<response>& xs);
   /// Returns trials at their ends.
   template <class Trials>
@@ -211,15 +231,26 @@ private:
   trials_of(const std::vector<response>& xs);
   [[nodiscard]] static Eigen::VectorXd
   values_in(const std::vector<response>& xs);
+  /// Returns what is left to a constraint's limit; nothing if that is the same
+  /// for all.
+  [[nodiscard]] std::optional<slack_values>
+  slacks_in(const std::vector<response>& xs, std::size_t constraint) const;
 
   combination random_candidate(trial_no trial, std::uint64_t number);
   combination near_candidate(const combination& from, trial_no trial,
                              std::uint64_t number);
-  [[nodiscard]] std::vector<std::pair<double, trial_no>>
-  rank_trials(const gp_posterior& posterior, const std::vector<response>& seen,
-              const std::set<trial_no>& failed, double scale);
+  [[nodiscard]] std::vector<ranked_trial>
+  rank_trials(const gp_posterior& posterior, const response_table& table,
+              const std::vector<response>& seen,
+              const std::set<trial_no>& failed);
 
   [[nodiscard]] step_t end_of(step_t length) const;
+  /// Adds to the scores of candidates the logarithms of the probabilities that
+  /// they keep the limits, of those that may be the best.
+  /// @returns their places, in order
+  [[nodiscard]] static std::vector<std::size_t>
+  limited(std::vector<standing>& all, const gp_points& points,
+          const knowledge& known);
   /// Returns the best of some candidates, the first of equal ones; nothing of
   /// none.
   [[nodiscard]] std::optional<standing> best_of(std::vector<candidate> xs,
@@ -239,25 +270,12 @@ private:
   std::map<trial_no, std::size_t> failures_; ///< their places in `findings_`
   /// Of trials that do not count: from where on their findings are void.
   std::map<trial_no, std::size_t> removed_;
+  const trial_outcomes* outcomes_; ///< null: there are no constraints
   gp_kernel kernel_;
-  gp_kernel feasibility_kernel_;
+  gp_kernel success_kernel_;
+  std::vector<gp_kernel> limit_kernels_; ///< by constraint
   std::size_t fitted_ = 0; ///< findings by which the kernels were fitted
   std::unordered_map<trial_no, std::vector<double>> known_features_;
 };
-
-/// The options of `gp`.
-class gp_settings final : public sampler_settings {
-public:
-  std::uint64_t startup = 10;
-  bool has_schedule_mean = true;
-
-  [[nodiscard]] gp_options options_of(const study_spec& study,
-                                      const trial_course& course) const;
-  [[nodiscard]] std::unique_ptr<sampler>
-  make(const study_spec& study, const trial_course& course,
-       const sampler_context& context) const override;
-};
-
-extern const sampler_type gp_sampler_type;
 
 } // namespace hippo

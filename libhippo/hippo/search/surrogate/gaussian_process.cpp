@@ -42,9 +42,6 @@ normal_prior length_prior(Index groups) {
 constexpr normal_prior signal_prior{0, 0.5};
 constexpr normal_prior noise_prior{-6, 2};
 
-/// Nothing is measured more exactly than that, which keeps matrices regular.
-constexpr double noise_min = 1e-6;
-
 /// The coordinates over the lengths of their groups.
 MatrixXd scaled(const gp_points& x, const VectorXd& lengths) {
   auto result = x.at;
@@ -95,23 +92,23 @@ void add_prior(const normal_prior& prior, double x, double& loss,
   slope += off / prior.deviation;
 }
 
-gp_kernel kernel_of(const VectorXd& parameters) {
+gp_kernel kernel_of(const VectorXd& parameters, double noise_least) {
   const auto groups = parameters.size() - 2;
   gp_kernel result{groups};
   for (Index i = 0; i < groups; ++i)
     result.lengths[i] = portable_exp(parameters[i]);
   result.signal = portable_exp(parameters[groups]);
-  result.noise = noise_min + portable_exp(parameters[groups + 1]);
+  result.noise = noise_least + portable_exp(parameters[groups + 1]);
   return result;
 }
 
-VectorXd parameters_of(const gp_kernel& x) {
+VectorXd parameters_of(const gp_kernel& x, double noise_least) {
   const auto groups = x.lengths.size();
   VectorXd result(groups + 2);
   for (Index i = 0; i < groups; ++i)
     result[i] = portable_log(x.lengths[i]);
   result[groups] = portable_log(x.signal);
-  result[groups + 1] = portable_log(std::max(x.noise - noise_min, noise_min));
+  result[groups + 1] = portable_log(std::max(x.noise - noise_least, noise_min));
   return result;
 }
 
@@ -134,11 +131,11 @@ VectorXd spread_by_group(const gp_points& x, const MatrixXd& weights,
 
 // -- the kernel ---------------------------------------------------------------
 
-gp_kernel::gp_kernel(Index groups)
+gp_kernel::gp_kernel(Index groups, double noise_least)
   : lengths(
     VectorXd::Constant(groups, portable_exp(length_prior(groups).mean))),
     signal(portable_exp(signal_prior.mean)),
-    noise(noise_min + portable_exp(noise_prior.mean)) {}
+    noise(noise_least + portable_exp(noise_prior.mean)) {}
 
 MatrixXd gp_kernel::covariance(const gp_points& left,
                                const gp_points& right) const {
@@ -148,8 +145,9 @@ MatrixXd gp_kernel::covariance(const gp_points& left,
 }
 
 double fit_loss(const gp_points& points, const VectorXd& values,
-                const VectorXd& parameters, VectorXd& gradient) {
-  const auto kernel = kernel_of(parameters);
+                const VectorXd& parameters, VectorXd& gradient,
+                double noise_least) {
+  const auto kernel = kernel_of(parameters, noise_least);
   const auto groups = kernel.lengths.size();
   const auto n = points.size();
   const auto coordinates = scaled(points, kernel.lengths);
@@ -172,7 +170,7 @@ double fit_loss(const gp_points& points, const VectorXd& values,
   slopes -= weights * weights.transpose();
   gradient.resize(groups + 2);
   gradient[groups] = 0.5 * (slopes.array() * own.array()).sum();
-  gradient[groups + 1] = 0.5 * slopes.trace() * (kernel.noise - noise_min);
+  gradient[groups + 1] = 0.5 * slopes.trace() * (kernel.noise - noise_least);
   const double root = std::sqrt(5.0);
   auto by_square = apart;
   transform(by_square, [=, signal = kernel.signal](auto& r) {
@@ -189,13 +187,13 @@ double fit_loss(const gp_points& points, const VectorXd& values,
 }
 
 gp_kernel fit_kernel(const gp_points& points, const VectorXd& values,
-                     gp_kernel begin) {
+                     gp_kernel begin, double noise_least) {
   assert(points.size() == values.size());
-  const auto first = parameters_of(begin);
+  const auto first = parameters_of(begin, noise_least);
   auto best = first;
   auto least = std::numeric_limits<double>::infinity();
   auto loss = [&](const VectorXd& x, VectorXd& gradient) {
-    const auto result = fit_loss(points, values, x, gradient);
+    const auto result = fit_loss(points, values, x, gradient, noise_least);
     if (result < least) {
       least = result;
       best = x;
@@ -207,7 +205,7 @@ gp_kernel fit_kernel(const gp_points& points, const VectorXd& values,
     from[from.size() - 1] -= off;
     descend(loss, std::move(from));
   }
-  return std::isfinite(least) ? kernel_of(best) : std::move(begin);
+  return std::isfinite(least) ? kernel_of(best, noise_least) : std::move(begin);
 }
 
 // -- the posterior ------------------------------------------------------------

@@ -15,6 +15,10 @@ struct gp_points {
   [[nodiscard]] Eigen::Index size() const { return at.cols(); }
 };
 
+/// Nothing is measured more exactly than that, as a variance: it keeps matrices
+/// regular.
+inline constexpr double noise_min = 1e-6;
+
 /// All that follows gives the same bits on every CPU of one architecture: it is
 /// made of operations that IEEE 754 defines, in one order, and of an
 /// exponential and a logarithm of our own and of Eigen, as long as Eigen is
@@ -30,7 +34,7 @@ struct gp_kernel {
   double noise = 1e-3;     ///< variance of what is measured of it
 
   /// The likeliest values before anything is known.
-  explicit gp_kernel(Eigen::Index groups);
+  explicit gp_kernel(Eigen::Index groups, double noise_least = noise_min);
 
   /// Returns the covariances of two sets of points, without noise.
   [[nodiscard]] Eigen::MatrixXd covariance(const gp_points& left,
@@ -42,16 +46,19 @@ struct gp_kernel {
 /// *Gaussian Processes for Machine Learning*, 2006, chapter 5), by L-BFGS from
 /// `begin`, and from there with less noise: the better of two. The values
 /// should be of about unit variance.
+/// @param noise_least what the noise is at least
 /// @complexity O(n^3 + coordinates * n^2) for each of up to 60 iterations
 gp_kernel fit_kernel(const gp_points& points, const Eigen::VectorXd& values,
-                     gp_kernel begin);
+                     gp_kernel begin, double noise_least = noise_min);
 
 /// Returns minus the logarithm of what `fit_kernel` maximises, but for a
 /// constant.
 /// @param parameters the logarithms of the lengths, the signal and the noise
+///                   beyond `noise_least`
 /// @param gradient is set to the derivatives by the parameters
 double fit_loss(const gp_points& points, const Eigen::VectorXd& values,
-                const Eigen::VectorXd& parameters, Eigen::VectorXd& gradient);
+                const Eigen::VectorXd& parameters, Eigen::VectorXd& gradient,
+                double noise_least = noise_min);
 
 /// The posterior of a function, given values of it.
 class gp_posterior {
