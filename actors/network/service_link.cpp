@@ -36,8 +36,8 @@ std::string own_host_of(kj::AsyncIoStream& stream) {
   unsigned size = sizeof own;
   stream.getsockname(address, &size);
   char host[NI_MAXHOST] = "";
-  const int failed = ::getnameinfo(address, size, host, sizeof host, nullptr, 0,
-                                   NI_NUMERICHOST);
+  const int failed =
+    ::getnameinfo(address, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
   KJ_REQUIRE(failed == 0, "the own address is none");
   // The name of an interface means nothing to others.
   std::string result{host};

@@ -6,8 +6,9 @@ import shutil
 import signal
 
 from own_code import Serving, python, study
-from programs import PATIENCE, is_alive, main, results, send, wait_for
-from ranks_test import TRAIN, with_variable
+from programs import (PATIENCE, is_alive, main, results, send, wait_for,
+                      with_variable)
+from ranks_test import TRAIN
 
 RANKS = 4
 
