@@ -527,10 +527,10 @@ class Gangs(Simulating):
             x = self.simulated(f"out{trainers}", *files,
                                profile=self.code_profile(), trainers=trainers)
             self.assertAlmostEqual(6 * 52 * 2, x["device_seconds"])
-            # And not much longer, though trainers wait for each other.
+            # And not without an end, though trainers wait for each other.
             least = 6 * 52 // (trainers // 2)
             self.assertGreaterEqual(x["wall_seconds"], least)
-            self.assertLess(x["wall_seconds"], least + 120)
+            self.assertLess(x["wall_seconds"], 2 * least)
 
     def test_too_few_trainers_say_how_many_are_needed(self):
         for verb in "simulate", "preview":
