@@ -62,7 +62,7 @@ run_record make_run_record(std::vector<reported_study> studies,
       = stage_records(x.stages, x.workload_key, first, study_index[i]);
     std::move(records.begin(), records.end(),
               std::back_inserter(result.stages));
-    bound.add(seconds_of(x.stages, x.timeline), x.lanes);
+    bound.add(seconds_of(x.stages, x.timeline), x.lanes, x.trainers);
     all_seen = all_seen && x.status.reused_steps == 0 && x.timeline_is_whole;
     const stage_finder stages{x.stages};
     for (auto busy : x.timeline) {

@@ -23,9 +23,8 @@ using simulation_profiles = std::map<std::string, simulation_profile>;
 /// together are as many times as fast as one as the profile says
 /// (`simulation_profile::at_once_gain`), whatever each is at.
 ///
-/// The lead of a gang is as many times as fast as its members make it
-/// (`gang_speeds` without measurements). Its followers do nothing until
-/// they are cancelled.
+/// The lead of a gang is as many times as fast as the profile says of its
+/// members. Its followers do nothing until they are cancelled.
 class simulated_engine final : public engine {
 public:
   /// @param profiles one for each workload of the leases that will come

@@ -162,10 +162,12 @@ void dispatch(trainer_self self, any_trainer_event event) {
     std::visit(trainer_effect_sender{self}, x);
 }
 
-void connect(trainer_self self, const registrar_actor& pool) {
+void connect(trainer_self self, const registrar_actor& pool,
+             std::optional<std::string> gang = {}) {
   auto& st = self->state;
   st.joining = pool;
-  dispatch(self, trainer_event::connected{st.pool && st.pool == pool});
+  dispatch(self, trainer_event::connected{st.pool && st.pool == pool,
+                                          std::move(gang)});
   st.joining = nullptr;
 }
 
@@ -237,6 +239,9 @@ traced_trainer(trainer_self self, registrar_actor pool, hello self_description,
     },
     [self](lost_atom) { dispatch(self, trainer_event::given_up{}); },
     [self](connect_atom, const registrar_actor& x) { connect(self, x); },
+    [self](connect_atom, const registrar_actor& x, const std::string& gang) {
+      connect(self, x, gang);
+    },
     [self](leave_atom) { dispatch(self, trainer_event::leave_asked{}); },
     [self](notify_atom, const stop_report& x) {
       dispatch(self, trainer_event::reported{x});

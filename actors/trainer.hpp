@@ -18,6 +18,9 @@ namespace hippo {
 using training_actor = trainer_actor::extend<
   // A service has been reached: register there.
   caf::reacts_to<connect_atom, registrar_actor>,
+  // Likewise. Other trainers of a gang reach it there from now on, HOST:PORT;
+  // empty: it is in none.
+  caf::reacts_to<connect_atom, registrar_actor, std::string>,
   // End in good order: save after the present step, report, take leave, quit.
   caf::reacts_to<leave_atom>,
   // From the engine's thread.

@@ -136,9 +136,9 @@ int main(int argc, char** argv) {
       std::fprintf(stderr, "%s\n", service.failure().message.c_str());
       return 1;
     }
-    guard->monitor(*service);
+    guard->monitor(service->service);
     caf::anon_send(trainers.back(), connect_atom::value,
-                   caf::actor_cast<registrar_actor>(*service));
+                   caf::actor_cast<registrar_actor>(service->service));
   }
   guard->receive([](const caf::down_msg&) {});
   std::printf("{\"busy\": %.3f, \"idle\": %.3f}\n",

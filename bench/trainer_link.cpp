@@ -100,8 +100,8 @@ void measure_frames() {
   trainer_port port{near, pool, {}};
   const auto trainer = far.spawn(fake_trainer);
   service_link link{far, nullptr};
-  const auto service = checked(
-    link.connect({"127.0.0.1", checked(port.open())}, trainer));
+  const auto service =
+    checked(link.connect({"127.0.0.1", checked(port.open())}, trainer)).service;
   caf::scoped_actor self{far};
   hello who;
   who.device = "none";

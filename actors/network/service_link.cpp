@@ -1,7 +1,9 @@
 #include "network/service_link.hpp"
 
+#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <memory>
 #include <string>
@@ -27,6 +29,21 @@ struct attempt {
   kj::Own<kj::PromiseFulfiller<remote_service_actor>> done;
 };
 
+/// Returns the address of this end of a connection.
+std::string own_host_of(kj::AsyncIoStream& stream) {
+  sockaddr_storage own{};
+  auto* address = reinterpret_cast<sockaddr*>(&own);
+  unsigned size = sizeof own;
+  stream.getsockname(address, &size);
+  char host[NI_MAXHOST] = "";
+  const int failed =
+    ::getnameinfo(address, size, host, sizeof host, nullptr, 0, NI_NUMERICHOST);
+  KJ_REQUIRE(failed == 0, "the own address is none");
+  // The name of an interface means nothing to others.
+  std::string result{host};
+  return result.substr(0, result.find('%'));
+}
+
 } // namespace
 
 /// What lives on the thread.
@@ -39,25 +56,28 @@ public:
       links_(timer_, limits_for(silence_max)) {}
 
   /// The promise fails with one clause about the reason.
-  kj::Promise<remote_service_actor> connect(const endpoint& where,
-                                            const trainer_actor& who) {
-    auto connected
-      = network_.parseAddress(where.host.c_str(), where.port)
-          .then([](kj::Own<kj::NetworkAddress> address) {
-            auto result = address->connect();
-            return result.attach(kj::mv(address));
-          })
-          .then([this](kj::Own<kj::AsyncIoStream> x) {
-            return secure(kj::mv(x));
-          })
-          .then([this, who](kj::Own<kj::AsyncIoStream> x) {
-            return greet(kj::mv(x), who);
-          });
-    auto late
-      = timer_.afterDelay(owner_.patience_.count() * kj::MILLISECONDS)
-          .then([]() -> kj::Promise<remote_service_actor> {
-            return KJ_EXCEPTION(FAILED, "nobody answers in time");
-          });
+  kj::Promise<reached_service> connect(const endpoint& where,
+                                       const trainer_actor& who) {
+    auto connected =
+      network_.parseAddress(where.host.c_str(), where.port)
+        .then([](kj::Own<kj::NetworkAddress> address) {
+          auto result = address->connect();
+          return result.attach(kj::mv(address));
+        })
+        .then([this, who](kj::Own<kj::AsyncIoStream> x) {
+          auto own_host = own_host_of(*x);
+          return secure(kj::mv(x))
+            .then([this, who](kj::Own<kj::AsyncIoStream> y) {
+              return greet(kj::mv(y), who);
+            })
+            .then([host = std::move(own_host)](remote_service_actor service) {
+              return reached_service{std::move(service), host};
+            });
+        });
+    auto late = timer_.afterDelay(owner_.patience_.count() * kj::MILLISECONDS)
+                  .then([]() -> kj::Promise<reached_service> {
+                    return KJ_EXCEPTION(FAILED, "nobody answers in time");
+                  });
     return connected.exclusiveJoin(kj::mv(late));
   }
 
@@ -129,8 +149,8 @@ service_link::~service_link() {
   thread_.run([this](kj::AsyncIoContext&) { loop_.reset(); });
 }
 
-expected<remote_service_actor>
-service_link::connect(const endpoint& where, const trainer_actor& who) {
+expected<reached_service> service_link::connect(const endpoint& where,
+                                                const trainer_actor& who) {
   try {
     return thread_.run([&](kj::AsyncIoContext&) {
       return loop_->connect(where, who);

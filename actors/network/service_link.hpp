@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include "hippo/base/endpoint.hpp"
 #include "hippo/checkpoint/depot/event_thread.hpp"
@@ -14,6 +15,12 @@ namespace hippo {
 /// How long it may take until a service has answered: connected, made the TLS
 /// handshake and greeted.
 inline constexpr auto connect_patience = std::chrono::seconds{10};
+
+/// A service that was reached.
+struct reached_service {
+  remote_service_actor service; ///< stands for it until either of them ends
+  std::string own_host;         ///< the address of this end, without brackets
+};
 
 /// Connects the trainers of a process to a service, each by a connection of its
 /// own, on a thread for all of them.
@@ -29,10 +36,10 @@ public:
   service_link& operator=(const service_link&) = delete;
 
   /// Connects a trainer; blocks the caller. The trainer is told nothing yet.
-  /// @returns what stands for the service, until either of them ends; or
-  ///          `errc::io_failed` or `errc::not_allowed` with the reason
-  expected<remote_service_actor> connect(const endpoint& where,
-                                         const trainer_actor& who);
+  /// @returns the service, or `errc::io_failed` or `errc::not_allowed` with the
+  ///          reason
+  expected<reached_service> connect(const endpoint& where,
+                                    const trainer_actor& who);
 
 private:
   class loop;

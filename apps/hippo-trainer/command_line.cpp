@@ -91,17 +91,20 @@ std::string check_trainer_name(const std::string& x) {
 }
 
 /// Reads where a trainer listens for others: HOST, with any port, or HOST:PORT.
+/// The host may be `auto_gang_host`.
 expected<endpoint> gang_endpoint_from(const std::string& text) {
   auto result = parse_endpoint(text, 0);
   if (!result)
     result = parse_endpoint(text + ":0", 0);
   if (!result)
     return {errc::invalid_argument,
-            "must be HOST or HOST:PORT, such as 10.0.0.7 or [::1]:4901, found '"
+            "must be HOST or HOST:PORT, such as auto, 10.0.0.7 or [::1]:4901, "
+            "found '"
               + text + "'"};
   if (result->host == "0.0.0.0" || result->host == "::")
     return {errc::invalid_argument,
-            "must be a host by which other trainers reach this one, found '"
+            "must be a host by which other trainers reach this one, or auto, "
+            "found '"
               + text + "'"};
   return result;
 }
@@ -164,9 +167,11 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
   std::string gang_listen;
   app
     .add_option("--gang-listen", gang_listen,
-                "Train paths of workloads with parts together with other "
-                "trainers, which reach this one at HOST[:PORT]; without a "
-                "port, any free one. No result depends on it")
+                "Train paths of workloads with parts, or trials of several "
+                "ranks, together with other trainers, which reach this one at "
+                "HOST[:PORT]. HOST auto: the address by which this one reaches "
+                "the service; without a port, any free one. No result depends "
+                "on it")
     ->needs(connect);
   app
     .add_option("--ranks", opts.ranks,
@@ -261,10 +266,9 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
     ->needs(check_study);
   app
     .add_option("--other-members", opts.proof.other_members,
-                "The same with so many members of a workload with parts "
-                "(repeatable)")
-    ->check(check_members)
-    ->needs(check_study);
+                "The same with so many members of a workload with parts; for "
+                "--measure: how many times as fast they are (repeatable)")
+    ->check(check_members);
   app.add_option("--python", opts.python,
                  "The interpreter for studies that name none")
     ->capture_default_str();
@@ -321,6 +325,10 @@ std::optional<int> parse(int argc, char** argv, trainer_options& opts) {
                  "--members joins devices of one trainer, and --gang-listen "
                  "joins trainers: give one of them"};
   }
+  if (!opts.proof.other_members.empty() && check_study->empty()
+      && measure_study->empty())
+    refused = {errc::invalid_argument,
+               "--other-members requires --check or --measure"};
   if (opts.members > 1 && opts.ranks.value_or(1) > 1)
     refused = {errc::invalid_argument,
                "--members is for built-in workloads, and --ranks for code that "

@@ -20,6 +20,10 @@ inline constexpr int exit_done = 0;
 inline constexpr int exit_failed = 1;
 inline constexpr int exit_usage = 2; ///< or bad input
 
+/// The host of `--gang-listen` that stands for the address by which the trainer
+/// reaches its service.
+inline constexpr auto auto_gang_host = "auto";
+
 inline constexpr unsigned threads_max = 1024;
 inline constexpr unsigned notice_seconds_max = 86'400;
 
@@ -34,8 +38,8 @@ struct trainer_options {
   /// Leases that each device trains at once; nothing: `default_at_once`.
   std::optional<std::uint32_t> at_once;
   data_options data;
-  /// Where other trainers reach it that train a path with it; nothing: it
-  /// trains alone.
+  /// Where other trainers reach it that train a path with it, its host perhaps
+  /// `auto_gang_host`; nothing: it trains alone.
   std::optional<endpoint> gang_listen;
   /// Of the threads, or GPUs, that compute the parts of a workload.
   unsigned members = 1;

@@ -3,10 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <iostream>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "hippo/base/text.hpp"
 #include "hippo/forecast/preview/first_rung.hpp"
 #include "hippo/forecast/preview/fleet_text.hpp"
 #include "hippo/report/text.hpp"
@@ -90,6 +93,45 @@ std::string limits_text(const fleet_limits& x) {
   return result;
 }
 
+/// The study whose trials need the most ranks.
+const accepted_study& widest(const std::vector<accepted_study>& studies) {
+  return *std::ranges::max_element(
+    studies, {}, [](const auto& x) { return ranks_of(x.spec().workload); });
+}
+
+/// Returns the kinds of machines with enough trainers for the ranks of a trial,
+/// each rank on one; says on stderr which have too few.
+/// @returns none, after saying so as an error, if all have too few
+std::vector<std::size_t> kinds_for(const accepted_study& study,
+                                   const known_machines& machines) {
+  const auto ranks = ranks_of(study.spec().workload);
+  std::vector<std::size_t> result;
+  std::vector<diagnostic> notes;
+  std::string all;
+  for (std::size_t i = 0; i < machines.all.kinds.size(); ++i) {
+    const auto& kind = machines.all.kinds[i];
+    const auto trainers = std::uint64_t{kind.count} * kind.trainers;
+    if (trainers >= ranks) {
+      result.push_back(i);
+      continue;
+    }
+    all +=
+      (all.empty() ? "" : ", ") + std::to_string(trainers) + " of " + kind.name;
+    notes.push_back({machines.file, 0, 0, "machines." + kind.name,
+                     "is left out: it has " + counted(trainers, "trainer")
+                       + ", and trials of study '" + study.spec().name
+                       + "' have " + counted(ranks, "rank")});
+  }
+  if (result.empty())
+    notes = {{machines.file, 0, 0, "machines",
+              "study '" + study.spec().name + "' needs " + std::to_string(ranks)
+                + " trainers of one kind at once (trials of "
+                + counted(ranks, "rank") + "); there are " + all
+                + ": raise 'count' or 'trainers' of one"}};
+  print(notes, result.empty() ? "error" : "warning");
+  return result;
+}
+
 /// Warns of studies whose budgets of cost do not cover their first rungs,
 /// wherever they are trained.
 void note_costs(const std::vector<accepted_study>& studies,
@@ -99,6 +141,8 @@ void note_costs(const std::vector<accepted_study>& studies,
     // Of the kind on which a step costs the least.
     const simulation_profile* profile = nullptr;
     double least = 0, seconds = 0, price = 0;
+    // A trainer for each rank.
+    const auto trainers = ranks_of(study.spec().workload);
     for (const auto& x : kinds)
       for (const auto& y : x.profiles) {
         if (y.workload.name != study.spec().workload.name)
@@ -108,13 +152,14 @@ void note_costs(const std::vector<accepted_study>& studies,
                         .complete({}, study.spec().max_steps)[0]
                         .config,
                       0);
-        const auto cost = takes * x.kind.trainer_price();
+        const auto trial_price = x.kind.trainer_price() * trainers;
+        const auto cost = takes * trial_price;
         if (profile != nullptr && cost >= least)
           continue;
         profile = &y;
         least = cost;
         seconds = takes;
-        price = x.kind.trainer_price();
+        price = trial_price;
       }
     if (profile == nullptr)
       continue;
@@ -128,12 +173,14 @@ void note_costs(const std::vector<accepted_study>& studies,
 
 int preview_fleet(simulation what, const known_machines& machines,
                   const fleet_question& question) {
+  const auto& wide = widest(what.studies);
+  const auto together = ranks_of(wide.spec().workload);
+  const auto kinds = kinds_for(wide, machines);
+  if (kinds.empty())
+    return exit_bad_input;
   std::vector<machine_group> one_of_each;
-  std::vector<std::size_t> kinds;
-  for (std::size_t i = 0; i < machines.all.kinds.size(); ++i) {
+  for (std::size_t i = 0; i < machines.all.kinds.size(); ++i)
     one_of_each.push_back({i, 1});
-    kinds.push_back(i);
-  }
   auto found = find_machines(
     machines, one_of_each, what.studies,
     {what.profiles, what.catalogue.workloads, question.measured});
@@ -150,7 +197,8 @@ int preview_fleet(simulation what, const known_machines& machines,
     [&](const std::vector<machine_group>& groups, std::uint64_t seed) {
       return simulated.run(groups, seed);
     },
-    [&](const std::string& text) { progress.show("simulating " + text); });
+    [&](const std::string& text) { progress.show("simulating " + text); },
+    together);
   progress.clear();
   if (!choice)
     return fail(choice.failure(), exit_failed);

@@ -211,10 +211,12 @@ known_times::find(const machine_kind& kind,
     const double best = x.better == direction::maximize ? 1 : 0;
     profile.curve.metrics.push_back({x.name, 1 - best, best});
   }
+  // What several trainers gain is taken to be the same as well.
   for (const auto& x : profiles_)
     if (x.workload.name == workload.name) {
       profile.curve = x.curve;
       profile.table = x.table;
+      profile.members = x.members;
     }
   result.source
     = stages > 0 ? "measured (" + counted(stages, "stage") + ')'

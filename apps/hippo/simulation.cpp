@@ -21,6 +21,7 @@
 #include "hippo/base/number.hpp"
 #include "hippo/forecast/simulate/draw.hpp"
 #include "hippo/report/csv_row.hpp"
+#include "hippo/service/merge/collecting.hpp"
 #include "hippo/space/trial_defaults.hpp"
 #include "outcome.hpp"
 #include "service.hpp"
@@ -35,10 +36,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Simulated trainers do not fall silent: they need not heartbeat often.
-pool_options quiet_watch() {
+bool has_ranks(const simulation& what) {
+  return std::ranges::any_of(what.studies, [](const auto& x) {
+    return ranks_of(x.spec().workload) > 1;
+  });
+}
+
+/// Simulated trainers do not fall silent: they need not heartbeat often. But
+/// mergers that hold trainers, too few for all ranks, look at the time then.
+pool_options quiet_watch(const simulation& what) {
   pool_options result;
   result.heartbeat_interval = 1h;
+  if (has_ranks(what))
+    result.heartbeat_interval = collecting::held_max;
   result.silence_max = 10h;
   return result;
 }
@@ -83,14 +93,16 @@ public:
       start(x);
     settle();
     actors_.go();
-    // Nothing that matters to a simulation waits for a timeout alone.
+    // Nothing that matters to a simulation waits for a timeout alone, but
+    // trainers that are too few for the ranks of a trial, and are given back.
+    const auto idle_max = has_ranks(what_) ? ranks_idle_max : 0s;
     const bool happens = clock_.run_until(
       [this] {
         if (estimates_ != nullptr)
           estimates_->look(actors_, seconds_now());
         return all_ended() || is_hopeless();
       },
-      0s);
+      idle_max);
     if (!happens || is_hopeless())
       return why_stuck();
     auto result
@@ -113,7 +125,7 @@ private:
     result.coordinator.merge = x.merge;
     result.coordinator.gangs = x.gangs;
     result.coordinator.gang_key = "simulated"; // nobody listens
-    result.pool = quiet_watch();
+    result.pool = quiet_watch(x);
     result.pool.placement = x.placement;
     if (x.machines.empty())
       return result;
@@ -288,6 +300,8 @@ private:
 
   /// Says what the service waits for although nothing more will happen.
   error why_stuck() {
+    if (auto why = why_untrainable())
+      return *why;
     const auto known = actors_.status();
     std::string unended;
     for (const auto& x : known.studies)
@@ -308,6 +322,20 @@ private:
                        + std::to_string(idle_leases))};
   }
 
+  /// Says what no trainer can train, as a service does; nothing: one can.
+  std::optional<error> why_untrainable() {
+    const auto pool =
+      actors_.ask<pool_status>(actors_.pool(), status_atom::value);
+    if (!pool)
+      return pool.failure();
+    for (const auto& stuck : pool->stuck)
+      for (const auto& x : what_.studies)
+        if (key_of(x.spec().workload) == stuck.key)
+          return error{errc::training_failed,
+                       "study '" + x.spec().name + "' waits: " + stuck.why};
+    return std::nullopt;
+  }
+
   bool all_ended() {
     // To wait for a message takes longer than most of what happens.
     for (bool more = actors_.self()->has_next_message(); more;)
@@ -318,6 +346,9 @@ private:
     return ended_ == what_.studies.size();
   }
 
+  /// So long a merger holds trainers and, once it has given them back, rests.
+  static constexpr auto ranks_idle_max =
+    collecting::held_max + collecting::rest_last;
   /// Tells what is drawn for lives from what is drawn for training.
   static constexpr std::uint64_t seed_of_lives = 0x6c69766573;
   /// So many interruptions of each machine without a checkpoint are no chance.

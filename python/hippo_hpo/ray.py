@@ -184,8 +184,8 @@ def trainers(service: str, *, num: int, num_gpus: int = 0,
              key: str | os.PathLike[str] | bytes | None = None,
              node_key: str | None = None, name: str = "hippo-trainer",
              notice: int | None = None, at_once: int | None = None,
-             threads: int | None = None, options: Sequence[str] = (),
-             program: str | None = None,
+             threads: int | None = None, gangs: bool = True,
+             options: Sequence[str] = (), program: str | None = None,
              runtime_env: Mapping[str, Any] | None = None,
              wait: bool = False) -> Trainers:
     """Starts trainers in the Ray cluster that this process is connected to, or
@@ -213,6 +213,10 @@ def trainers(service: str, *, num: int, num_gpus: int = 0,
         at_once: as ``hippo-trainer --at-once``.
         threads: threads that a CPU trains with, which decide the bits of
             results; None: `num_cpus`, one at least.
+        gangs: whether several may train a path together, by
+            ``--gang-listen auto``: each is reached at the address from which it
+            connects to the service. `options` with ``--gang-listen`` or
+            ``--members`` say otherwise.
         options: further words of `hippo-trainer`.
         program: its path on the nodes; None: HIPPO_TRAINER_PROGRAM there, the
             one of an installed `hippo-hpo`, or the one in PATH.
@@ -229,7 +233,7 @@ def trainers(service: str, *, num: int, num_gpus: int = 0,
         service, num=num, num_gpus=num_gpus, num_cpus=num_cpus,
         resources=resources, memory=memory, max_restarts=max_restarts, key=key,
         node_key=node_key, name=name, notice=notice, at_once=at_once,
-        threads=threads, options=options, program=program,
+        threads=threads, gangs=gangs, options=options, program=program,
         runtime_env=runtime_env, wait=wait)
 
 
@@ -240,8 +244,8 @@ def start_trainers(service: str, *, num: int, num_gpus: int = 0,
                    key: str | os.PathLike[str] | bytes | None = None,
                    node_key: str | None = None, name: str,
                    notice: int | None = None, at_once: int | None = None,
-                   threads: int | None = None, options: Sequence[str] = (),
-                   program: str | None = None,
+                   threads: int | None = None, gangs: bool = True,
+                   options: Sequence[str] = (), program: str | None = None,
                    runtime_env: Mapping[str, Any] | None = None,
                    wait: bool = False, is_detached: bool = True) -> Trainers:
     """Does what `trainers` promises. Actors that are not detached end with this
@@ -254,7 +258,7 @@ def start_trainers(service: str, *, num: int, num_gpus: int = 0,
     need.check()
     order = cluster.Order(
         _command(service, num_gpus, num_cpus, threads, notice, at_once,
-                 node_key, options, program),
+                 node_key, gangs, options, program),
         _content(key, node_key), grace=cluster.GRACE_SECONDS
         if notice is None else float(notice))
     cluster.connect()
@@ -272,7 +276,7 @@ def start_trainers(service: str, *, num: int, num_gpus: int = 0,
 
 def _command(service: str, num_gpus: int, num_cpus: float,
              threads: int | None, notice: int | None, at_once: int | None,
-             node_key: str | None, options: Sequence[str],
+             node_key: str | None, gangs: bool, options: Sequence[str],
              program: str | None) -> list[str]:
     command = [program or "hippo-trainer", "--connect", service]
     # Ray shows each actor its own GPUs alone, from 0 on.
@@ -288,6 +292,9 @@ def _command(service: str, num_gpus: int, num_cpus: float,
             command += [name, str(value)]
     if node_key is not None:
         command += ["--keys", node_key]
+    named = {x.partition("=")[0] for x in options}
+    if gangs and named.isdisjoint({"--gang-listen", "--members"}):
+        command += ["--gang-listen", "auto"]
     return [*command, *options]
 
 

@@ -218,6 +218,19 @@ class Conditions(unittest.TestCase):
         refused("give one", key=b"PRIVATE KEY", node_key="a.pem")
         refused("threads= is for", num_gpus=1, threads=2)
 
+    def test_trainers_are_in_gangs_unless_told_otherwise(self):
+        def command(gangs=True, *options):
+            return hippo_hpo.ray._command("a:1", 0, 1, None, None, None, None,
+                                          gangs, options, None)
+        alone = ["hippo-trainer", "--connect", "a:1", "--threads", "1"]
+        joined = [*alone, "--gang-listen", "auto"]
+        self.assertEqual(joined, command())
+        self.assertEqual([*joined, "--ranks", "2"],
+                         command(True, "--ranks", "2"))
+        self.assertEqual(alone, command(False))
+        for options in (["--gang-listen", "node7"], ["--members=2"]):
+            self.assertEqual([*alone, *options], command(True, *options))
+
     def test_without_ray(self):
         for module in "ray", "ray_engine":
             done = subprocess.run(

@@ -116,7 +116,8 @@ public:
                                  caf::actor_cast<trainer_actor>(trainer_));
     if (!service)
       return service.failure();
-    service_ = caf::actor_cast<registrar_actor>(*service);
+    EXPECT_EQ(service->own_host, "127.0.0.1");
+    service_ = caf::actor_cast<registrar_actor>(service->service);
     caf::anon_send(trainer_, connect_atom::value, service_);
     return std::nullopt;
   }

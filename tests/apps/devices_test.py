@@ -195,12 +195,34 @@ class Members(Case):
             self.assertIn("no bit differed", self.trainer(
                 "--check", file, "--members", number))
 
+    def test_a_profile_says_how_fast_they_are(self):
+        whole = study("parts", "grid", lr={"choice": [0.1]})
+        whole["workload"]["parts"] = 4
+        file, = self.studies(whole)
+        done = self.hippo("profile", file, "--members", "1,2,4")
+        self.assertIn("measures 2 members\nmeasures 4 members\n", done.err)
+        self.assertRegex(done.out,
+                         r"\nmembers: \{2: [\d.e-]+, 4: [\d.e-]+\}\n")
+        profile = self.write("made.yaml", done.out)
+        self.hippo("simulate", file, "--profile", profile, "--trainers", 4,
+                   "--report", self.path("report"))
+        said = self.hippo("profile", file, "--members", "8", code=1).err
+        self.assertIn("--members 8: at most 4 can train 'fashion-mlp'", said)
+        self.assertIn(
+            "must be a power of two from 1 to 64, found '3'",
+            self.hippo("profile", file, "--members", "3", code=2).err)
+        self.assertIn("--other-members requires --check or --measure",
+                      self.trainer("--prepare", file, "--other-members", "2",
+                                   code=2))
+
     def test_bad_places_for_gangs(self):
         for place, why in (
                 ("0.0.0.0", "must be a host by which other trainers reach"),
                 ("[::]:4901", "must be a host by which other trainers reach"),
                 ("10.0.0.7:port", "must be HOST or HOST:PORT, such as"),
                 ("[::1", "must be HOST or HOST:PORT, such as"),
+                ("auto:port", "must be HOST or HOST:PORT, such as auto,"),
+                ("auto:65536", "must be HOST or HOST:PORT, such as auto,"),
                 ("no-such-host.invalid", "cannot listen at no-such-host.inv"),
                 ("203.0.113.7:4901", "cannot listen at 203.0.113.7:4901")):
             with self.subTest(place):
@@ -208,11 +230,12 @@ class Members(Case):
                                     "--gang-listen", place, code=2)
                 self.assertIn("--gang-listen: ", said)
                 self.assertIn(why, said)
-        self.assertIn(
-            "--members joins devices of one trainer, and --gang-listen joins "
-            "trainers: give one of them",
-            self.trainer("--connect", "127.0.0.1:1", "--members", "2",
-                         "--gang-listen", "127.0.0.1", code=2))
+        for place in "127.0.0.1", "auto":
+            self.assertIn(
+                "--members joins devices of one trainer, and --gang-listen "
+                "joins trainers: give one of them",
+                self.trainer("--connect", "127.0.0.1:1", "--members", "2",
+                             "--gang-listen", place, code=2))
         self.assertIn("--gang-listen requires --connect", self.trainer(
             "--describe", "--gang-listen", "127.0.0.1", code=2))
 

@@ -6,8 +6,9 @@ import shutil
 import signal
 
 from own_code import Serving, python, study
-from programs import PATIENCE, is_alive, main, results, send, wait_for
-from ranks_test import TRAIN, with_variable
+from programs import (PATIENCE, is_alive, main, results, send, wait_for,
+                      with_variable)
+from ranks_test import TRAIN
 
 RANKS = 4
 
@@ -99,6 +100,28 @@ class GangRanks(Serving):
                 for x in trainers[0], late:
                     self.end(x)
                 shutil.rmtree(self.path("state"))
+
+    def test_a_trainer_that_cannot_start_its_ranks_says_why(self):
+        expected = self.alone(ranks_study())
+        service = self.serve()
+        good = self.trainer("--gang-listen", "127.0.0.1", "--ranks", 2)
+        wait_for("it", lambda: "registered as number" in self.read(good.log))
+        bad = self.trainer("--gang-listen", "127.0.0.1", "--ranks", 2,
+                           "--python", self.path("no-such-python"))
+        self.submit(ranks_study())
+
+        def waiting():
+            return self.listed("s").get("waiting") or ""
+        wait_for("the reason", lambda: "no-such-python" in waiting())
+        self.assertRegex(waiting(), rf"\S+:{bad.pid}\)")
+        with open(self.path("state", "hippo.log")) as log:
+            self.assertRegex(log.read(), rf"trainer \d+ \(\S+:{bad.pid}\).*"
+                             "no-such-python")
+        self.end(bad)
+        late = self.trainer("--gang-listen", "127.0.0.1", "--ranks", 2)
+        self.assertEqual(expected, self.finish(service))
+        for x in good, late:
+            self.end(x)
 
     def test_what_a_rank_raises_is_the_trials_error(self):
         self.after("if self.rank == 3 and step == 3: raise ValueError('no')",

@@ -4,11 +4,13 @@
 import json
 import os
 import re
+import shutil
 import signal
 
 import programs
-from nodes_test import NodeCase
-from programs import PATIENCE, fashion, results, send, wait_for
+from nodes_test import NodeCase, free_port
+from programs import (PATIENCE, fashion, results, send, wait_for,
+                      with_variable)
 
 # One trial is left after its first rung, and lasts long enough for others to
 # help.
@@ -38,7 +40,17 @@ SPANS = {
 }
 
 
-class Gangs(NodeCase):
+# Parts have weights of their own, which are averaged behind training.
+SYNC = {
+    **STUDY,
+    "workload": {**STUDY["workload"], "sync": "average"},
+    "space": {**STUDY["space"], "sync_every": 4, "sync_lag": 2},
+}
+
+
+class GangCase(NodeCase):
+    """A study that trainers train together, and its results by one alone."""
+
     study = STUDY
     trainers = 4
 
@@ -74,35 +86,111 @@ class Gangs(NodeCase):
                 for x in self.ask(service, "top", "--once")
                 if (x.get("members") or 1) > 1]
 
-    def test_a_member_that_is_killed_costs_no_result(self):
-        service = self.serve()
-        for _ in range(self.trainers):
-            self.await_word(
-                self.trainer(service.address, "--gang-listen", "127.0.0.1"),
-                "registered as number")
+    def begin(self, service):
+        """Starts trainers and the study.
+        @returns the trainers, and the processes of those that are in a gang"""
+        trainers = [self.trainer(service.address, "--gang-listen", "127.0.0.1")
+                    for _ in range(self.trainers)]
+        for x in trainers:
+            self.await_word(x, "registered as number")
         self.hippo("submit", *self.files, "--server", service.rpc)
         members = wait_for("a gang", lambda: self.members(service))
         self.assertIn(len(members), (2, 4))
-        os.kill(members[-1], signal.SIGKILL)
+        return trainers, members
+
+    def finish(self, service):
+        """Waits for the study and ends the service.
+        @returns the log of the service"""
         wait_for("the end", lambda: all(x["state"] == "COMPLETE" for x in
                                         self.ask(service, "ls")))
         send(service, signal.SIGTERM)
         service.wait(PATIENCE)
-        with open(self.path("state", "hippo.log")) as log:
-            said = log.read()
-        self.assertRegex(said, r"lease \d+ of trainer \d+: member \d of \d "
-                         r"\(127\.0\.0\.1:\d+\)")
         self.hippo("run", "--resume", self.path("state"), "--trainers", 1)
         report = self.report("state")
         self.assertEqual(results(report), results(self.reference))
         self.assertEqual(report["trained_steps"], 0)
+        with open(self.path("state", "hippo.log")) as log:
+            return log.read()
+
+    def lose_one(self):
+        service = self.serve()
+        _, members = self.begin(service)
+        os.kill(members[-1], signal.SIGKILL)
+        self.assertRegex(
+            self.finish(service), r"lease \d+ of trainer \d+: member \d of \d "
+            r"\(127\.0\.0\.1:\d+\)")
 
 
-class GangsOfSpans(Gangs):
+class Gangs(GangCase):
+    def test_a_member_that_is_killed_costs_no_result(self):
+        self.lose_one()
+
+    def test_auto_is_where_the_trainer_reaches_its_service(self):
+        service = self.serve()
+        trainers = [self.trainer(service.address, "--gang-listen", x)
+                    for x in ("auto", f"auto:{free_port()}")]
+        places = []
+        for x in trainers:
+            self.await_word(x, "registered as number")
+            places += re.findall(r"other trainers reach this one at "
+                                 r"(127\.0\.0\.1:\d+)\n", self.said(x))
+        self.assertEqual(len(places), 2, places)
+        self.assertIn(f"auto:{places[1].rpartition(':')[2]}",
+                      trainers[1].args)
+        # A port that is taken leaves a trainer alone.
+        late = self.trainer(service.address, "--gang-listen",
+                            "auto:" + places[0].rpartition(":")[2])
+        self.await_word(late, "registered as number")
+        self.assertIn(f"trains with no other trainer: cannot listen at "
+                      f"{places[0]}: Address already in use", self.said(late))
+        send(late, signal.SIGTERM)
+        self.assert_leaves(late)
+        self.hippo("submit", *self.files, "--server", service.rpc)
+        members = wait_for("a gang", lambda: self.members(service))
+        self.assertEqual({x.pid for x in trainers}, set(members))
+
+
+class Averaged(GangCase):
+    """Members whose parts have weights of their own."""
+
+    study = SYNC
+
+    def test_members_that_are_killed_or_stopped_cost_no_result(self):
+        # By which processes of this test are known, those of trainers too.
+        os.environ["GANGS_TEST"] = self.folder
+        self.addCleanup(os.environ.pop, "GANGS_TEST")
+        for number in signal.SIGKILL, signal.SIGSTOP:
+            for place in 0, -1:
+                with self.subTest(number=number, place=place):
+                    self.lose(number, place)
+
+    def lose(self, number, place):
+        service = self.serve()
+        trainers, members = self.begin(service)
+        victim, = (x for x in trainers if x.pid == members[place])
+        send(victim, number)
+        wait_for("the end of its gang", lambda: victim.pid not in
+                 self.members(service))
+        said = self.finish(service)
+        self.assertRegex(said, rf"trainer \d+ \(\S+:{victim.pid}\)")
+        send(victim, signal.SIGKILL)
+        for x in trainers:
+            if x is not victim:
+                send(x, signal.SIGTERM)
+                self.assert_leaves(x)
+        victim.wait(PATIENCE)
+        self.assertEqual([], with_variable("GANGS_TEST", self.folder))
+        shutil.rmtree(self.path("state"))
+
+
+class GangsOfSpans(GangCase):
     """Two trainers of a BERT, of which one is killed."""
 
     study = SPANS
     trainers = 2
+
+    def test_a_member_that_is_killed_costs_no_result(self):
+        self.lose_one()
 
 
 if __name__ == "__main__":

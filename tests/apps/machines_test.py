@@ -14,10 +14,12 @@ KINDS = {
 }
 
 
-class Machines(Simulating):
+class MachinesCase(Simulating):
     def machines(self, kinds=KINDS):
         return self.write("machines.yaml", json.dumps({"machines": kinds}))
 
+
+class Machines(MachinesCase):
     def preview(self, *args, code=0, machines=None):
         file = self.write("a.yaml", json.dumps(study("a", "grid")))
         return self.hippo("preview", file, "--machines",
@@ -133,6 +135,49 @@ class Machines(Simulating):
         file = self.write("a.yaml", json.dumps(study("a", "grid")))
         self.assertIn("--machines", self.hippo(
             "preview", file, "--deadline", "6h", code=2).err)
+
+
+class Ranks(MachinesCase):
+    """Trials of several processes."""
+
+    def test_ranks_need_as_many_trainers_of_one_kind(self):
+        self.write("train.py", "")
+        wide = self.write("wide.yaml", {
+            "study": "wide", "workload": {"python": "train.py:Net", "seed": 1,
+                                          "ranks": 4},
+            "objective": {"metric": "val", "direction": "maximize"},
+            "max_steps": 5, "eval_every": 5,
+            "space": {"lr": {"choice": [0.1, 0.2, 0.3]}}, "algorithm": "grid"})
+        profile = self.write("code.yaml", {
+            "device": "none", "workload": {
+                "name": "python",
+                "hyper_parameters": {"lr": {"default": 0.1, "min": 0}},
+                "metrics": {"val": "maximize"}},
+            "step_seconds": 720})
+        kind = {"device": "none", "price": 2, "profile": profile}
+        file = self.machines({"few": {**kind, "count": 3},
+                              "one": {**kind, "count": 16},
+                              "two": {**kind, "count": 8, "trainers": 2}})
+        done = self.hippo("preview", wide, "--machines", file, "-f", "json")
+        self.assertIn("machines.few: is left out: it has 3 trainers, and "
+                      "trials of study 'wide' have 4 ranks", done.err)
+        x = json.loads(done.out)
+        for y in x["candidates"]:
+            self.assertGreaterEqual(max(
+                y["machines"].get("one", 0), 2 * y["machines"].get("two", 0)),
+                4)
+            if y["simulations"] and y["use"] == "2xtwo":
+                # Three trials of an hour each, one after the other.
+                self.assertAlmostEqual(3 * 3600, y["seconds"]["mean"])
+                self.assertAlmostEqual(3 * 2 * 2, y["cost"]["mean"])
+        self.assertIn("2xtwo", [y["use"] for y in x["candidates"]])
+        said = self.hippo("preview", wide, "--machines", self.machines(
+            {"few": {**kind, "count": 3}, "lone": {**kind, "count": 1}}),
+            code=2).err
+        self.assertIn(
+            "machines: study 'wide' needs 4 trainers of one kind at once "
+            "(trials of 4 ranks); there are 3 of few, 1 of lone: raise "
+            "'count' or 'trainers' of one", said)
 
 
 if __name__ == "__main__":

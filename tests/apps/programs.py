@@ -114,6 +114,20 @@ def is_alive(pid):
         return False
 
 
+def with_variable(name, value):
+    """The processes of this user that have a variable of that value."""
+    wanted = f"{name}={value}".encode()
+    result = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                if wanted in file.read().split(b"\0"):
+                    result.append(int(pid))
+        except OSError:
+            continue  # another user's, or it has ended
+    return result
+
+
 def children(pid):
     """The processes that a process has started."""
     result = []

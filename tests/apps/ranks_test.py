@@ -7,7 +7,7 @@ import time
 
 import hippo_hpo
 from own_code import ASKED, UNIQUE, OwnCode, Serving, python, study
-from programs import is_alive, main, results, wait_for
+from programs import is_alive, main, results, wait_for, with_variable
 
 # Each rank has a value of its own. The sum of all, which each step ends with,
 # goes through rank 0.
@@ -74,20 +74,6 @@ RANKS = 3
 
 def ranks_study(name="s", ranks=RANKS, **more):
     return study(name, python(ranks=ranks, **more))
-
-
-def with_variable(name, value):
-    """The processes of this user that have a variable of that value."""
-    wanted = f"{name}={value}".encode()
-    result = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/environ", "rb") as file:
-                if wanted in file.read().split(b"\0"):
-                    result.append(int(pid))
-        except OSError:
-            continue  # another user's, or it has ended
-    return result
 
 
 class Ranks(OwnCode):

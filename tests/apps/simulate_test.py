@@ -4,6 +4,7 @@
 import csv
 import json
 import os
+import re
 import statistics
 
 import programs
@@ -474,6 +475,102 @@ class Preview(Simulating):
             said = self.preview(*args, code=2)
             self.assertIn(f"{args[0]} requires {missing}", said.err)
             self.assertEqual(said.out, "")
+
+
+class Gangs(Simulating):
+    """Trainers that train a trial together."""
+
+    CODE = {
+        "device": "none",
+        "workload": {
+            "name": "python",
+            "hyper_parameters": {"lr": {"default": 0.1, "min": 0}},
+            "metrics": {"val": "maximize"}},
+        "step_seconds": 10, "evaluate_seconds": 2}
+
+    def ranks_study(self, ranks=4, trials=2):
+        self.write("train.py", "")
+        return self.write("ranks.yaml", {
+            "study": "wide",
+            "workload": {"python": "train.py:Net", "seed": 1, "ranks": ranks},
+            "objective": {"metric": "val", "direction": "maximize"},
+            "max_steps": 5, "eval_every": 5,
+            "space": {"lr": {"choice": [x / 10 for x in range(1, trials + 1)]}},
+            "algorithm": "grid"})
+
+    def code_profile(self, **changes):
+        return self.write("code.yaml", {**self.CODE, **changes})
+
+    def test_ranks_take_as_many_trainers_at_once(self):
+        # Two trials of 52 s each.
+        for ranks, trainers, wall, bound in (
+                (1, 1, 104, 104), (1, 4, 52, 52), (4, 4, 104, 104),
+                (4, 7, 104, 416 / 7), (4, 8, 52, 52), (2, 3, 104, 208 * 2 / 6)):
+            with self.subTest(ranks=ranks, trainers=trainers):
+                x = self.simulated(
+                    f"out-{ranks}-{trainers}", self.ranks_study(ranks),
+                    profile=self.code_profile(), trainers=trainers)
+                self.assertEqual(wall, x["wall_seconds"])
+                self.assertAlmostEqual(104 * ranks, x["device_seconds"])
+                self.assertAlmostEqual(bound, x["lower_bound_seconds"])
+                self.assertAlmostEqual(100 * ranks, x["alone_device_seconds"])
+
+    def test_two_workloads_get_the_trainers_for_all_ranks_in_turns(self):
+        self.write("train.py", "")
+        files = []
+        for seed in 1, 2:
+            with open(self.ranks_study(2, 3)) as text:
+                x = json.load(text)
+            x["study"], x["workload"]["seed"] = f"s{seed}", seed
+            files.append(self.write(f"s{seed}.yaml", x))
+        for trainers in 2, 3, 4:
+            x = self.simulated(f"out{trainers}", *files,
+                               profile=self.code_profile(), trainers=trainers)
+            self.assertAlmostEqual(6 * 52 * 2, x["device_seconds"])
+            # And not without an end, though trainers wait for each other.
+            least = 6 * 52 // (trainers // 2)
+            self.assertGreaterEqual(x["wall_seconds"], least)
+            self.assertLess(x["wall_seconds"], 2 * least)
+
+    def test_too_few_trainers_say_how_many_are_needed(self):
+        for verb in "simulate", "preview":
+            said = self.hippo(verb, self.ranks_study(), "--profile",
+                              self.code_profile(), "--trainers", 3, *(
+                                  ["--report", self.path("out")]
+                                  if verb == "simulate" else []), code=1).err
+            self.assertIn(
+                "study 'wide' waits: it needs 4 trainers of one kind at once "
+                "(trials of 4 ranks); there are 3: start 1 more", said)
+
+    def test_a_preview_counts_the_time_of_all_ranks(self):
+        times = json.loads(self.hippo(
+            "preview", self.ranks_study(), "--profile", self.code_profile(),
+            "--trainers", 4, "-f", "json").out)["times"]["merged"]
+        self.assertEqual(104, times["wall_seconds"])
+        self.assertAlmostEqual(104 * 4, times["device_seconds"])
+        self.assertAlmostEqual(104, times["lower_bound_seconds"])
+
+    def test_members_are_as_fast_as_the_profile_says(self):
+        with open(os.path.join(EXAMPLES, "resnet56-sha.yaml")) as text:
+            file = self.write("sha.yaml", re.sub(
+                r"(?m)^(workload: \{.*)\}$", r"\1, parts: 8}", text.read()))
+        with open(RESNET) as text:
+            lines = [x for x in text.read().splitlines()
+                     if not x.startswith(("members:", "spread:"))]
+        walls = []
+        for members in "", "members: {2: 1.8}", "members: {2: 1.1}":
+            profile = self.write("p.yaml", "\n".join([*lines, members]))
+            walls.append(self.simulated(
+                f"out{len(walls)}", file, profile=profile,
+                trainers=40)["wall_seconds"])
+        # As in docs/simulation.md: twice as many are 1.8 times as fast.
+        self.assertEqual(walls[0], walls[1])
+        self.assertGreater(walls[2], 1.1 * walls[1])
+        said = self.simulate(
+            "bad", file, profile=self.profile(members="members: {3: 2}"),
+            code=2).err
+        self.assertIn("members.3: must be a number of trainers, a power of two "
+                      "from 2 to 64, found '3'", said)
 
 
 class Machines(Simulating):

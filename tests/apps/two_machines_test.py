@@ -8,10 +8,12 @@ import subprocess
 import sys
 import unittest
 
+from gangs_test import STUDY as GANGS
 from programs import HIPPO, PATIENCE, TRAINER, Case, main, study, wait_for
 
 SERVICE = "10.213.77.1"
 OTHER = "10.213.77.2"
+MOVED = "10.213.77.3"
 
 
 # Opens connections one after the other that show no certificate.
@@ -127,6 +129,48 @@ class TwoMachines(Case):
                       self.said("trainer.log"))
         self.assertNotIn("lost", self.said("service.log"))
 
+    def insecure_service(self, log):
+        process = self.launch(
+            self.near, log, HIPPO, "serve", "--insecure", "--state",
+            self.path("state"), "--listen", f"{SERVICE}:4848", "--rpc",
+            f"{SERVICE}:4849", "--http", "127.0.0.1:4850")
+        wait_for("the service", lambda: "clients connect to"
+                 in self.said(log))
+        return process
+
+    def test_gangs_meet_where_their_members_reach_the_service(self):
+        service = self.insecure_service("service.log")
+        for namespace, log, address in ((self.near, "near.log", SERVICE),
+                                        (self.far, "far.log", OTHER)):
+            self.launch(namespace, log, TRAINER, "--connect",
+                        f"{SERVICE}:4848", "--gang-listen", "auto")
+            wait_for(log, lambda: "other trainers reach this one at "
+                     f"{address}:" in self.said(log))
+        self.ask("submit", self.write("gangs.yaml", GANGS))
+        wait_for("a gang", lambda: [
+            2, 2] == [x.get("members") for x in json.loads(
+                self.ask("top", "--once", "-f", "json").stdout)])
+        wait_for("the end", lambda: "COMPLETE" == json.loads(
+            self.ask("ls", "-f", "json").stdout)[0]["state"])
+        # Both measured what was trained by then.
+        self.assertNotIn("of trainer", self.said("service.log"))
+        # The other machine gets another address.
+        service.terminate()
+        service.wait(PATIENCE)
+        self.assertTrue(ip("-n", self.far, "addr", "add", f"{MOVED}/24", "dev",
+                           "hippo1"))
+        self.addCleanup(ip, "-n", self.far, "addr", "add", f"{OTHER}/24",
+                        "dev", "hippo1")
+        self.addCleanup(ip, "-n", self.far, "addr", "del", f"{MOVED}/24",
+                        "dev", "hippo1")
+        self.assertTrue(ip("-n", self.far, "addr", "del", f"{OTHER}/24", "dev",
+                           "hippo1"))
+        self.insecure_service("again.log")
+        wait_for("the other address", lambda: "other trainers reach this one "
+                 f"at {MOVED}:" in self.said("far.log"))
+        self.assertEqual(
+            1, self.said("near.log").count("other trainers reach"))
+
     def test_other_machines_are_kept_out_without_keys(self):
         done = self.hippo("serve", "--state", self.path("state"), "--listen",
                           "0.0.0.0:4848", code=2)
@@ -134,12 +178,7 @@ class TwoMachines(Case):
         self.assertFalse(os.path.exists(self.path("state")))
 
     def test_insecure_lets_everybody_in_and_warns(self):
-        self.launch(
-            self.near, "service.log", HIPPO, "serve", "--insecure", "--state",
-            self.path("state"), "--listen", f"{SERVICE}:4848", "--rpc",
-            f"{SERVICE}:4849", "--http", "127.0.0.1:4850")
-        wait_for("the service", lambda: "clients connect to"
-                 in self.said("service.log"))
+        self.insecure_service("service.log")
         self.assertIn("warning serve: --insecure: everybody",
                       self.said("service.log"))
         self.assertEqual(self.ask("ls", "-f", "json").stdout.strip(), "[]")

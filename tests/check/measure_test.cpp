@@ -131,6 +131,28 @@ TEST(Measure, OfManyValuesItTakesSome) {
   EXPECT_EQ(x->steps[0].times.size(), 12u);
 }
 
+TEST(Measure, MembersAreComparedInTheFirstTrial) {
+  toy work;
+  const auto study = study_with("  lr: 0.1\n  batch_size: 64\n");
+  const auto now = [&work] { return work.time; };
+  std::string told;
+  const auto tell = [&](const std::string& what) { told += what + ';'; };
+  const auto alone = measure(study, described(), 2, work, now, tell);
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(alone->first_seconds, 1);
+  told.clear();
+  const auto first =
+    measure_first_step(study, described(), 2, work, now, tell, "2 members");
+  ASSERT_TRUE(first);
+  EXPECT_EQ(*first, 1);
+  EXPECT_EQ(told, "2 members;");
+  work.fails = true;
+  const auto failed =
+    measure_first_step(study, described(), 2, work, now, tell, "2 members");
+  ASSERT_FALSE(failed);
+  EXPECT_EQ(failed.failure().message, "no data");
+}
+
 TEST(Measure, WritesAProfileThatCanBeRead) {
   toy work;
   const auto x

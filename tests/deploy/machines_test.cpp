@@ -42,6 +42,10 @@ TEST(MachinesTest, ReadsHosts) {
   EXPECT_EQ(x.count, 1u);
   EXPECT_EQ(x.notice_seconds, 60u);
   EXPECT_EQ(x.program, "hippo-trainer");
+  EXPECT_TRUE(x.gangs);
+  EXPECT_FALSE(good(ssh, changed(on_hosts, "gpus: 2", "gangs: false"))
+                 .trainers.at(0)
+                 .gangs);
 }
 
 TEST(MachinesTest, ReadsJobs) {
@@ -103,6 +107,8 @@ TEST(MachinesTest, TellsWhatIsWrong) {
   expect_error(ssh, changed(on_hosts, "gpus: 2", "gpus: two"),
                "trainers[0].gpus",
                "must be a whole number from 0 to 16, found 'two'");
+  expect_error(ssh, changed(on_hosts, "gpus: 2", "gangs: auto"),
+               "trainers[0].gangs", "must be true or false, found 'auto'");
   expect_error(ssh, changed(on_hosts, "gpus: 2", "gpus: 2\n    count: 3"),
                "trainers[0].count",
                "is more than 1: one process has all GPUs of its host");

@@ -39,7 +39,8 @@ TEST(TrainerCommandTest, SaysWhatIsTrainedOn) {
   };
   trainer_group x;
   EXPECT_EQ(line(x, ""), "hippo-trainer --connect s:1 --threads 1 "
-                         "--notice 120");
+                         "--gang-listen auto --notice 120");
+  x.gangs = false;
   x.gpus = 2;
   x.cpus = 4;
   x.python = "/venv/bin/python";
@@ -61,7 +62,7 @@ TEST(SlurmTest, AsksForWhatTheTrainersAre) {
         "#SBATCH --time=1-08:00:00", "#SBATCH --account=lab",
         "#SBATCH --signal=TERM@120", "exec srun --kill-on-bad-exit=1 \\",
         "  --connect gpu-lab:4848 \\", "  --keys \"$key\" \\",
-        "  --device cuda:0 \\"})
+        "  --device cuda:0 \\", "  --gang-listen auto \\"})
     expect_line(text, line);
   const auto open = good(deploy_target::slurm,
                          changed(changed(jobs, "    partition: gpu\n", ""),
@@ -91,6 +92,7 @@ TEST(SshTest, NamesHostsAndKeys) {
   expect_line(text, "for host in gpu1 ada@gpu2.example.org; do");
   expect_line(text, "  trainers \"$host\" gpu 1 60 \\");
   expect_line(text, "for name in gpu; do");
+  expect_line(text, "    --gang-listen auto \\");
   const auto open
     = ssh_script(good(deploy_target::ssh, "insecure: true" + on_hosts));
   EXPECT_EQ(open.find(".pem"), std::string::npos) << open;
@@ -169,6 +171,7 @@ TEST_F(KubernetesTest, TrainersOfAFleetAreJobsOfTheirOwn) {
        {"kind: Job", "  name: lab-17", "    hippo-fleet: lab",
         "    hippo-group: spot", "  backoffLimit: 0",
         "            - \"hippo.b:4848\"", "            - \"lab-17\"",
+        "            - \"--gang-listen\"", "            - \"auto\"",
         "          secret: {secretName: hippo-trainer-spot}"})
     expect_line(text, line);
   EXPECT_EQ(text.find("leave-code"), std::string::npos) << "it may end";

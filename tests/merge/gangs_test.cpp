@@ -200,14 +200,17 @@ TEST(Gangs, LossesAreCountedByNodeAndByTrainer) {
                                   {node_id{2}, 5, 9, {}}};
   for (unsigned i = 0; i < gang_losses::losses_max; ++i) {
     EXPECT_TRUE(x.may_share(stages) && x.may_join(bad));
-    x.note_lost(node_id{2}, bad);
+    x.note_lost(node_id{2}, bad, "no torch, " + std::to_string(i));
   }
+  EXPECT_EQ(x.reason(bad), "no torch, 2");
+  EXPECT_EQ(x.reason(trainer_id{4}), "");
   EXPECT_FALSE(x.may_share(stages));
   EXPECT_TRUE(x.may_share({stages.front()}));
   EXPECT_FALSE(x.may_join(bad));
   EXPECT_TRUE(x.may_join(trainer_id{4}));
   x.note_ended(bad);
   EXPECT_TRUE(x.may_join(bad));
+  EXPECT_EQ(x.reason(bad), "");
 }
 
 TEST(Gangs, AnErrorNamesAMemberByItsAddress) {

@@ -460,8 +460,8 @@ TEST(Ranks, ATrainerThatOthersDoNotReachJoinsNoMore) {
   ASSERT_EQ(x.cool_downs.size(), 1u);
   EXPECT_EQ(x.cool_downs[0].trainer, those[1]);
   EXPECT_EQ(x.cool_downs[0].unable,
-            "3 gangs in a row were lost because of it: others do not reach it,"
-            " or it cannot start its ranks (its log says which)");
+            "3 gangs in a row were lost because of it: lost "
+              + x.address_of(those[1]));
   EXPECT_FALSE(x.cool_downs[0].joined);
   // Should it be granted again.
   x.grant(those[1]);

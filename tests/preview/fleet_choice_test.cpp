@@ -234,6 +234,32 @@ TEST(FleetChoice, SaysWhatComesNearestOnBothSides) {
             1.1 * world.best({1e18, std::nullopt}).cost);
 }
 
+TEST(FleetChoice, MachinesWithoutTrainersForAllRanksAreNotThoughtOf) {
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    const made_up_world world{seed};
+    std::vector<std::size_t> kinds;
+    for (std::size_t i = 0; i < world.machines.kinds.size(); ++i)
+      if (world.machines.kinds[i].count >= 3)
+        kinds.push_back(i);
+    ASSERT_FALSE(kinds.empty());
+    const auto has_enough = [](const std::vector<machine_group>& xs) {
+      return std::ranges::any_of(
+        xs, [](const auto& group) { return group.machines >= 3; });
+    };
+    const auto found = choose_machines(
+      world.machines, kinds, {},
+      [&](const auto& xs, std::uint64_t n) -> expected<fleet_run> {
+        if (!has_enough(xs))
+          return {errc::training_failed, "too few"};
+        return world.simulate(xs, n);
+      },
+      {}, 3);
+    ASSERT_TRUE(found) << found.failure().message;
+    for (const auto& x : found->candidates)
+      EXPECT_TRUE(has_enough(x.machines));
+  }
+}
+
 TEST(FleetChoice, AFailureEndsIt) {
   const made_up_world world{1};
   const auto found = choose_machines(

@@ -161,6 +161,13 @@ TEST(LowerBound, LanesDivideWorkButNotLongestWay) {
   EXPECT_EQ(bound.seconds(10), 5);
 }
 
+TEST(LowerBound, RanksOnSeveralTrainersMultiplyWorkButNotLongestWay) {
+  lower_bound bound;
+  bound.add({10, 5}, 1, 4);
+  EXPECT_EQ(bound.seconds(4), 10);
+  EXPECT_EQ(bound.seconds(100), 5);
+}
+
 TEST(RatesOf, NothingUniqueGivesOne) {
   const auto rates = rates_of(0, 0, 0);
   EXPECT_EQ(rates.merge_rate, 1);

@@ -42,6 +42,48 @@ void expect_error(const std::string& from, const std::string& to,
   EXPECT_EQ(std::regex_replace(errors[0], position, ""), message);
 }
 
+/// The sample with batches in parts, and more.
+std::string of_parts(const std::string& members) {
+  return changed("  metrics: {acc",
+                 "  options: {parts: {default: 1, min: 1, integer: true}}\n"
+                 "  metrics: {acc")
+         + members;
+}
+
+TEST(ProfileTest, MembersAreAsFastAsItSays) {
+  const auto x = read_good_profile(of_parts("members: {2: 1.5, 8: 4}\n"));
+  EXPECT_EQ(x.speedup(1), 1);
+  EXPECT_EQ(x.speedup(2), 1.5);
+  EXPECT_EQ(x.speedup(4), 1.5 * 1.8) << "twice as many as were measured";
+  EXPECT_EQ(x.speedup(8), 4);
+  EXPECT_EQ(x.speedup(16), 4 * 1.8);
+  EXPECT_EQ(read_good_profile(of_parts("")).speedup(4), 1.8 * 1.8);
+}
+
+TEST(ProfileTest, TellsWhatIsWrongWithMembers) {
+  for (const std::string number : {"1", "3", "128", "two", "-2", "2.0"})
+    EXPECT_EQ(errors_of(of_parts("members: {" + number + ": 1.5}\n")),
+              (std::vector<std::string>{
+                "p.yaml:35:11: members." + number
+                + ": must be a number of trainers, a power of two from 2 to "
+                  "64, found '"
+                + number + "'"}));
+  for (const std::string gain : {"0", "-1", "4.1", "nan", "fast"}) {
+    const auto errors = errors_of(of_parts("members: {2: " + gain + "}\n"));
+    ASSERT_EQ(errors.size(), 1u) << gain;
+    EXPECT_TRUE(errors[0].starts_with("p.yaml:35:14: members.2: must be "))
+      << errors[0];
+  }
+  EXPECT_EQ(errors_of(of_parts("members: 1.8\n")),
+            std::vector<std::string>{
+              "p.yaml:35:10: members: must be a map of numbers of trainers and "
+              "how many times as fast they are, found '1.8'"});
+  EXPECT_EQ(errors_of(std::string{sample_profile} + "members: {2: 1.5}\n"),
+            std::vector<std::string>{
+              "p.yaml:34:10: members: 'net' has no option 'parts', which "
+              "divides batches among trainers"});
+}
+
 TEST(ProfileTest, ReadsEverything) {
   const auto x = read_good_profile(changed("step_seconds: 10",
                                            "step_seconds: 10\nspread: 0.1\n"
@@ -216,8 +258,8 @@ TEST(ProfileTest, SaysWhereAnErrorIs) {
             "p.yaml:14:1: load_secnods: unknown key 'load_secnods', did you "
             "mean 'load_seconds'? Allowed: device, workload, step_seconds, "
             "spread, dispatch_seconds, load_seconds, save_seconds, "
-            "evaluate_seconds, checkpoint_bytes, at_once_gain, failure_rate, "
-            "size, curve");
+            "evaluate_seconds, checkpoint_bytes, at_once_gain, members, "
+            "failure_rate, size, curve");
   EXPECT_EQ(errors_of(changed("min: 0, max: 1,", "min: 0, max: one,"))[0],
             "p.yaml:7:43: workload.hyper_parameters.momentum.max: must be a "
             "number, found 'one'");

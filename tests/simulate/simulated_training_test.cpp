@@ -118,6 +118,19 @@ TEST_F(SimulatedTrainingTest, MembersTrainAndMeasureTogether) {
   EXPECT_EQ(last.values, run(ten_steps()).reports[1].second.values);
 }
 
+TEST_F(SimulatedTrainingTest, MembersAreAsFastAsTheProfileSays) {
+  profile.members.learn({}, {}, 4, 2.5);
+  auto x = ten_steps();
+  x.gang = gang_place{x.number, {"a:1", "b:1", "c:1", "d:1"}, 0, "s3cret"};
+  const auto first = run(x).reports.at(0).second;
+  EXPECT_NEAR(static_cast<double>(first.train_ns), 50e9 / 2.5, 10);
+  EXPECT_NEAR(static_cast<double>(first.evaluate_ns), 4e9 / 2.5, 10);
+  // Ranks of a trial are a part of what is trained.
+  x.workload.name = "python";
+  x.workload.options["ranks"] = scalar{4.0};
+  EXPECT_EQ(run(x).reports.at(0).second.train_ns, 50'000'000'000u);
+}
+
 TEST_F(SimulatedTrainingTest, GoesOnFromACheckpoint) {
   const auto alone =
     run(make({{node_id{1}, 0, 10, config()}}, {{10, true, true}}));

@@ -678,6 +678,38 @@ TEST_F(GangPort, ListensWhereItIsTold) {
   EXPECT_FALSE(gang_port::listen({"no-such-host.invalid", 0}, false));
 }
 
+TEST_F(GangPort, ListensElsewhereFromThenOn) {
+  const auto made = gang_port::make(false, short_limits());
+  ASSERT_TRUE(made);
+  auto& moving = **made;
+  EXPECT_EQ(moving.address(), "");
+  EXPECT_FALSE(moving.move_to({"127.0.0.1", 0}));
+  const auto first = moving.address();
+  EXPECT_TRUE(first.starts_with("127.0.0.1:")) << first;
+  EXPECT_FALSE(moving.move_to({"127.0.0.1", 0}));
+  EXPECT_EQ(moving.address(), first) << "it is there";
+  const auto greeting = gang_greeting::of(all.places[2], 0);
+  gang_port::awaiting awaited{moving, all.places[0], {1, 2}};
+  {
+    raw_peer peer{first};
+    EXPECT_FALSE(greet(peer, greeting).empty());
+  }
+  const auto come = awaited.take(2);
+  ASSERT_TRUE(come);
+  EXPECT_FALSE(moving.move_to({"127.0.0.2", 0}));
+  const auto second = moving.address();
+  EXPECT_TRUE(second.starts_with("127.0.0.2:")) << second;
+  raw_peer peer{second};
+  EXPECT_FALSE(greet(peer, gang_greeting::of(all.places[1], 0)).empty());
+  EXPECT_TRUE(awaited.take(1));
+  // The former place is free again.
+  EXPECT_TRUE(gang_port::listen(*parse_endpoint(first), false));
+  const auto why = moving.move_to({"203.0.113.7", 0});
+  ASSERT_TRUE(why);
+  EXPECT_TRUE(contains(why->message, "cannot listen at 203.0.113.7:0"));
+  EXPECT_EQ(moving.address(), "") << "nobody reaches it";
+}
+
 TEST_F(GangPort, AReplayedGreetingDoesNoHarmUnderTls) {
   loopback_gang both{2, true, short_limits(20s)};
   expected<std::unique_ptr<connected_gang>> lead{errc::io_failed, ""};

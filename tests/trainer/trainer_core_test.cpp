@@ -103,6 +103,19 @@ TEST_F(TrainerCore, RegistersWhereAServiceIsReached) {
   EXPECT_TRUE(last.empty()) << "it is there already";
 }
 
+TEST_F(TrainerCore, SaysWhereOthersReachItNow) {
+  EXPECT_EQ(core.self_description().gang, description().gang);
+  tell(trainer_event::connected{false, "10.0.0.7:4901"});
+  EXPECT_EQ(core.self_description().gang, "10.0.0.7:4901");
+  welcome();
+  tell(trainer_event::disconnected{"gone"});
+  tell(trainer_event::connected{});
+  EXPECT_EQ(core.self_description().gang, "10.0.0.7:4901");
+  welcome();
+  tell(trainer_event::connected{false, ""});
+  EXPECT_EQ(core.self_description().gang, "");
+}
+
 TEST(TrainerTimeLimit, ComesCloser) {
   auto self = description();
   self.seconds_left = 100;

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "devices.hpp"
+#include "hippo/model/parts.hpp"
 #include "hippo/net/wire/codec.hpp"
 #include "hippo/search/accepted_study.hpp"
 
@@ -43,6 +45,33 @@ expected<study_spec> read_checked(const std::string& path,
                    "'hippo-hpo[builtin]', or name a hippo-trainer by "
                    "--trainer-program"};
   return std::move(*read.study);
+}
+
+std::optional<error> check_members_of(const workload_spec& workload,
+                                      const std::vector<unsigned>& members) {
+  const auto most = parts_of_batch(workload);
+  for (const auto x : members)
+    if (x > most)
+      return error{errc::invalid_argument,
+                   "--members " + std::to_string(x) + ": at most "
+                     + std::to_string(most) + " can train '" + workload.name
+                     + "' of this study together; workloads of images or BERT "
+                       "with parts: "
+                     + std::to_string(x) + " have work for so many"};
+  return std::nullopt;
+}
+
+expected<made_workload>
+make_for_members(trainer_options opts, const study_spec& study,
+                 const std::vector<std::string>& devices, unsigned threads) {
+  workload_registry registry;
+  opts.members = static_cast<unsigned>(devices.size());
+  if (auto why = add_workloads(opts, devices.front(), threads, registry,
+                               devices.size() > 1 ? devices
+                                                  : std::vector<std::string>{}))
+    return *why;
+  return make_workload(registry, study.workload, study.code,
+                       {study.initial_path});
 }
 
 expected<lease> read_recipe(const std::string& path) {

@@ -105,13 +105,19 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
   // Threads that begin later leave these signals to it.
   leave_signals signals;
   std::shared_ptr<gang_port> gangs;
+  std::optional<following_port> following;
   if (opts.gang_listen) {
-    auto port = gang_port::listen(*opts.gang_listen, keys.has_value());
+    const bool follows = opts.gang_listen->host == auto_gang_host;
+    auto port = follows
+                  ? gang_port::make(keys.has_value())
+                  : gang_port::listen(*opts.gang_listen, keys.has_value());
     if (!port)
       return fail(
         {port.failure().code, "--gang-listen: " + port.failure().message},
         exit_usage);
     gangs = std::move(*port);
+    if (follows)
+      following = {gangs.get(), opts.gang_listen->port};
   }
   system_config cfg;
   caf::actor_system system{cfg};
@@ -137,7 +143,7 @@ int serve(const trainer_options& opts, std::vector<device_entry> devices,
   std::thread{[&] {
     leave_when_asked(signals, system, trainers, opts);
   }}.detach();
-  connector link{system, trainers, keys ? &*keys : nullptr};
+  connector link{system, trainers, keys ? &*keys : nullptr, following};
   backoff retry{retry_first, retry_last};
   std::minstd_rand random{std::random_device{}()};
   std::uniform_real_distribution<double> jitter{0, 1};

@@ -15,6 +15,7 @@
 #include "hippo/base/devices.hpp"
 #include "hippo/base/whole_file.hpp"
 #include "hippo/forecast/simulate/profile.hpp"
+#include "hippo/model/parts.hpp"
 #include "outcome.hpp"
 #include "studies.hpp"
 #include "temporary_file.hpp"
@@ -33,6 +34,7 @@ struct profile_arguments {
   unsigned threads = 1;
   unsigned trainers = 1;
   step_t steps = 2;
+  std::vector<unsigned> members; ///< whose gain is measured
 };
 
 /// A trainer that trains, until this ends, beside the one that measures: on a
@@ -87,6 +89,9 @@ expected<std::string> measured(const profile_arguments& x,
   for (unsigned i = 1; i < x.trainers; ++i)
     if (const auto why = others.emplace_back(i).start(command))
       return *why;
+  for (const auto n : x.members)
+    if (n > 1) // all else is measured with one
+      command.insert(command.end(), {"--other-members", std::to_string(n)});
   const auto done = run_program(command);
   if (!done)
     return done.failure();
@@ -163,6 +168,13 @@ void add_profile(verb_table& verbs) {
                  "is not counted; of short ones three seconds' worth")
     ->check(CLI::Range(step_t{2}, step_t{100'000}))
     ->capture_default_str();
+  verb
+    ->add_option("--members", x->members,
+                 "Also measure how many times as fast so many members are that "
+                 "compute the parts of an image workload together: 2,4. On a "
+                 "GPU, these are cuda:N and the next ones")
+    ->check(check_members)
+    ->delimiter(',');
   x->common.add_to(*verb);
 }
 

@@ -71,7 +71,8 @@ public:
 
   measured_training run() {
     result_.hyper_parameters = base_;
-    const auto first = step_seconds(base_, "the values of the first trial");
+    const auto first = first_step("the values of the first trial");
+    result_.first_seconds = first;
     measure_the_rest();
     if (domains_.empty())
       result_.steps.push_back({"", {{0.0, first}}});
@@ -90,6 +91,11 @@ public:
       result_.steps.push_back(std::move(table));
     }
     return std::move(result_);
+  }
+
+  /// @param what is measured, for people
+  double first_step(const std::string& what) {
+    return step_seconds(base_, what);
   }
 
 private:
@@ -193,7 +199,7 @@ std::string spelt(const scalar& x) {
 }
 
 /// Four digits are more than anybody can measure.
-std::string seconds_text(double x) {
+std::string measured_text(double x) {
   std::ostringstream out;
   out << std::setprecision(4) << x;
   return out.str();
@@ -201,11 +207,11 @@ std::string seconds_text(double x) {
 
 std::string table_text(const measured_table& x) {
   if (x.by.empty())
-    return seconds_text(x.times.front().second);
+    return measured_text(x.times.front().second);
   std::string result = "{by: " + quoted(x.by) + ", values: {";
   for (const auto& [value, seconds] : x.times)
     result += (result.back() == '{' ? "" : ", ") + spelt(value) + ": "
-              + seconds_text(seconds);
+              + measured_text(seconds);
   return result + "}}";
 }
 
@@ -240,6 +246,20 @@ measure(const study_spec& study, const workload_descriptor& descriptor,
   }
 }
 
+expected<double>
+measure_first_step(const study_spec& study,
+                   const workload_descriptor& descriptor, step_t steps,
+                   workload& work, const std::function<double()>& now,
+                   const std::function<void(const std::string&)>& tell,
+                   const std::string& what) {
+  assert(steps > 0);
+  try {
+    return measurer{study, descriptor, steps, work, now, tell}.first_step(what);
+  } catch (const std::exception& why) {
+    return {errc::training_failed, why.what()};
+  }
+}
+
 std::string profile_text(const measured_training& training,
                          const workload_descriptor& descriptor,
                          const std::string& device) {
@@ -251,11 +271,17 @@ std::string profile_text(const measured_training& training,
     for (const auto& table : training.steps)
       result += (&table == &training.steps.front() ? "\n" : "")
                 + std::string{"  - "} + table_text(table) + '\n';
-  result += "load_seconds: " + seconds_text(training.load_seconds)
-            + "\nsave_seconds: " + seconds_text(training.save_seconds)
-            + "\nevaluate_seconds: " + seconds_text(training.evaluate_seconds)
+  result += "load_seconds: " + measured_text(training.load_seconds)
+            + "\nsave_seconds: " + measured_text(training.save_seconds)
+            + "\nevaluate_seconds: " + measured_text(training.evaluate_seconds)
             + "\ncheckpoint_bytes: " + std::to_string(training.checkpoint_bytes)
             + '\n';
+  std::string members;
+  for (const auto& [number, gain] : training.members)
+    members += (members.empty() ? "" : ", ") + std::to_string(number) + ": "
+               + measured_text(gain);
+  if (!members.empty())
+    result += "members: {" + members + "}\n";
   if (training.size.is_known())
     result += "size: {operations: " + to_text(training.size.operations)
               + ", parameters: " + to_text(training.size.parameters)

@@ -26,6 +26,9 @@ struct measured_table {
 /// How long training takes on the device where it was measured.
 struct measured_training {
   std::vector<measured_table> steps; ///< not empty; they are multiplied
+  double first_seconds = 0; ///< of a step with the values of the first trial
+  /// How many times as fast so many members have trained such a step.
+  std::map<unsigned, double> members;
   double load_seconds = 0;
   double save_seconds = 0;
   double evaluate_seconds = 0;
@@ -49,6 +52,14 @@ expected<measured_training>
 measure(const study_spec& study, const workload_descriptor& descriptor,
         step_t steps, workload& work, const std::function<double()>& now,
         const std::function<void(const std::string&)>& tell);
+
+/// Measures a step with the values of a study's first trial, likewise.
+/// @param what is measured, for `tell`
+/// @returns its seconds
+expected<double> measure_first_step(
+  const study_spec& study, const workload_descriptor& descriptor, step_t steps,
+  workload& work, const std::function<double()>& now,
+  const std::function<void(const std::string&)>& tell, const std::string& what);
 
 /// Returns a profile (docs/simulation.md) without a learning curve.
 /// @param device what the times stand for

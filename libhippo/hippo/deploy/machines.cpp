@@ -109,8 +109,8 @@ bool is_sbatch_option(const std::string& x) {
 
 /// The keys that only one target's files have.
 std::vector<std::string> group_keys(deploy_target target) {
-  std::vector<std::string> result{"name",           "count",  "gpus", "cpus",
-                                  "notice_seconds", "python", "ranks"};
+  std::vector<std::string> result{"name",           "count",  "gpus",  "cpus",
+                                  "notice_seconds", "python", "ranks", "gangs"};
   const auto add = [&](std::initializer_list<const char*> xs) {
     result.insert(result.end(), xs.begin(), xs.end());
   };
@@ -289,6 +289,8 @@ private:
     take(x, "cpus", 1, cpus_max, result.cpus);
     take(x, "ranks", 1, ranks_max, result.ranks);
     check_ranks(x, result);
+    if (const auto* gangs = x.find("gangs"))
+      result.gangs = truth(*gangs).value_or(true);
     take_quantity(x, "memory", result.memory);
     take(x, "notice_seconds", notice_seconds_min, notice_seconds_max,
          result.notice_seconds);

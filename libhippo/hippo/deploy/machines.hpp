@@ -29,6 +29,7 @@ struct trainer_group {
   unsigned gpus = 0; ///< of each; 0: it trains on the CPU
   unsigned cpus = 1; ///< of each; the threads of one that trains on the CPU
   unsigned ranks = 1; ///< processes of each trial that they train
+  bool gangs = true;  ///< whether several may train together
   std::string memory; ///< of each, with a binary unit: `16Gi`; empty: not said
   /// How long it is given to leave, in seconds.
   unsigned notice_seconds = 120;

@@ -21,6 +21,9 @@ std::vector<std::string> trainer_command(const trainer_group& group,
     add("--threads", std::to_string(std::max(group.cpus / group.ranks, 1u)));
   if (group.ranks > 1)
     add("--ranks", std::to_string(group.ranks));
+  // Where it reaches the service from, others that do the same reach it.
+  if (group.gangs)
+    add("--gang-listen", "auto");
   if (!group.python.empty())
     add("--python", group.python);
   add("--notice", std::to_string(group.notice_seconds));

@@ -70,9 +70,10 @@ tree_seconds seconds_of(const std::vector<overview_stage>& stages,
   return result;
 }
 
-void lower_bound::add(const tree_seconds& tree, std::uint32_t lanes) {
-  assert(lanes > 0);
-  all_ += tree.all / lanes;
+void lower_bound::add(const tree_seconds& tree, std::uint32_t lanes,
+                      std::uint32_t trainers) {
+  assert(lanes > 0 && trainers > 0);
+  all_ += tree.all * trainers / lanes;
   longest_ = std::max(longest_, tree.longest);
 }
 

@@ -53,9 +53,11 @@ tree_seconds seconds_of(const std::vector<overview_stage>& stages,
 /// A lower bound of the time that several trees take together.
 class lower_bound {
 public:
-  /// Adds a tree of which a trainer trains `lanes` stages at a time.
-  /// REQUIRES: `lanes > 0`
-  void add(const tree_seconds& tree, std::uint32_t lanes);
+  /// Adds a tree of which a trainer trains `lanes` stages at a time, or of
+  /// which so many trainers train a stage together.
+  /// REQUIRES: both are above 0
+  void add(const tree_seconds& tree, std::uint32_t lanes,
+           std::uint32_t trainers = 1);
 
   /// No schedule ends sooner: the longest way of any tree, or all the work
   /// divided by the trainers, whichever is more.

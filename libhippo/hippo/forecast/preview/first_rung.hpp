@@ -22,7 +22,8 @@ first_rung first_rung_of(const accepted_study& study,
 /// Says that a study's budget of cost does not even cover its first rung, if
 /// that can be worked out: it cannot for who starts no trials at once.
 /// @param step_seconds that a step of its workload takes; 0: unknown
-/// @param price of a trainer and an hour, the lowest; 0: nothing is to be paid
+/// @param price of an hour of the trainers of a trial, the lowest; 0: nothing
+///        is to be paid
 std::optional<diagnostic> note_of_cost(const accepted_study& study,
                                        const workload_descriptor& workload,
                                        double step_seconds, double price);

@@ -31,15 +31,16 @@ class chooser {
 public:
   chooser(const fleet& machines, const std::vector<std::size_t>& kinds,
           const fleet_limits& limits, const fleet_simulator& simulate,
-          const std::function<void(const std::string&)>& progress)
-    : machines_(machines), kinds_(kinds), limits_(limits),
-      simulate_(simulate), progress_(progress) {}
+          const std::function<void(const std::string&)>& progress,
+          unsigned together)
+    : machines_(machines), kinds_(kinds), limits_(limits), simulate_(simulate),
+      progress_(progress), together_(together) {}
 
   expected<fleet_choice> choose() {
     if (auto why = look_at_kinds())
       return *why;
     for (const auto kind : kinds_)
-      for (unsigned n = 1; n < count_of(kind); n *= 2)
+      for (unsigned n = least_of(kind); n < count_of(kind); n *= 2)
         propose({{kind, n}});
     if (auto why = simulate_proposed())
       return *why;
@@ -60,6 +61,12 @@ private:
 
   [[nodiscard]] unsigned count_of(std::size_t kind) const {
     return machines_.kinds[kind].count;
+  }
+
+  /// The machines of a kind that have as many trainers as must be there.
+  [[nodiscard]] unsigned least_of(std::size_t kind) const {
+    const auto trainers = machines_.kinds[kind].trainers;
+    return (together_ + trainers - 1) / trainers;
   }
 
   [[nodiscard]] fleet_candidate& at(std::size_t i) {
@@ -245,7 +252,7 @@ private:
       const auto group = at(*best).machines[0];
       for (const auto n : {group.machines * 3 / 4, group.machines * 5 / 4,
                            group.machines * 3 / 2})
-        if (n >= 1 && n <= count_of(group.kind))
+        if (n >= least_of(group.kind) && n <= count_of(group.kind))
           propose({{group.kind, n}});
     }
   }
@@ -268,6 +275,8 @@ private:
     const auto second = at(*other).machines[0];
     for (const auto n : {first.machines, (first.machines + 1) / 2})
       for (const auto m : {second.machines, (second.machines + 1) / 2}) {
+        if (n < least_of(first.kind) && m < least_of(second.kind))
+          continue;
         std::vector<machine_group> pair{{first.kind, n}, {second.kind, m}};
         std::ranges::sort(pair, {}, &machine_group::kind);
         propose(std::move(pair));
@@ -361,6 +370,7 @@ private:
   const fleet_limits& limits_;
   const fleet_simulator& simulate_;
   const std::function<void(const std::string&)>& progress_;
+  const unsigned together_;
   std::map<std::size_t, kind_work> work_; ///< by kind
   std::vector<std::vector<fleet_run>> runs_; ///< of the candidates
   std::vector<std::size_t> proposed_;
@@ -394,9 +404,11 @@ bool meets_budget(const fleet_candidate& candidate,
 expected<fleet_choice>
 choose_machines(const fleet& machines, const std::vector<std::size_t>& kinds,
                 const fleet_limits& limits, const fleet_simulator& simulate,
-                const std::function<void(const std::string&)>& progress) {
-  assert(!kinds.empty());
-  return chooser{machines, kinds, limits, simulate, progress}.choose();
+                const std::function<void(const std::string&)>& progress,
+                unsigned together) {
+  assert(!kinds.empty() && together > 0);
+  return chooser{machines, kinds, limits, simulate, progress, together}
+    .choose();
 }
 
 } // namespace hippo

@@ -103,10 +103,14 @@ bool meets_budget(const fleet_candidate& candidate, const fleet_limits& limits);
 /// one simulation shows to be beaten clearly has no further ones.
 /// @param kinds of the fleet, those that are thought of; not empty
 /// @param progress is told in words what goes on; may be empty
+/// @param together how many trainers of one kind must be there, for the ranks
+///        of a trial: machines without so many are not thought of
+/// REQUIRES: each of the kinds has so many
 /// @returns the choice, or the failure of a simulation
 expected<fleet_choice>
 choose_machines(const fleet& machines, const std::vector<std::size_t>& kinds,
                 const fleet_limits& limits, const fleet_simulator& simulate,
-                const std::function<void(const std::string&)>& progress = {});
+                const std::function<void(const std::string&)>& progress = {},
+                unsigned together = 1);
 
 } // namespace hippo

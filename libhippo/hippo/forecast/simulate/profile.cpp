@@ -11,6 +11,7 @@
 
 #include "hippo/base/nearest.hpp"
 #include "hippo/model/lease.hpp"
+#include "hippo/model/parts.hpp"
 #include "hippo/sequence/family.hpp"
 #include "hippo/space/value_reader.hpp"
 #include "hippo/yaml/diagnostic.hpp"
@@ -57,7 +58,7 @@ public:
                {"device", "workload", "step_seconds", "spread",
                 "dispatch_seconds", "load_seconds", "save_seconds",
                 "evaluate_seconds", "checkpoint_bytes", "at_once_gain",
-                "failure_rate", "size", "curve"});
+                "members", "failure_rate", "size", "curve"});
     if (const auto* x = required(*root_, "device"))
       result_.device = word(*x).value_or("");
     read_workload();
@@ -74,6 +75,8 @@ public:
     result_.checkpoint_bytes = static_cast<std::uint64_t>(bytes);
     take(*root_, "at_once_gain", {.min = 1, .max = lanes_max},
          result_.at_once_gain);
+    if (const auto* x = root_->find("members"))
+      read_members(*x);
     take(*root_, "failure_rate", {.min = 0, .max = 1}, result_.failure_rate);
     if (const auto* size = root_->find("size")) {
       known_keys(*size, "key", {"operations", "parameters", "samples"});
@@ -359,6 +362,36 @@ private:
       notes_->error(values, "'" + by.name
                               + "' may be any word, so that no list of times "
                                 "is complete");
+  }
+
+  // -- members ---------------------------------------------------------------
+
+  /// Reads how many times as fast several trainers are as one.
+  void read_members(const document& x) {
+    if (!is_map(x, "numbers of trainers and how many times as fast they are"))
+      return;
+    if (workload_known_
+        && std::ranges::none_of(result_.workload.options, [](const auto& y) {
+             return y.name == parts_option;
+           }))
+      notes_->error(x, "'" + result_.workload.name + "' has no option '"
+                         + parts_option
+                         + "', which divides batches among trainers");
+    for (const auto& entry : x.entries) {
+      if (!check_members(entry.key).empty() || entry.key == "1") {
+        notes_->error(entry.where, entry.value.path,
+                      "must be a number of trainers, a power of two from 2 to "
+                        + std::to_string(parts_max) + ", found '" + entry.key
+                        + "'");
+        continue;
+      }
+      const auto members = static_cast<unsigned>(std::stoul(entry.key));
+      // Somewhat more than linear may be: each has a smaller share in memory.
+      if (const auto gain =
+            number(entry.value,
+                   {.min = 0, .max = 2.0 * members, .min_excluded = true}))
+        result_.members.learn({}, {}, members, *gain);
+    }
   }
 
   // -- curve -----------------------------------------------------------------

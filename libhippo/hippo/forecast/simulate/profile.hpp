@@ -12,6 +12,7 @@
 #include "hippo/forecast/simulate/result_table.hpp"
 #include "hippo/model/workload_descriptor.hpp"
 #include "hippo/model/workload_size.hpp"
+#include "hippo/plan/schedule/gang_speeds.hpp"
 #include "hippo/space/study.hpp"
 
 namespace hippo {
@@ -49,6 +50,9 @@ struct simulation_profile {
   /// How many times as fast a trainer is with any number of leases at once as
   /// with one, at the most: k of them together are min(k, this) times as fast.
   double at_once_gain = 1;
+  /// How many times as fast several trainers are that train a path together:
+  /// what the profile says, of no kind and key.
+  gang_speeds members;
   double failure_rate = 0; ///< share of stages that fail on the way
   curve_settings curve;
   /// The file of a table that is played instead of the curve, as the profile
@@ -59,6 +63,12 @@ struct simulation_profile {
   /// Returns how long the step from state `at` to `at + 1` takes, in seconds.
   /// REQUIRES: `config` has all hyper-parameters of the workload.
   [[nodiscard]] double step_time(const configuration& config, step_t at) const;
+
+  /// Returns how many times as fast as one trainer so many are.
+  /// @param trainers a power of two
+  [[nodiscard]] double speedup(unsigned trainers) const {
+    return members.at({}, {}, trainers);
+  }
 };
 
 /// The result of reading a profile: one unless there is an error.

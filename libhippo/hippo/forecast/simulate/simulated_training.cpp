@@ -9,7 +9,6 @@
 #include "hippo/base/number.hpp"
 #include "hippo/forecast/simulate/draw.hpp"
 #include "hippo/model/stop_points.hpp"
-#include "hippo/plan/schedule/gang_speeds.hpp"
 
 namespace hippo {
 
@@ -43,8 +42,8 @@ simulated_training::simulated_training(const simulation_profile& profile,
       {seed, key_hash(lease_.workload), number_of(lease_.number)})),
     curve_(profile.curve, hash_numbers({seed, key_hash(lease_.workload)})),
     at_(lease_.stages.front().begin),
-    speedup_(lease_.gang && ranks_of(lease_.workload) == 1 ? gang_speeds{}.at(
-               {}, {}, static_cast<unsigned>(lease_.gang->members.size()))
+    speedup_(lease_.gang && ranks_of(lease_.workload) == 1 ? profile.speedup(
+               static_cast<unsigned>(lease_.gang->members.size()))
                                                            : 1) {
   start();
 }

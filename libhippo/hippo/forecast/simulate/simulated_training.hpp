@@ -31,10 +31,9 @@ using simulated_event = std::variant<stop_report, lease_end>;
 /// whether and where a stage fails) is addressed by the seed, the workload key,
 /// the lease's number, the node and the step: equal leases go alike in every
 /// simulation, whatever runs beside them. Reports carry no spread of the times
-/// to load, evaluate and save. Steps that a gang trains are as many times as
-/// fast as its members make them where nobody has measured that
-/// (`gang_speeds`). The speed of a trial of several ranks does not depend on
-/// the number of trainers that hold them.
+/// to load, evaluate and save. A gang trains and measures as many times as fast
+/// as the profile says of its members. The speed of a trial of several ranks
+/// does not depend on the number of trainers that hold them.
 ///
 /// All times are since the lease was handed over. Calls must come in the order
 /// of time. Not thread-safe.

@@ -128,15 +128,24 @@ std::vector<unsigned> choose_members(const std::vector<gang_candidate>& all,
            : grown;
 }
 
-void gang_losses::note_lost(node_id node, std::optional<trainer_id> culprit) {
+void gang_losses::note_lost(node_id node, std::optional<trainer_id> culprit,
+                            const std::string& why) {
   ++nodes_[node];
-  if (culprit)
-    ++trainers_[*culprit];
+  if (!culprit)
+    return;
+  auto& x = trainers_[*culprit];
+  ++x.gangs;
+  x.why = why;
+}
+
+std::string gang_losses::reason(trainer_id trainer) const {
+  const auto i = trainers_.find(trainer);
+  return i == trainers_.end() ? std::string{} : i->second.why;
 }
 
 bool gang_losses::may_join(trainer_id trainer) const {
   const auto i = trainers_.find(trainer);
-  return i == trainers_.end() || i->second < losses_max;
+  return i == trainers_.end() || i->second.gangs < losses_max;
 }
 
 bool gang_losses::may_share(const std::vector<stage>& stages) const {

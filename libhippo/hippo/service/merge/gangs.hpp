@@ -54,7 +54,8 @@ public:
   static constexpr unsigned losses_max = 3;
 
   /// A gang was lost in a node. @param culprit if it is known
-  void note_lost(node_id node, std::optional<trainer_id> culprit);
+  void note_lost(node_id node, std::optional<trainer_id> culprit,
+                 const std::string& why);
   /// A gang with that trainer has ended well.
   void note_ended(trainer_id trainer) { trainers_.erase(trainer); }
   /// A trainer is gone.
@@ -62,10 +63,17 @@ public:
 
   [[nodiscard]] bool may_join(trainer_id trainer) const;
   [[nodiscard]] bool may_share(const std::vector<stage>& stages) const;
+  /// Returns why a trainer was to blame last; empty: it was not.
+  [[nodiscard]] std::string reason(trainer_id trainer) const;
 
 private:
+  struct blame {
+    unsigned gangs = 0; ///< in a row
+    std::string why;    ///< of the last
+  };
+
   std::map<node_id, unsigned> nodes_;
-  std::map<trainer_id, unsigned> trainers_;
+  std::map<trainer_id, blame> trainers_;
 };
 
 /// Returns the rank of the member that an error of a gang names by its address;

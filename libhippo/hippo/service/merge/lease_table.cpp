@@ -37,6 +37,7 @@ void lease_table::add(trainer_id trainer, std::uint32_t lanes,
   added.gang_address = std::move(gang_address);
   added.ranks = ranks;
   most_lanes_ = std::max(most_lanes_, lanes);
+  most_ranks_ = std::max(most_ranks_, ranks);
   free_.insert(trainer);
   check(trainer);
 }

@@ -214,6 +214,8 @@ public:
   [[nodiscard]] std::size_t trainers_at_work() const { return at_work_; }
   /// Returns how many lanes a trainer has had that was here, at most.
   [[nodiscard]] std::uint32_t most_lanes() const { return most_lanes_; }
+  /// Returns how many ranks of a trial a trainer held that was here, at most.
+  [[nodiscard]] std::uint32_t most_ranks() const { return most_ranks_; }
   /// Returns how many leases were begun.
   [[nodiscard]] std::uint64_t begun() const {
     return number_of(next_) - number_of(first_);
@@ -227,6 +229,7 @@ private:
   void check(trainer_id trainer) const;
 
   std::uint32_t most_lanes_ = 1;
+  std::uint32_t most_ranks_ = 1;
   lease_id first_;
   lease_id next_;
   std::map<trainer_id, trainer_entry> trainers_;

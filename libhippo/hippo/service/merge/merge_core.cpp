@@ -209,7 +209,7 @@ void merge_core::on(merge_event::able_trainers& event) {
   // A trainer that leaves ends the gangs that it leads itself.
   for (const auto& [id, x] : leases_.leases())
     if (x.is_follower() && retries_.is_unable(x.trainer))
-      break_gang(x.work.gang->lead, false, std::nullopt);
+      break_gang(x.work.gang->lead, std::nullopt, std::nullopt);
   for (auto x : collected(view()))
     if (retries_.is_unable(x)) // or others of its like are too few
       release(x);
@@ -404,8 +404,8 @@ merger_status merge_core::status() const {
   result.device_seconds = usage_.totals().busy_seconds;
   result.wait_seconds = usage_.totals().wait_seconds;
   result.step_seconds = usage_.step_seconds();
-  const auto own
-    = usage_.trained().own_step_seconds(estimates_.mean_step_seconds());
+  const auto own = usage_.trained().own_step_seconds(
+    estimates_.mean_step_seconds() * trainers_of_path());
   result.alone_seconds
     = static_cast<double>(result.figures.delivered_steps) * own;
   result.saved_seconds
@@ -448,6 +448,7 @@ merger_overview merge_core::overview() const {
   result.status = status();
   result.workload_key = key_;
   result.lanes = leases_.most_lanes();
+  result.trainers = trainers_of_path();
   result.stages = hippo::overview(plan_);
   for (auto i : studies_.ids()) {
     result.study_seconds.add(ledger_.shares().seconds(number_of(i)));

@@ -189,12 +189,16 @@ private:
   /// Forgets the lease of a follower.
   running_lease drop_follower(lease_id follower);
   /// A member of a gang has ended before its lead, which is about to end.
-  /// @param is_lost whether that says something of the path, or of `culprit`
-  void break_gang(lease_id lead, bool is_lost,
+  /// @param why what says something of the path, or of `culprit`; nothing: it
+  ///        has left in good order
+  void break_gang(lease_id lead, const std::optional<error>& why,
                   std::optional<trainer_id> culprit);
   /// The gang of a lead was lost, or is about to be.
   void count_gang_loss(const running_lease& lead,
-                       std::optional<trainer_id> culprit);
+                       std::optional<trainer_id> culprit,
+                       const std::string& why);
+  /// Names a trainer to people, `trainer 5 (gpu7:4711)`.
+  [[nodiscard]] std::string named(trainer_id trainer) const;
   /// Followers are where their lead is.
   void follow_lead(const running_lease& lead, const stop_report& report);
   /// The member that an error of a gang names, if it has not ended.
@@ -217,6 +221,11 @@ private:
   void wind_down_together(lease_id lead);
   /// A gang was lost over a path. From some time on that says something of it.
   void judge_lost_gang(const running_lease& lead, const std::string& why);
+  /// Returns how many trainers hold the ranks of a trial, at least.
+  [[nodiscard]] std::uint32_t trainers_of_path() const {
+    return std::max(ranks_ / leases_.most_ranks(), 1u);
+  }
+
   /// Asserts that leases have as many ranks as they need.
   void check_ranks() const;
 

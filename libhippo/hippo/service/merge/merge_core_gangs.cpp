@@ -336,16 +336,15 @@ void merge_core::end_follower(lease_end end) {
       log(level::warning, "lease " + to_string(id) + " of trainer "
                             + to_string(leases_.find(id)->trainer) + ": "
                             + first_line(end.failure->message));
-    break_gang(lead, end.failure.has_value(),
+    break_gang(lead, end.failure,
                end.failure ? culprit_of(lead, *end.failure) : std::nullopt);
     return;
   }
   const auto x = drop_follower(id);
-  log(level::warning, "lease " + to_string(id) + " of trainer "
-                        + to_string(x.trainer) + ", which helps with lease "
-                        + to_string(lead)
+  log(level::warning, "lease " + to_string(id) + " of " + named(x.trainer)
+                        + ", which helps with lease " + to_string(lead)
                         + ", failed: " + first_line(end.failure->message));
-  break_gang(lead, true, x.trainer);
+  break_gang(lead, end.failure, x.trainer);
   if (code != errc::cancelled)
     effects_.push_back(
       merge_effect::note_failure{x.trainer, first_line(end.failure->message)});
@@ -356,26 +355,33 @@ void merge_core::end_follower(lease_end end) {
   reconcile();
 }
 
-void merge_core::break_gang(lease_id lead, bool is_lost,
+void merge_core::break_gang(lease_id lead, const std::optional<error>& why,
                             std::optional<trainer_id> culprit) {
   auto& progress = leases_.progress(lead);
   if (!progress.broken)
     progress.broken = now_;
   const auto& x = *leases_.find(lead);
-  if (!progress.is_loss_counted && is_lost)
-    count_gang_loss(x, culprit);
+  if (!progress.is_loss_counted && why)
+    count_gang_loss(x, culprit, first_line(why->message));
   // Should it go on all the same.
   if (!progress.ends_early)
     end_early(x, state_of(x) + 1);
 }
 
 void merge_core::count_gang_loss(const running_lease& lead,
-                                 std::optional<trainer_id> culprit) {
+                                 std::optional<trainer_id> culprit,
+                                 const std::string& why) {
   const auto& where =
     lead.work.stages[stage_index(lead.work, lead.progress.reached + 1)];
-  losses_.note_lost(where.node, culprit);
+  losses_.note_lost(where.node, culprit, why);
   if (leases_.find(lead.id()))
     leases_.progress(lead.id()).is_loss_counted = true;
+}
+
+std::string merge_core::named(trainer_id trainer) const {
+  const auto i = names_.find(trainer);
+  return "trainer " + to_string(trainer)
+         + (i == names_.end() ? std::string{} : " (" + i->second + ')');
 }
 
 std::optional<trainer_id> merge_core::culprit_of(lease_id lead,

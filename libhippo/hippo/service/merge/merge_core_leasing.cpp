@@ -368,12 +368,15 @@ void merge_core::remove_trainer(trainer_id trainer, const std::string& died) {
     if (lease.is_follower()) {
       ledger_.end(lease.id());
       kinds_.end(lease.id());
-      break_gang(lease.work.gang->lead, is_loss, std::nullopt);
+      break_gang(lease.work.gang->lead,
+                 is_loss ? std::optional{error{errc::gang_lost, died}}
+                         : std::nullopt,
+                 std::nullopt);
       continue;
     }
     if (is_loss && lease.work.gang) {
       if (!lease.progress.is_loss_counted)
-        count_gang_loss(lease, std::nullopt);
+        count_gang_loss(lease, std::nullopt, died);
       judge_lost_gang(lease, died);
     } else if (is_loss) {
       take_loss(lease, died,

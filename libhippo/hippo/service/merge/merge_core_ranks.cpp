@@ -23,10 +23,11 @@ void merge_core::give_up_unreachable() {
                             && losses_.may_join(x);
     if (members_needed(view(), x) == 1 || is_reached)
       continue;
+    const auto reason = losses_.reason(x);
     auto why = counted(gang_losses::losses_max, "gang")
-               + " in a row were lost because of it: others do not reach it,"
-                 " or it cannot start its ranks (its log says which)";
-    log(level::warning, "trainer " + to_string(x) + ": " + why);
+               + " in a row were lost because of it: "
+               + (reason.empty() ? "others do not reach it" : reason);
+    log(level::warning, named(x) + ": " + why);
     effects_.push_back(merge_effect::cool_down_trainer{
       x, retry_policy::cool_down_last, std::move(why)});
     release(x);

@@ -168,10 +168,11 @@ void merge_core::end_lease(lease_end end) {
     && (ended.work.gang || (joins() && ended.progress.ends_early));
   if (is_lost_gang) {
     if (!ended.progress.is_loss_counted && !ended.progress.is_cancelled)
-      count_gang_loss(ended, culprit);
-    log(level::warning, "lease " + to_string(id) + " of trainer "
-                          + to_string(ended.trainer) + ": "
-                          + first_line(end.failure->message));
+      count_gang_loss(ended, culprit, first_line(end.failure->message));
+    log(level::warning,
+        "lease " + to_string(id) + " of trainer " + to_string(ended.trainer)
+          + ": " + first_line(end.failure->message)
+          + (culprit ? "; this member is " + named(*culprit) : std::string{}));
     if (!ended.progress.is_cancelled)
       judge_lost_gang(ended, first_line(end.failure->message));
   } else if (end.failure) {

@@ -59,6 +59,7 @@ struct merger_overview : usage_totals {
   merger_status status;
   std::string workload_key;
   std::uint32_t lanes = 1; ///< that a trainer has had for it, at most
+  std::uint32_t trainers = 1; ///< that the ranks of a trial take, at least
   std::vector<overview_stage> stages;
   /// For how long trainers worked for each study, added up over them; what
   /// several waited for is divided among them by weight.

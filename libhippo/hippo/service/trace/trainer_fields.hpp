@@ -16,6 +16,7 @@ void fields(F& inspector, resent& again) {
 template <class F>
 void fields(F& inspector, trainer_event::connected& event) {
   inspector("is_same", event.is_same);
+  inspector("gang", event.gang);
 }
 
 template <class F>

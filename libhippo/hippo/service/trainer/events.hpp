@@ -31,6 +31,9 @@ namespace hippo::trainer_event {
 /// A service has been reached: the trainer registers there.
 struct connected {
   bool is_same = false; ///< whether it is the one that it has already
+  /// Where others of a gang reach it from now on, as `hello` has it; nothing:
+  /// where they did before.
+  std::optional<std::string> gang{};
 };
 /// The service is gone.
 struct disconnected {

@@ -50,6 +50,8 @@ trainer_core::effects trainer_core::apply(any_trainer_event event, moment now) {
 void trainer_core::on(trainer_event::connected& event) {
   if (is_registered() && event.is_same)
     return;
+  if (event.gang)
+    self_description_.gang = std::move(*event.gang);
   if (std::exchange(has_service_, true)) { // its end has not been heard of yet
     effects_.emplace_back(trainer_effect::unwatch{});
     be_away();

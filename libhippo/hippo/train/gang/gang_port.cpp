@@ -23,20 +23,8 @@ constexpr std::size_t strangers_max = 64;
 /// Until connections are accepted again where the system has no room for one.
 constexpr std::chrono::milliseconds no_room_pause{100};
 
-} // namespace
-
-std::uint16_t port_of(int socket) {
-  sockaddr_storage own{};
-  socklen_t size = sizeof own;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) != 0)
-    return 0;
-  if (own.ss_family == AF_INET)
-    return ntohs(reinterpret_cast<const sockaddr_in&>(own).sin_port);
-  return ntohs(reinterpret_cast<const sockaddr_in6&>(own).sin6_port);
-}
-
-expected<std::unique_ptr<gang_port>>
-gang_port::listen(const endpoint& where, bool encrypted, gang_limits limits) {
+/// Opens a socket that listens.
+expected<file_descriptor> listening_at(const endpoint& where) {
   const auto refused = [&](const char* why) {
     return error{errc::io_failed,
                  "cannot listen at " + to_text(where) + ": " + why};
@@ -61,19 +49,65 @@ gang_port::listen(const endpoint& where, bool encrypted, gang_limits limits) {
       || ::bind(socket.number(), found->ai_addr, found->ai_addrlen) != 0
       || ::listen(socket.number(), SOMAXCONN) != 0)
     return refused(std::strerror(errno));
-  file_descriptor wake{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
-  if (!wake)
-    return refused(std::strerror(errno));
-  auto address = to_text(endpoint{where.host, port_of(socket.number())});
-  return std::unique_ptr<gang_port>{new gang_port{
-    std::move(socket), std::move(wake), std::move(address), encrypted, limits}};
+  return socket;
 }
 
-gang_port::gang_port(file_descriptor socket, file_descriptor wake,
-                     std::string address, bool encrypted, gang_limits limits)
-  : socket_(std::move(socket)), wake_(std::move(wake)),
-    address_(std::move(address)), encrypted_(encrypted), limits_(limits),
+} // namespace
+
+std::uint16_t port_of(int socket) {
+  sockaddr_storage own{};
+  socklen_t size = sizeof own;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&own), &size) != 0)
+    return 0;
+  if (own.ss_family == AF_INET)
+    return ntohs(reinterpret_cast<const sockaddr_in&>(own).sin_port);
+  return ntohs(reinterpret_cast<const sockaddr_in6&>(own).sin6_port);
+}
+
+expected<std::unique_ptr<gang_port>> gang_port::make(bool encrypted,
+                                                     gang_limits limits) {
+  file_descriptor wake{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+  if (!wake)
+    return {errc::io_failed, std::string{"cannot listen for other trainers: "}
+                               + std::strerror(errno)};
+  return std::unique_ptr<gang_port>{
+    new gang_port{std::move(wake), encrypted, limits}};
+}
+
+expected<std::unique_ptr<gang_port>>
+gang_port::listen(const endpoint& where, bool encrypted, gang_limits limits) {
+  auto result = make(encrypted, limits);
+  if (result)
+    if (auto why = (*result)->move_to(where))
+      return *why;
+  return result;
+}
+
+gang_port::gang_port(file_descriptor wake, bool encrypted, gang_limits limits)
+  : wake_(std::move(wake)), encrypted_(encrypted), limits_(limits),
     thread_([this] { loop(); }) {}
+
+std::optional<error> gang_port::move_to(const endpoint& where) {
+  {
+    const std::lock_guard guard{mutex_};
+    if (where_.port != 0 && where_.host == where.host)
+      return std::nullopt;
+  }
+  auto socket = listening_at(where);
+  {
+    const std::lock_guard guard{mutex_};
+    where_ = {where.host,
+              socket ? port_of(socket->number()) : std::uint16_t{0}};
+    next_socket_.emplace(socket ? std::move(*socket) : file_descriptor{});
+  }
+  wake();
+  return socket ? std::nullopt : std::optional{socket.failure()};
+}
+
+std::string gang_port::address() const {
+  const std::lock_guard guard{mutex_};
+  return where_.port == 0 ? std::string{} : to_text(where_);
+}
 
 gang_port::~gang_port() {
   {
@@ -105,6 +139,8 @@ void gang_port::loop() {
       const std::lock_guard guard{mutex_};
       if (closing_)
         return;
+      if (next_socket_)
+        socket_ = std::move(*std::exchange(next_socket_, std::nullopt));
       const auto now = clock::now();
       if (!beating_.empty() && now >= next_beat) {
         for (auto* x : beating_)

@@ -33,8 +33,13 @@ std::uint16_t port_of(int socket);
 /// busy.
 class gang_port {
 public:
-  /// Listens. @param where others connect to its host; port 0: any
+  /// A port that listens nowhere until `move_to`.
   /// @param encrypted whether members speak TLS with each other
+  /// @returns `errc::io_failed` if that is not possible
+  static expected<std::unique_ptr<gang_port>> make(bool encrypted,
+                                                   gang_limits limits = {});
+
+  /// Listens. @param where others connect to its host; port 0: any
   /// @returns `errc::io_failed` if that is not possible
   static expected<std::unique_ptr<gang_port>>
   listen(const endpoint& where, bool encrypted, gang_limits limits = {});
@@ -43,8 +48,13 @@ public:
   gang_port(const gang_port&) = delete;
   gang_port& operator=(const gang_port&) = delete;
 
-  /// Where others reach it, HOST:PORT.
-  [[nodiscard]] const std::string& address() const { return address_; }
+  /// Listens there from now on, unless it does already at this host. Members
+  /// that have come stay.
+  /// @returns `errc::io_failed` if that is not possible: it listens nowhere
+  std::optional<error> move_to(const endpoint& where);
+
+  /// Where others reach it, HOST:PORT; empty: nowhere.
+  [[nodiscard]] std::string address() const;
   [[nodiscard]] bool is_encrypted() const { return encrypted_; }
   [[nodiscard]] const gang_limits& limits() const { return limits_; }
 
@@ -99,8 +109,7 @@ private:
     std::vector<std::byte> said;
   };
 
-  gang_port(file_descriptor socket, file_descriptor wake, std::string address,
-            bool encrypted, gang_limits limits);
+  gang_port(file_descriptor wake, bool encrypted, gang_limits limits);
 
   void loop();
   void accept();
@@ -110,14 +119,16 @@ private:
   void admit(const gang_greeting& greeting, file_descriptor socket);
   void wake() const;
 
-  const file_descriptor socket_;
   const file_descriptor wake_;
-  const std::string address_;
   const bool encrypted_;
   const gang_limits limits_;
-  std::vector<stranger> strangers_; ///< of the thread, oldest first
+  file_descriptor socket_;          ///< of the thread
+  std::vector<stranger> strangers_; ///< likewise, oldest first
 
-  std::mutex mutex_; ///< guards what follows
+  mutable std::mutex mutex_; ///< guards what follows
+  /// That the thread is to listen at; nothing: it does already.
+  std::optional<file_descriptor> next_socket_;
+  endpoint where_; ///< of the last socket; port 0: there is none
   std::map<std::pair<lease_id, std::uint32_t>, expectation> awaited_;
   std::vector<beating*> beating_;
   bool closing_ = false;
