@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from ._sharded import Shard, is_sharded
+from ._sharded import Shard, is_sharded, reshard
 from .workload import HyperParameters, Value, Workload
 
 # The tensors of each PyTorch module of a state, by the names of both.
@@ -91,6 +91,8 @@ class Averaging(Workload):
             yield
         finally:
             _put(weights, before)
+            for module in self._workload._modules().values():
+                reshard(module)
 
     def evaluate(self) -> Mapping[str, float]:
         with self._mean_in_place():
@@ -142,6 +144,7 @@ def mean_of(kept: list[Weights]) -> Weights:
 def _tensors(module: Any) -> Iterator[tuple[str, Any]]:
     """The floating-point tensors that a module saves, each once; of one that is
     sharded over ranks, this one's part."""
+    reshard(module)
     found: set[int] = set()
     for name, part in module.named_modules():
         saved = {**part._parameters,

@@ -100,6 +100,16 @@ def is_sharded(x: Any) -> bool:
     return tensor is not None and isinstance(x, tensor.DTensor)
 
 
+def reshard(module: Any) -> None:
+    """Lets a module of `fully_shard` have its shards, in whose place its
+    forward pass may have left whole tensors."""
+    fsdp = sys.modules.get("torch.distributed.fsdp")
+    if (kind := getattr(fsdp, "FSDPModule", None)) is not None:
+        for part in module.modules():
+            if isinstance(part, kind):
+                part.reshard()
+
+
 def shard_of(x: Any) -> Shard:
     """Returns the part that this rank has of a DTensor."""
     whole = x.detach()

@@ -43,8 +43,10 @@ class Sharded(Serving):
         return found
 
     def test_one_trainer_or_two_merged_or_not(self):
-        alone, _ = self.run_study(sharded_study(), "alone", "--merge", "off")
-        merged, _ = self.run_study(sharded_study(), "merged")
+        # Each process imports PyTorch, which takes seconds.
+        alone, _ = self.run_study(sharded_study(), "alone", "--merge", "off",
+                                  "--trainers", 1)
+        merged, _ = self.run_study(sharded_study(), "merged", "--trainers", 1)
         self.assertEqual(results(alone), results(merged))
         self.assertLess(merged["trained_steps"], alone["trained_steps"])
         states = self.exported("--state", "alone", name="alone")
