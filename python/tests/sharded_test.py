@@ -181,7 +181,7 @@ def together(functions):
 class Sharded(CutCase):
     rates = CutCase.rates[:3]
     text = "\n"
-    members = False
+    members = averages = False
 
     def setUp(self):
         super().setUp()
@@ -191,8 +191,18 @@ class Sharded(CutCase):
     start_one = CutCase.start
 
     def start(self, name, ranks):
-        return Members(self, name, ranks) if self.members \
-            else super().start(name, ranks)
+        if self.members:
+            return Members(self, name, ranks)
+        if not self.averages:
+            return super().start(name, ranks)
+
+        def average(x):
+            x.seed, x.device, x.threads = 3, "cpu", 1
+            x.average.of, x.average.every = 2, 1
+        trainer = self.begin(name, ranks)
+        self.assertEqual("done", trainer.ask("setup", average).which())
+        self.assertEqual("done", trainer.ask("init").which())
+        return trainer
 
     def save(self, trainer, name):
         return trainer.save(name) if isinstance(trainer, Members) \
@@ -216,6 +226,10 @@ class Sharded(CutCase):
             self.assertTrue(torch.equal(
                 joined["opt"]["state"][0]["step"],
                 x["opt"]["state"][0]["step"]))
+
+    def test_the_mean_of_weights(self):
+        self.averages = True
+        self.assert_the_same_cut("train")
 
     def test_attributes_of_a_class(self):
         self.assert_the_same_cut("Attributes")
