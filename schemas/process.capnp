@@ -140,6 +140,11 @@ struct Answer $Cxx.name("ProcessAnswer") {
   setupNanos @9 :UInt64;
   # Beside done, of a train: of the time since the request, in nanoseconds, what
   # was spent beside the steps: on data, on a model, on trying the code.
+
+  ranksApart @10 :Bool;
+  # Beside done, of a train by several ranks: whether they have joined no process
+  # group of PyTorch, so that each trains alone. false = they have, or the
+  # process cannot tell.
 }
 
 struct Description {

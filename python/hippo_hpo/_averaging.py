@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from ._sharded import Shard, is_sharded, reshard
 from .workload import HyperParameters, Value, Workload
 
 # The tensors of each PyTorch module of a state, by the names of both.
@@ -90,6 +91,8 @@ class Averaging(Workload):
             yield
         finally:
             _put(weights, before)
+            for module in self._workload._modules().values():
+                reshard(module)
 
     def evaluate(self) -> Mapping[str, float]:
         with self._mean_in_place():
@@ -106,9 +109,6 @@ class Averaging(Workload):
     def size(self) -> Mapping[str, float]:
         return self._workload.size()
 
-    def _write(self, state: Any, path: str) -> None:
-        self._workload._write(state, path)
-
     def read(self, path: str) -> Any:
         return self._workload.read(path)
 
@@ -123,7 +123,8 @@ def put_mean(average: list[Weights], parts: Mapping[str, Any]) -> None:
     if average:
         for name, weights in mean_of(average).items():
             for key, x in weights.items():
-                parts[name][key].copy_(x)
+                saved = parts[name][key]
+                (saved.local if isinstance(saved, Shard) else saved).copy_(x)
 
 
 def mean_of(kept: list[Weights]) -> Weights:
@@ -141,7 +142,9 @@ def mean_of(kept: list[Weights]) -> Weights:
 
 
 def _tensors(module: Any) -> Iterator[tuple[str, Any]]:
-    """The floating-point tensors that a module saves, each once."""
+    """The floating-point tensors that a module saves, each once; of one that is
+    sharded over ranks, this one's part."""
+    reshard(module)
     found: set[int] = set()
     for name, part in module.named_modules():
         saved = {**part._parameters,
@@ -150,7 +153,8 @@ def _tensors(module: Any) -> Iterator[tuple[str, Any]]:
         for key, x in saved.items():
             if x is not None and x.is_floating_point() and id(x) not in found:
                 found.add(id(x))
-                yield f"{name}.{key}".lstrip("."), x
+                yield (f"{name}.{key}".lstrip("."),
+                       x.to_local() if is_sharded(x) else x)
 
 
 def _copies(weights: Weights) -> Weights:

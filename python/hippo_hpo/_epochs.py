@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import torch as _torch
+from ._state_file import copied
 from .workload import HyperParameters, Value
 
 
@@ -209,8 +210,8 @@ class Workload(_torch.Workload):
             if self._trainer is not None:
                 # Another process has no Trainer to measure with.
                 self.evaluate()
-            return _torch._copied(self._state)
-        state = _torch._copied(self._state)
+            return copied(self._state)
+        state = copied(self._state)
         if self._is_current:
             state["trained"] = self._living.state()
         return state

@@ -9,6 +9,7 @@ import torch
 import torch.utils.data
 
 from .torch import _as_it_is, _Batches, _number
+from .workload import own_rank
 
 
 class SampleOrder:
@@ -47,12 +48,12 @@ class SampleOrder:
 
 
 class Batches:
-    """A sampler: the batches of consecutive steps, in parts of gradient
-    accumulation.
+    """A sampler: this rank's batches of consecutive steps, in parts of gradient
+    accumulation. Rank r of R has every R-th sample, from the r-th on.
 
     Args:
         begin: the first step.
-        sizes: of a part's batch, for each step.
+        sizes: of a part's batch on each rank, for each step.
         parts: of each step.
         first: the index of the first sample.
     """
@@ -61,6 +62,7 @@ class Batches:
                  parts: int, first: int) -> None:
         self._order, self._begin, self._sizes = order, begin, sizes
         self._parts, self._first = parts, first
+        self._rank, self._ranks = own_rank()
 
     def __len__(self) -> int:
         return len(self._sizes) * self._parts
@@ -68,14 +70,16 @@ class Batches:
     @property
     def end(self) -> int:
         """The index of the sample after the last one."""
-        return self._first + self._parts * sum(self._sizes)
+        return self._first + self._parts * self._ranks * sum(self._sizes)
 
     def __iter__(self) -> Iterator[tuple[Any, list[int]]]:
         first = self._first
         for i, size in enumerate(self._sizes):
             for part in range(self._parts):
-                yield (self._begin + i, part), self._order.at(first, size)
-                first += size
+                order = self._order.at(first, size * self._ranks)
+                yield ((self._begin + i, part * self._ranks + self._rank),
+                       order[self._rank::self._ranks])
+                first += size * self._ranks
 
 
 def loader(dataset: Any, seed: int, batches: Batches, collate_fn: Any,

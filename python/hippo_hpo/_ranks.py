@@ -38,6 +38,8 @@ _FAREWELL_SECONDS = 5.0
 # The request for the address of a network interface (netdevice(7)).
 _SIOCGIFADDR = 0x8915
 
+_LOOPBACK = socket.inet_aton("127.0.0.1")
+
 # A state is copied in pieces of so many bytes.
 _COPIED_BYTES = 4 << 20
 
@@ -375,12 +377,17 @@ def interface_of(host: str) -> str:
     """Returns the network interface that has the address of a host; empty: it
     is none of this machine, or has no IPv4 address.
 
-        >>> interface_of("127.0.0.1")
-        'lo'
+    Every address of 127.0.0.0/8 is that of loopback, which is asked for one of
+    them alone: names of machines often resolve to 127.0.1.1.
+
+        >>> interface_of("127.0.0.1"), interface_of("127.0.1.1")
+        ('lo', 'lo')
     """
     with suppress(OSError), socket.socket(socket.AF_INET,
                                           socket.SOCK_DGRAM) as s:
         wanted = socket.inet_aton(socket.gethostbyname(host))
+        if wanted[0] == _LOOPBACK[0]:
+            wanted = _LOOPBACK
         for _, name in socket.if_nameindex():
             with suppress(OSError):  # it has no address
                 found = fcntl.ioctl(s, _SIOCGIFADDR,

@@ -16,7 +16,7 @@ from ._averaging import is_of_averages, put_mean
 from ._program import hippo_program
 from ._ranks import parts_of, ranks_of_state, split_state
 from .errors import Error, InvalidArgument
-from .function import is_of_torch
+from ._state_file import read_state
 
 if TYPE_CHECKING:
     from .client import Client
@@ -81,20 +81,16 @@ def _kept(state: Any, study: Study, trial: int) -> Any:
 
 
 def _read(path: str, study: Study) -> Any:
-    with open(path, "rb") as file:
-        try:
-            if not is_of_torch(path):
-                return pickle.load(file)
-            import torch
-            return torch.load(file, map_location="cpu", weights_only=False)
-        except ImportError as why:
-            raise Error(f"the state of study {study.id} needs what is not "
-                        f"installed here: {why}") from None
-        except (pickle.UnpicklingError, EOFError):
-            raise Error(
-                f"the code of study {study.id} saves states in a form of its "
-                "own: `hippo export STUDY TRIAL --weights FILE` writes the "
-                "file") from None
+    try:
+        return read_state(path)
+    except ImportError as why:
+        raise Error(f"the state of study {study.id} needs what is not "
+                    f"installed here: {why}") from None
+    except (pickle.UnpicklingError, EOFError):
+        raise Error(
+            f"the code of study {study.id} saves states in a form of its own: "
+            "`hippo export STUDY TRIAL --weights FILE` writes the file"
+        ) from None
 
 
 @contextmanager

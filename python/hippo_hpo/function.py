@@ -28,6 +28,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
+from ._state_file import copied, whole
 from .workload import HyperParameters, Value, Workload, own_rank
 
 Measure = Callable[[], Mapping[str, float]]
@@ -72,12 +73,6 @@ class _Values(HyperParameters):
     @property
     def read(self) -> frozenset[str]:
         return self._context._hp.read
-
-
-def is_of_torch(path: str) -> bool:
-    """Whether `torch.save` wrote a file: a zip, as a pickle is not."""
-    with open(path, "rb") as file:
-        return file.read(2) == b"PK"
 
 
 class Context:
@@ -352,25 +347,18 @@ class FunctionWorkload(Workload):
         return self._metrics
 
     def state_dict(self) -> dict[str, Any]:
-        return self._state_of(_copier())
+        return self._state_of(copied)
 
-    def _state_of(self, copied: Callable[[Any], Any]) -> dict[str, Any]:
-        """Returns the state with what `copied` makes of the parts."""
+    def _state_of(self, made: Callable[[Any], Any]) -> dict[str, Any]:
+        """Returns the state with what `made` makes of the parts."""
         if self._loaded is not None:
             return self._loaded
         parts = None if self._ctx is None or self._ctx._parts is None \
-            else _saved(self._ctx._parts, copied)
+            else _saved(self._ctx._parts, made)
         return {"step": self._step, "parts": parts, "metrics": self.evaluate()}
 
     def load_state_dict(self, state: Any) -> None:
         self._begin(state)
-
-    def _write(self, state: Any, path: str) -> None:
-        if (torch := sys.modules.get("torch")) is None:
-            super()._write(state, path)
-            return
-        with open(path, "wb") as file:
-            torch.save(state, file)
 
     def _modules(self) -> dict[str, Any]:
         torch = sys.modules.get("torch")
@@ -390,7 +378,7 @@ class FunctionWorkload(Workload):
         if torch is not None and torch.cuda.is_initialized():
             return super()._capture()
         # Copies are made by the other process: these stay as they are there.
-        state, copied = self._state_of(lambda part: part), _copier()
+        state = self._state_of(lambda part: part)
 
         def write(path: str) -> None:
             if state is not self._loaded and state["parts"] is not None:
@@ -398,14 +386,6 @@ class FunctionWorkload(Workload):
                                   for name, part in state["parts"].items()}
             self._write(state, path)
         return write
-
-    def read(self, path: str) -> Any:
-        if not is_of_torch(path):
-            return super().read(path)
-        # The function may import it when it is called, and was not yet.
-        import torch
-        with open(path, "rb") as file:
-            return torch.load(file, map_location="cpu", weights_only=False)
 
 
 class TrainingFunction:
@@ -478,25 +458,17 @@ def _refuse_scheduler(name: str, part: Any) -> None:
             "set the value at each step: hippo.torch.apply(opt, ctx.hp, step)")
 
 
-def _copier() -> Callable[[Any], Any]:
-    """Returns a function that makes copies which training leaves alone."""
-    if "torch" not in sys.modules:
-        return copy.deepcopy
-    from .torch import _copied
-    return _copied
-
-
 def _saved(parts: Mapping[str, Any],
-           copied: Callable[[Any], Any]) -> dict[str, Any]:
-    """Returns what `copied` makes of the state of each part."""
+           made: Callable[[Any], Any]) -> dict[str, Any]:
+    """Returns what `made` makes of the state of each part."""
     result = {}
     for name, part in parts.items():
         if hasattr(part, "state_dict") and hasattr(part, "load_state_dict"):
-            result[name] = copied(part.state_dict())
+            result[name] = made(part.state_dict())
         elif isinstance(part, (dict, list)) or _is_array(part):
-            result[name] = copied(part)
+            result[name] = made(part)
         elif hasattr(part, "__dict__"):
-            result[name] = copied(vars(part))
+            result[name] = made(vars(part))
         else:
             raise TypeError(
                 f"{name} is a {type(part).__name__}, whose state cannot be "
@@ -510,7 +482,7 @@ def _restore(parts: Mapping[str, Any], state: Mapping[str, Any]) -> None:
         raise KeyError(f"the state is one of {', '.join(sorted(state))}; the "
                        f"function names {', '.join(sorted(parts))}")
     for name, part in parts.items():
-        saved = state[name]
+        saved = whole(state[name])
         if hasattr(part, "state_dict") and hasattr(part, "load_state_dict"):
             part.load_state_dict(saved)
         elif isinstance(part, dict):

@@ -28,7 +28,8 @@ import torch
 from ._epochs import Living
 from ._epochs import Workload as _Workload
 from ._iterations import Batches, SampleOrder, loader
-from .torch import _copied, _whole_size, apply, data_loader, seed_step
+from ._state_file import copied
+from .torch import _whole_size, apply, data_loader, seed_step
 from .workload import HyperParameters, Value
 
 lightning: Any
@@ -43,6 +44,10 @@ __all__ = ["Workload"]
 _SCHEDULER = ("configure_optimizers returns a scheduler, which would overwrite "
               "what the study says: return the optimiser alone, and write the "
               "schedule in the space")
+
+
+# Of a Trainer whose loader is ours: each rank has its own samples.
+_HAS_ITS_ORDER = {"use_distributed_sampler": False}
 
 
 class _Step(lightning.Callback):  # type: ignore[misc]
@@ -137,7 +142,7 @@ class _LivingModule(Living):
     def state(self) -> Any:
         more: dict[str, Any] = {}
         self._module.on_save_checkpoint(more)
-        return _copied({
+        return copied({
             **self._waiting, "more": more,
             "module": self._module.state_dict()})
 
@@ -152,12 +157,12 @@ class _LivingModule(Living):
         self._part = begin * parts
         # The module refers to its last Trainer, but does not keep it.
         trainer = self._trainer = work._made(
-            1, _Iteration(self, begin, parts, hp))
+            1, _Iteration(self, begin, parts, hp), **_HAS_ITS_ORDER)
         trainer.fit(self._module, train_dataloaders=loader(
             given.dataset, self.seed, batches, given.collate_fn,
             num_workers=given.num_workers))
         optimizers = self._optimizers or []
-        self._waiting = _copied({
+        self._waiting = copied({
             "optimizers": [x.state_dict() for x in optimizers],
             "precision": trainer.precision_plugin.state_dict(),
             "callbacks": [x.state_dict() for x in self._callbacks()]})
@@ -199,18 +204,35 @@ class Workload(_Workload):
         self._data.prepare_data()
         self._data.setup("fit")
 
-    def _made(self, epochs: int, *callbacks: Any,
-                 limit_val_batches: int | None = 0) -> Any:
+    def _made(self, epochs: int, *callbacks: Any, **more: Any) -> Any:
         cuda = self.device.type == "cuda"
         return lightning.Trainer(**{
             "logger": False, "enable_checkpointing": False,
             "enable_progress_bar": False, "enable_model_summary": False,
             "num_sanity_val_steps": 0, **self.trainer_options,
-            "limit_val_batches": limit_val_batches, "max_epochs": epochs,
+            "limit_val_batches": 0, "max_epochs": epochs,
             "callbacks": [*self.trainer_options.get("callbacks", []),
                           *callbacks],
             "accelerator": "gpu" if cuda else "cpu",
-            "devices": [self.device.index or 0] if cuda else 1})
+            "devices": [self.device.index or 0] if cuda else 1,
+            **(self._of_ranks() if self.world_size > 1 else {}), **more})
+
+    def _of_ranks(self) -> dict[str, Any]:
+        """Returns the options of a Trainer of one of several ranks."""
+        here = int(os.environ["LOCAL_WORLD_SIZE"])
+        strategy = self.trainer_options.get("strategy", "ddp")
+        if strategy not in ("auto", "ddp", "ddp_find_unused_parameters_true"):
+            raise ValueError(
+                f"strategy is {strategy!r}: with ranks it must be \"ddp\". "
+                "Models that are sharded are trained by a function, or by a "
+                "class of hippo_hpo.torch, with fully_shard")
+        if self.world_size > 2:
+            # The other one sums in another order after its first iteration.
+            strategy = "ddp_find_unused_parameters_true"
+        elif strategy == "auto":
+            strategy = "ddp"
+        return {"devices": here, "num_nodes": self.world_size // here,
+                "strategy": strategy}
 
     def _train_epoch(self, step: int, hp: HyperParameters,
                      constant: Callable[[str], Value],
@@ -223,17 +245,17 @@ class Workload(_Workload):
                              drop_last=given.drop_last,
                              collate_fn=given.collate_fn,
                              num_workers=given.num_workers)
-        trainer = self._made(step + 1, _Step(self.seed, step, hp))
+        trainer = self._made(step + 1, _Step(self.seed, step, hp),
+                             **_HAS_ITS_ORDER)
         with tempfile.TemporaryDirectory() as folder:
             path = None
             if before is not None:
                 path = os.path.join(folder, "before.ckpt")
                 torch.save(before, path)
             trainer.fit(module, train_dataloaders=loader, ckpt_path=path)
-            path = os.path.join(folder, "after.ckpt")
-            trainer.save_checkpoint(path)
-            after = torch.load(path, map_location="cpu", weights_only=False)
-        return after, trainer
+        # Of several ranks, save_checkpoint() writes the first one's alone.
+        after = trainer._checkpoint_connector.dump_checkpoint(False)
+        return copied(after), trainer
 
     def _fixed(self, step: int, hp: HyperParameters) -> dict[str, Value]:
         return {}
@@ -249,5 +271,13 @@ class Workload(_Workload):
         measuring = self._made(1, limit_val_batches=None)
         measuring.validate(copy.deepcopy(module), verbose=False,
                            dataloaders=self._data.val_dataloader())
-        return {name: float(x)
-                for name, x in measuring.callback_metrics.items()}
+        measured = {name: float(x)
+                    for name, x in measuring.callback_metrics.items()}
+        first = measuring.strategy.broadcast(measured)
+        for name, x in measured.items():
+            if x != first[name] and x == x:
+                raise ValueError(
+                    f"{name} is {first[name]} on rank 0 and {x} on rank "
+                    f"{self.rank}: log it with sync_dist=True, which makes it "
+                    "that of all samples")
+        return measured

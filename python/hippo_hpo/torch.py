@@ -32,8 +32,6 @@ import hashlib
 import importlib
 import os
 import random
-import sys
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -41,6 +39,8 @@ import torch
 import torch.utils.data
 
 from ._gyro import GyroDropout, gyro_dropout, set_subnetworks
+from ._sharded import Shard
+from ._state_file import copied, unsharded, whole
 from .workload import HyperParameters, Value, own_rank
 from .workload import Workload as _Workload
 
@@ -50,9 +50,9 @@ try:
 except ImportError:  # torch does without
     numpy = None
 
-__all__ = ["GyroDropout", "RandomState", "State", "Workload", "apply",
+__all__ = ["GyroDropout", "RandomState", "Shard", "State", "Workload", "apply",
            "data_loader", "deterministic", "gyro_dropout", "seed_step",
-           "set_dropout", "set_subnetworks"]
+           "set_dropout", "set_subnetworks", "unsharded"]
 
 
 def _number(*address: Any) -> int:
@@ -281,23 +281,6 @@ def set_dropout(model: Any, p: Value) -> None:
         raise ValueError("the model has no dropout to set")
 
 
-def _copied(value: Any) -> Any:
-    """A copy on the CPU that shares nothing, so that equal states give equal
-    bytes when they are saved."""
-    if isinstance(value, torch.Tensor):
-        return value.detach().to("cpu", copy=True)
-    if isinstance(value, str):
-        return sys.intern(value)  # pickle writes an object once
-    if type(value) in (dict, OrderedDict):
-        copied = type(value)((_copied(k), _copied(v)) for k, v in value.items())
-        if (metadata := getattr(value, "_metadata", None)) is not None:
-            setattr(copied, "_metadata", _copied(metadata))
-        return copied
-    if type(value) in (list, tuple):
-        return type(value)(_copied(x) for x in value)
-    return copy.deepcopy(value)
-
-
 class State:
     """The states of several objects as one:
 
@@ -312,9 +295,11 @@ class State:
         self._parts = parts
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns copies on the CPU, which later training does not change."""
-        return {name: _copied(part.state_dict())
-                for name, part in self._parts.items()}
+        """Returns copies on the CPU, which later training does not change. Of
+        tensors that are sharded over ranks (FSDP) these are `Shard`."""
+        state: dict[str, Any] = copied(
+            {name: part.state_dict() for name, part in self._parts.items()})
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restores each part, on the device where it is. No gradients remain.
@@ -326,7 +311,7 @@ class State:
             raise KeyError(f"the state is one of {', '.join(sorted(state))}; "
                            f"there are {', '.join(sorted(self._parts))}")
         for name, part in self._parts.items():
-            part.load_state_dict(copy.deepcopy(state[name]))
+            part.load_state_dict(whole(copy.deepcopy(state[name])))
             if isinstance(part, torch.nn.Module):
                 for parameter in part.parameters():
                     parameter.grad = None
@@ -422,10 +407,6 @@ class Workload(_Workload):
             self.init()
         State(**self.parts()).load_state_dict(state)
 
-    def _write(self, state: Any, path: str) -> None:
-        with open(path, "wb") as file:  # a path would become a part of it
-            torch.save(state, file)
-
     def _capture(self) -> Callable[[str], None] | None:
         if type(self).state_dict is not Workload.state_dict \
                 or type(self).save is not _Workload.save \
@@ -433,9 +414,4 @@ class Workload(_Workload):
             return super()._capture()
         # Copies are made by the other process: these stay as they are there.
         parts = {name: part.state_dict() for name, part in self.parts().items()}
-        return lambda path: self._write(_copied(parts), path)
-
-    def read(self, path: str) -> Any:
-        """Returns the state that `save` wrote, on the CPU."""
-        with open(path, "rb") as file:
-            return torch.load(file, map_location="cpu", weights_only=False)
+        return lambda path: self._write(copied(parts), path)

@@ -33,7 +33,8 @@ from typing import Any
 from ._epochs import Living
 from ._epochs import Workload as _Workload
 from ._iterations import Batches, SampleOrder, loader
-from .torch import _copied, data_loader, seed_step
+from ._state_file import copied
+from .torch import data_loader, seed_step
 from .workload import HyperParameters, Value
 
 transformers: Any = importlib.import_module("transformers")
@@ -192,10 +193,10 @@ class _LivingTrainer(Living):
         optimizer = self._waiting
         if optimizer is None and trainer.optimizer is not None:
             optimizer = trainer.optimizer.state_dict()["state"]
-        state = {"model": _copied(trainer.model.state_dict()),
-                 "optimizer": _copied(optimizer)}
+        state = {"model": copied(trainer.model.state_dict()),
+                 "optimizer": copied(optimizer)}
         if (scaler := trainer.accelerator.scaler) is not None:
-            state["scaler"] = _copied(scaler.state_dict())
+            state["scaler"] = copied(scaler.state_dict())
         return state
 
     def measure(self) -> dict[str, float]:
@@ -353,7 +354,29 @@ class Workload(_Workload):
     def setup(self, seed: int, device: str, args: dict[str, Value]) -> None:
         super().setup(seed, device, args)
         self._given = self.arguments()
+        if self.world_size > 1:
+            self._check_ranks()
         self._data = self.datasets()
+
+    def _check_ranks(self) -> None:
+        """Refuses arguments that ranks cannot have."""
+        for name in ("fsdp", "deepspeed"):
+            if getattr(self._given, name, None):
+                raise ValueError(
+                    f"{name} is none of the arguments that ranks can have: "
+                    "they train by DistributedDataParallel. Sharded models "
+                    "are trained by a function, or by a class of "
+                    "hippo_hpo.torch, with fully_shard")
+        if self._given.ddp_find_unused_parameters is None:
+            # Otherwise sums have another order after the first iteration, and
+            # of more than two numbers other last bits.
+            self._given.ddp_find_unused_parameters = True
+        elif not self._given.ddp_find_unused_parameters \
+                and self.world_size > 2:
+            raise ValueError(
+                "ddp_find_unused_parameters=False lets sums depend on where "
+                "training was interrupted, with more than two ranks: leave it "
+                "out")
 
     def _arguments(self, values: dict[str, Value], folder: str) -> Any:
         """Returns the arguments of a Trainer, with values of the study."""
@@ -417,10 +440,10 @@ class Workload(_Workload):
                 _load_model(trainer, before["model"])
                 _load_scaler(trainer, before.get("scaler"))
             trainer.train()
-        after = {"model": _copied(trainer.model.state_dict()),
-                 "optimizer": _copied(trainer.optimizer.state_dict()["state"])}
+        after = {"model": copied(trainer.model.state_dict()),
+                 "optimizer": copied(trainer.optimizer.state_dict()["state"])}
         if (scaler := trainer.accelerator.scaler) is not None:
-            after["scaler"] = _copied(scaler.state_dict())
+            after["scaler"] = copied(scaler.state_dict())
         return after, trainer
 
     def _fixed(self, step: int, hp: HyperParameters) -> dict[str, Value]:

@@ -25,10 +25,12 @@ import abc
 import copy
 import functools
 import os
-import pickle
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
+
+from ._sharded import is_joined
+from ._state_file import read_state, whole, write_state
 
 # A value as it stands in the study file: int, float, bool, str, None, or a list
 # or dict of such.
@@ -193,12 +195,13 @@ class Workload(abc.ABC):
         return {}
 
     def save(self, path: str) -> None:
-        """Writes the present state to a file: `state_dict`, pickled."""
+        """Writes the present state to a file: `state_dict`, by `torch.save` if
+        it has tensors of PyTorch, else pickled. Equal states give equal
+        bytes."""
         self._write(self.state_dict(), path)
 
     def _write(self, state: Any, path: str) -> None:
-        with open(path, "wb") as file:
-            pickle.dump(state, file, protocol=5)
+        write_state(state, path)
 
     def _capture(self) -> Callable[[str], None] | None:
         """Returns a function that writes the present state to a file, in a
@@ -226,10 +229,12 @@ class Workload(abc.ABC):
         """
 
     def read(self, path: str) -> Any:
-        """Returns the state that `save` wrote, as `state_dict` returned it."""
-        with open(path, "rb") as file:
-            return pickle.load(file)
+        """Returns the state that `save` wrote, as `state_dict` returned it;
+        of a tensor that is sharded over ranks, this one's part
+        (`hippo_hpo.torch.Shard`)."""
+        return read_state(path)
 
     def load(self, path: str) -> None:
         """Restores a state that `save` wrote."""
-        self.load_state_dict(self.read(path))
+        state = self.read(path)
+        self.load_state_dict(whole(state) if is_joined() else state)

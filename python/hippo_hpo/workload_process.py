@@ -23,6 +23,7 @@ from hippo_hpo._compare import differences
 from hippo_hpo._fork_server import Fork, ForkServer
 from hippo_hpo._ranks import Member, RankGroup
 from hippo_hpo._schema import process
+from hippo_hpo._sharded import is_joined
 from hippo_hpo._trying import NotExact, try_out
 from hippo_hpo._versions import versions
 from hippo_hpo.function import FunctionWorkload, TrainingFunction
@@ -191,6 +192,9 @@ class Server:
                 self._function.take_setup_seconds()
                 setup_seconds += time.monotonic() - trained
             answer.setupNanos = round(setup_seconds * 1e9)
+        # Code without PyTorch may have groups of another kind.
+        answer.ranksApart = (self._workload.world_size > 1
+                             and "torch" in sys.modules and not is_joined())
         answer.done = None
 
     def _evaluate(self, request: Any, answer: Any) -> None:

@@ -16,6 +16,7 @@ import hippo_hpo as hippo
 from hippo_hpo._ranks import (RankFailed, interface_of, split_state,
                               visible_devices)
 from hippo_hpo._schema import process
+from hippo_hpo._state_file import read_state
 from hippo_hpo.workload import own_rank
 from processes import is_alive
 from trainer_end import Trainer
@@ -134,7 +135,7 @@ class GroupCase(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def start(self, name, ranks=3, devices="", member=()):
+    def begin(self, name, ranks=2, devices="", member=()):
         trainer = Trainer("--ranks", str(ranks), devices,
                           *(["--member", *map(str, member)] if member else []),
                           f"{self.file}:{name}")
@@ -142,6 +143,10 @@ class GroupCase(unittest.TestCase):
         said = trainer.ask("describe", process.processProtocolVersion)
         self.assertEqual("description", said.which(), said)
         self.assertFalse(said.description.captures)
+        return trainer
+
+    def start(self, name, ranks=3, devices="", member=()):
+        trainer = self.begin(name, ranks, devices, member)
         self.assertEqual("done", trainer.setup().which())
         self.assertEqual("done", trainer.ask("init").which())
         return trainer
@@ -286,7 +291,8 @@ class Members(GroupCase):
             f"(rank {rank} of 4)", said)
 
     def test_an_interface_is_that_of_the_host(self):
-        self.assertEqual("lo", interface_of("127.0.0.1"))
+        for host in "127.0.0.1", "127.0.1.1", "localhost":
+            self.assertEqual("lo", interface_of(host), host)
         self.assertEqual("", interface_of("192.0.2.1"))
 
     def test_their_parts_are_the_state_of_all(self):
@@ -356,41 +362,93 @@ class Devices(unittest.TestCase):
                 self.assertEqual(ranks, own_rank())
 
 
-@unittest.skipUnless(importlib.util.find_spec("torch"), "there is no PyTorch")
-class Distributed(GroupCase):
-    text = DDP
-    steps = 5
+class CutCase(GroupCase):
+    """Ranks whose training is cut."""
+
+    rate = "lr"
     rates = (0.01, 0.005, 0.02, 0.01, 0.002)
 
-    def trained(self, cuts, ranks=2):
+    def step(self, trainer, start, stop):
+        answer = trainer.train(start, stop,
+                               **{self.rate: self.rates[start:stop]})
+        self.assertEqual("done", answer.which(), answer)
+        return answer
+
+    def end(self, trainer):
+        """The state and the metrics."""
+        return self.save(trainer, "end"), trainer.metrics()
+
+    def trained(self, cuts=(), ranks=2, name="train"):
         """The state and the metrics after all steps, cut at some."""
-        trainer = self.start("train", ranks)
+        trainer = self.start(name, ranks)
         at = 0
-        for to in [*cuts, self.steps]:
-            answer = trainer.train(at, to, lr=self.rates[at:to])
-            self.assertEqual("done", answer.which(), answer)
+        for to in [*cuts, len(self.rates)]:
+            self.step(trainer, at, to)
             at = to
             if to in cuts:
                 self.save(trainer, "cut")
                 if to % 2:  # elsewhere
                     trainer.close()
-                    trainer = self.start("train", ranks)
+                    trainer = self.start(name, ranks)
                 trainer.ask("load", self.path("cut"))
-        metrics = trainer.metrics()
-        return self.save(trainer, "end"), metrics
+        result = self.end(trainer)
+        trainer.close()
+        return result
+
+    def assert_the_same_cut(self, name, ranks=2):
+        """Expects the same from training that is cut, where it began and
+        elsewhere, as from training that is not.
+
+        @returns the state and the metrics
+        """
+        trainer = self.start(name, ranks)
+        self.step(trainer, 0, 1)
+        cut = self.save(trainer, "cut")
+        self.step(trainer, 1, len(self.rates))
+        whole = self.end(trainer)
+        self.assertTrue(all(map(math.isfinite, whole[1].values())), whole[1])
+        self.assert_goes_on(trainer, cut, whole)
+        trainer.close()
+        trainer = self.start(name, ranks)
+        self.assert_goes_on(trainer, cut, whole)
+        trainer.close()
+        return whole
+
+    def assert_goes_on(self, trainer, cut, whole):
+        """Expects a state and metrics after the steps from the cut on."""
+        said = trainer.ask("load", self.path("cut"))
+        self.assertEqual("done", said.which(), said)
+        # The loaded state is the saved one.
+        self.assertEqual(cut, self.save(trainer, "again"))
+        self.step(trainer, 1, 2)
+        self.step(trainer, 2, len(self.rates))
+        self.assertEqual(whole, self.end(trainer))
+
+    def states(self):
+        """The states of all ranks after `trained`."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        with tarfile.open(self.path("end")) as whole:
+            whole.extractall(folder)
+            return [read_state(os.path.join(folder, x))
+                    for x in whole.getnames()]
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "there is no PyTorch")
+class Distributed(CutCase):
+    text = DDP
 
     def test_cut_anywhere_it_is_the_same_to_the_bit(self):
-        whole = self.trained([])
+        whole = self.trained()
         # 23 samples are padded to 24, so that each rank has 12 in an epoch.
-        self.assertEqual(12 * self.steps, whole[1]["samples"])
+        self.assertEqual(12 * len(self.rates), whole[1]["samples"])
         self.assertEqual(0, whole[1]["rank"])
         self.assertTrue(math.isfinite(whole[1]["loss"]))
         for cuts in ([1], [2], [1, 2, 3, 4]):
             self.assertEqual(whole, self.trained(cuts), cuts)
 
     def test_their_number_decides_the_result(self):
-        self.assertNotEqual(self.trained([])[1]["loss"],
-                            self.trained([], 3)[1]["loss"])
+        self.assertNotEqual(self.trained()[1]["loss"],
+                            self.trained(ranks=3)[1]["loss"])
 
 
 @hippo.workload

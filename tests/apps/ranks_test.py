@@ -3,11 +3,13 @@
 
 import os
 import signal
+import subprocess
 import time
 
 import hippo_hpo
 from own_code import ASKED, UNIQUE, OwnCode, Serving, python, study
-from programs import is_alive, main, results, wait_for, with_variable
+from programs import (HIPPO, is_alive, main, results, wait_for,
+                      with_variable)
 
 # Each rank has a value of its own. The sum of all, which each step ends with,
 # goes through rank 0.
@@ -140,13 +142,32 @@ class Ranks(OwnCode):
 
     def test_check_compares_the_states_of_all(self):
         self.write("s.yaml", ranks_study())
-        self.assertIn("exact", self.hippo("check", "s.yaml").out)
+        said = self.hippo("check", "s.yaml").out
+        self.assertIn("exact", said)
+        self.assertNotIn("warning", said)
         self.change("self.state = dict(state)",
                     "self.state = dict(state)\n"
                     "        if self.rank == 2:\n"
                     "            self.state['own'] += 1e-9")
         said = self.hippo("check", "s.yaml", code=1)
         self.assertIn("rank 2: ", said.out + said.err)
+
+    def test_check_warns_of_ranks_that_train_alone(self):
+        # As far as PyTorch knows.
+        self.change("import os\n", "import os\nimport torch\n")
+        self.write("s.yaml", ranks_study(ranks=2))
+        check = subprocess.Popen(
+            [HIPPO, "check", "s.yaml"], cwd=self.folder, text=True,
+            env={**os.environ, **self.env}, start_new_session=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        for clean_up in (check.stdout.close, check.wait,
+                         lambda: os.killpg(check.pid, signal.SIGKILL)):
+            self.addCleanup(clean_up)
+        # It is said first; all else takes long, with PyTorch.
+        self.assertEqual("warning the ranks train together\n",
+                         check.stdout.readline())
+        self.assertIn("they have joined no process group",
+                      check.stdout.readline())
 
     def test_says_what_is_wrong(self):
         for workload, why in (

@@ -7,6 +7,7 @@
 
 #include "hippo/base/number.hpp"
 #include "hippo/sequence/configuration.hpp"
+#include "hippo/train/rank_contact.hpp"
 
 namespace hippo {
 namespace {
@@ -30,11 +31,12 @@ enum class mistake {
   throws_at_2,
   counts_threads, ///< results depend on the number of threads
   counts_members, ///< likewise of members
+  ranks_apart,    ///< no mistake as such
 };
 
 /// Gradient descent with momentum on (w - 1)^2. In-process objects stand for
 /// processes.
-class descent final : public workload {
+class descent final : public workload, public rank_contact {
 public:
   descent(mistake what, double process, const trained_by& number)
     : what_(what), process_(process), number_(number) {}
@@ -68,6 +70,10 @@ public:
       moment_ = decay * moment_ + gradient;
       w_ -= lr * moment_;
     }
+  }
+
+  [[nodiscard]] bool ranks_apart() const noexcept override {
+    return what_ == mistake::ranks_apart;
   }
 
   metrics evaluate() override {
@@ -213,6 +219,17 @@ TEST_F(Proof, FindsEachMistake) {
             names{"another value of lr makes a difference"});
   EXPECT_EQ(broken(mistake::ignores_kind),
             names{"another value of kind makes a difference"});
+}
+
+TEST_F(Proof, WarnsOfRanksThatTrainAlone) {
+  const auto found = prove(mistake::ranks_apart);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(holds(*found));
+  const auto x = named(*found, "the ranks train together");
+  EXPECT_EQ(x.outcome, result::doubtful);
+  EXPECT_TRUE(proof_text(x).starts_with("warning the ranks train together\n"))
+    << proof_text(x);
+  EXPECT_TRUE(proof_summary(*found).starts_with("exact: "));
 }
 
 TEST_F(Proof, AMetricThatIsNeverMeasuredIsBroken) {

@@ -10,6 +10,7 @@
 
 #include "hippo/base/number.hpp"
 #include "hippo/sequence/configuration.hpp"
+#include "hippo/train/rank_contact.hpp"
 
 namespace hippo {
 
@@ -52,6 +53,10 @@ constexpr auto threads_matter
     "their number does not matter";
 constexpr auto members_matter =
   "the members do not add up what they compute in one order";
+constexpr auto ranks_alone =
+  "they have joined no process group: each trains by itself, and the result "
+  "is that of rank 0. Call torch.distributed.init_process_group(), which "
+  "finds the others by itself";
 constexpr auto unread
   = "the code never reads it, or nothing comes of what it reads";
 
@@ -260,6 +265,9 @@ private:
       train(work, main_, at, at + 1);
       states_.push_back(work.save());
     }
+    if (const auto* ranks = dynamic_cast<const rank_contact*>(&work);
+        ranks != nullptr && ranks->ranks_apart())
+      add({"the ranks train together", result::doubtful, {ranks_alone}, {}});
     measured_ = work.evaluate();
     for (step_t at = 0; at < steps_; ++at)
       if (!compare(states_[at], states_[at + 1]).empty())
@@ -443,7 +451,8 @@ std::string proof_text(const proof_finding& finding) {
   static const std::map<result, std::string> words{
     {result::holds, "ok      "},
     {result::broken, "BROKEN  "},
-    {result::skipped, "skipped "}};
+    {result::skipped, "skipped "},
+    {result::doubtful, "warning "}};
   auto text = words.at(finding.outcome) + finding.what + '\n';
   const auto shown = std::min(finding.details.size(), details_max);
   for (std::size_t i = 0; i < shown; ++i)

@@ -33,12 +33,12 @@ struct proof_options {
 
 /// Something that was tried, and what came of it.
 struct proof_finding {
-  enum class result : std::uint8_t { holds, broken, skipped };
+  enum class result : std::uint8_t { holds, broken, skipped, doubtful };
 
   std::string what; ///< "goes on from step 2 in another process"
   result outcome = result::holds;
   /// If it is broken, what differs, by how much and from which step on; if it
-  /// was skipped, why.
+  /// was skipped or is doubtful, why.
   std::vector<std::string> details;
   std::string cause; ///< of what is broken, usually
 };

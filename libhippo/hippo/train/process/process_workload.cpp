@@ -18,6 +18,7 @@
 #include "hippo/train/process/captured_file.hpp"
 #include "hippo/train/process/exchange_folder.hpp"
 #include "hippo/train/process/workload_process.hpp"
+#include "hippo/train/rank_contact.hpp"
 #include "hippo/train/setup_time.hpp"
 #include "hippo/train/world_member.hpp"
 
@@ -98,7 +99,8 @@ bool clear(const std::string& folder) {
 
 class process_workload final : public workload,
                                public world_member,
-                               public setup_time {
+                               public setup_time,
+                               public rank_contact {
 public:
   process_workload(process_options options, process_setup setup,
                    process_reuse reuse)
@@ -190,6 +192,10 @@ public:
 
   [[nodiscard]] std::uint64_t setup_ns() const noexcept override {
     return process_->setup_ns();
+  }
+
+  [[nodiscard]] bool ranks_apart() const noexcept override {
+    return process_->ranks_apart();
   }
 
   metrics evaluate() override { return process_->evaluate(); }

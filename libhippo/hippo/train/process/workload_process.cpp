@@ -311,7 +311,9 @@ void workload_process::train(const configuration& config, step_t from,
   request.setPieces(read.getRoot<schema::Configuration>());
   setup_ns_ = 0;
   try {
-    setup_ns_ = x.answer(schema::ProcessAnswer::DONE).getSetupNanos();
+    const auto said = x.answer(schema::ProcessAnswer::DONE);
+    setup_ns_ = said.getSetupNanos();
+    ranks_apart_ = said.getRanksApart();
   } catch (const std::runtime_error& why) {
     const std::string_view said{why.what()};
     if (said.starts_with("in step") || said.starts_with("before step "))

@@ -75,6 +75,9 @@ public:
   /// process tells.
   [[nodiscard]] std::uint64_t setup_ns() const noexcept { return setup_ns_; }
 
+  /// Whether its ranks had joined no process group after the last `train`.
+  [[nodiscard]] bool ranks_apart() const noexcept { return ranks_apart_; }
+
   /// Ends it at once.
   void kill() noexcept { child_->kill(); }
 
@@ -104,6 +107,7 @@ private:
   std::uint64_t number_ = 0; ///< of the last request
   workload_size size_;
   std::uint64_t setup_ns_ = 0;
+  bool ranks_apart_ = false;
   bool captures_ = false;
   bool renews_ = false;
 };

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Trials whose model is sharded over ranks (FSDP2), on one trainer and two."""
+
+import os
+import re
+import signal
+
+from own_code import LR, Serving, python, study
+from programs import PATIENCE, main, results, send
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+
+
+def shown():
+    """The example of docs/own-code.md."""
+    with open(os.path.join(ROOT, "docs", "own-code.md")) as page:
+        found, = re.findall(r"^```python\n((?:(?!^```).)*fully_shard.*?)^```$",
+                            page.read(), re.DOTALL | re.MULTILINE)
+    return found
+
+
+def sharded_study():
+    x = study("s", python(ranks=2) | {"python": "train.py:train"}, steps=5)
+    x["objective"] = {"metric": "loss", "direction": "minimize"}
+    # Two trials, which part at step 3.
+    x["space"] = {"lr": {"choice": LR["choice"][:2]}}
+    return x
+
+
+class Sharded(Serving):
+    def setUp(self):
+        super().setUp()
+        self.write("train.py", shown())
+
+    def exported(self, *state, name):
+        """The bytes of the last states of all trials."""
+        found = []
+        for trial in 0, 1:
+            path = self.path(f"{name}.{trial}")
+            self.hippo("export", "s", trial, "--weights", path, *state)
+            with open(path, "rb") as file:
+                found.append(file.read())
+        return found
+
+    def test_one_trainer_or_two_merged_or_not(self):
+        # Each process imports PyTorch, which takes seconds.
+        alone, _ = self.run_study(sharded_study(), "alone", "--merge", "off",
+                                  "--trainers", 1)
+        merged, _ = self.run_study(sharded_study(), "merged", "--trainers", 1)
+        self.assertEqual(results(alone), results(merged))
+        self.assertLess(merged["trained_steps"], alone["trained_steps"])
+        states = self.exported("--state", "alone", name="alone")
+        self.assertNotEqual(*states)
+        self.assertEqual(states, self.exported("--state", "merged",
+                                               name="merged"))
+        service = self.serve()
+        for _ in range(2):
+            self.trainer("--gang-listen", "127.0.0.1", "--ranks", 1)
+        self.submit(sharded_study())
+        self.await_end()
+        send(service, signal.SIGTERM)
+        service.wait(PATIENCE)
+        self.hippo("run", "--resume", "state", "--trainers", 1)
+        self.assertEqual(results(alone), results(self.report("state")))
+        self.assertEqual(states, self.exported("--state", "state",
+                                               name="members"))
+
+    def test_check(self):
+        self.write("s.yaml", sharded_study())
+        said = self.hippo("check", "s.yaml", "--steps", 2).out
+        self.assertIn("exact: ", said)
+        self.assertNotIn("warning", said)
+
+
+if __name__ == "__main__":
+    main()
