@@ -543,11 +543,12 @@ class Trainers(Clustered):
                 said = sorted(file.read().splitlines())
             os.unlink(os.path.join(self.folder, "said"))
             return said
-        rest = "--connect 127.0.0.1:1 --device cuda:0"
-        self.assertEqual([f"{i} {rest} --notice 5" for i in range(3)],
+        first = "--connect 127.0.0.1:1 --device cuda:0"
+        rest = "--notice 5 --gang-listen auto"
+        self.assertEqual([f"{i} {first} {rest}" for i in range(3)],
                          start(3, 1))
         (two,) = start(1, 2)
-        self.assertRegex(two, rf"^\d,\d {rest} --device cuda:1 --notice 5$")
+        self.assertRegex(two, rf"^\d,\d {first} --device cuda:1 {rest}$")
         with self.assertRaisesRegex(hippo.Error, "2 GPU each: it could take 1"):
             start(2, 2)
 

@@ -159,10 +159,9 @@ class Averaged(GangCase):
         # By which processes of this test are known, those of trainers too.
         os.environ["GANGS_TEST"] = self.folder
         self.addCleanup(os.environ.pop, "GANGS_TEST")
-        for number in signal.SIGKILL, signal.SIGSTOP:
-            for place in 0, -1:
-                with self.subTest(number=number, place=place):
-                    self.lose(number, place)
+        for number, place in (signal.SIGKILL, 0), (signal.SIGSTOP, -1):
+            with self.subTest(number=number, place=place):
+                self.lose(number, place)
 
     def lose(self, number, place):
         service = self.serve()

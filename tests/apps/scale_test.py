@@ -502,7 +502,8 @@ class Ray(Scaling):
              "group": "cpu", "gpus": 0, "cpus": 1, "memory_bytes": 2 << 30,
              "command": [self.path("bin/idle"), "--connect",
                          f"127.0.0.1:{self.ports[0]}", "--threads", "1",
-                         "--notice", "10", "--name", "hippo-1"],
+                         "--gang-listen", "auto", "--notice", "10", "--name",
+                         "hippo-1"],
              "env": {}}, start)
         self.ray("--down")
         self.assertIn({"call": "end", "id": "1"}, self.calls())

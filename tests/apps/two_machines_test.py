@@ -138,6 +138,13 @@ class TwoMachines(Case):
                  in self.said(log))
         return process
 
+    def move_far(self, before, after):
+        """Gives the other machine another address. A second one would go with
+        the first."""
+        for verb, address in ("del", before), ("add", after):
+            self.assertTrue(ip("-n", self.far, "addr", verb, f"{address}/24",
+                               "dev", "hippo1"))
+
     def test_gangs_meet_where_their_members_reach_the_service(self):
         service = self.insecure_service("service.log")
         for namespace, log, address in ((self.near, "near.log", SERVICE),
@@ -146,7 +153,7 @@ class TwoMachines(Case):
                         f"{SERVICE}:4848", "--gang-listen", "auto")
             wait_for(log, lambda: "other trainers reach this one at "
                      f"{address}:" in self.said(log))
-        self.ask("submit", self.write("gangs.yaml", GANGS))
+        self.ask("submit", self.write("gangs.yaml", GANGS | {"max_steps": 24}))
         wait_for("a gang", lambda: [
             2, 2] == [x.get("members") for x in json.loads(
                 self.ask("top", "--once", "-f", "json").stdout)])
@@ -157,14 +164,8 @@ class TwoMachines(Case):
         # The other machine gets another address.
         service.terminate()
         service.wait(PATIENCE)
-        self.assertTrue(ip("-n", self.far, "addr", "add", f"{MOVED}/24", "dev",
-                           "hippo1"))
-        self.addCleanup(ip, "-n", self.far, "addr", "add", f"{OTHER}/24",
-                        "dev", "hippo1")
-        self.addCleanup(ip, "-n", self.far, "addr", "del", f"{MOVED}/24",
-                        "dev", "hippo1")
-        self.assertTrue(ip("-n", self.far, "addr", "del", f"{OTHER}/24", "dev",
-                           "hippo1"))
+        self.move_far(OTHER, MOVED)
+        self.addCleanup(self.move_far, MOVED, OTHER)
         self.insecure_service("again.log")
         wait_for("the other address", lambda: "other trainers reach this one "
                  f"at {MOVED}:" in self.said("far.log"))
