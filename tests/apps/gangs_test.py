@@ -16,7 +16,7 @@ from programs import (PATIENCE, fashion, results, send, wait_for,
 # help.
 STUDY = {
     "study": "halving",
-    "workload": {"name": "fashion-cnn", "parts": 4, "data": fashion(4096)},
+    "workload": {"name": "fashion-cnn", "parts": 4, "data": fashion(2048)},
     "objective": {"metric": "val_accuracy", "direction": "maximize"},
     "max_steps": 48,
     "eval_every": 10,
@@ -154,6 +154,7 @@ class Averaged(GangCase):
     """Members whose parts have weights of their own."""
 
     study = SYNC
+    trainers = 2
 
     def test_members_that_are_killed_or_stopped_cost_no_result(self):
         # By which processes of this test are known, those of trainers too.
