@@ -27,7 +27,7 @@ struct test_function {
   double (*exact)(const std::vector<double>& values) = nullptr;
   /// Whether a training with these values fails; null: none does.
   bool (*fails)(const std::vector<double>& values) = nullptr;
-  /// What is left of a limit, below 0 where it is broken; null: there is none.
+  /// The distance to a limit, below 0 where it is broken; null: there is none.
   /// `least` is that of values which keep it.
   double (*slack)(const std::vector<double>& values) = nullptr;
 };

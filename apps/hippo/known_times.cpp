@@ -211,7 +211,7 @@ known_times::find(const machine_kind& kind,
     const double best = x.better == direction::maximize ? 1 : 0;
     profile.curve.metrics.push_back({x.name, 1 - best, best});
   }
-  // What several trainers gain is taken to be the same as well.
+  // The gain by several trainers counts as the same as well.
   for (const auto& x : profiles_)
     if (x.workload.name == workload.name) {
       profile.curve = x.curve;

@@ -84,7 +84,7 @@ class Bytes(Case):
         self.assertEqual(state["turned"].dtype, found["turned"].dtype)
         self.assertIsInstance(found["weight"], torch.nn.Parameter)
         self.assertTrue(found["weight"].requires_grad)
-        # What was one is one.
+        # Tensors still share their memory.
         found["all"][3] = 77
         self.assertEqual(77, found["some"][1])
         self.assertEqual(3, found["bits"].view(torch.float32)[0])

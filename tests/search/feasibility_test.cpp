@@ -41,7 +41,7 @@ TEST(Slacks, HaveAMeanOfZeroAndUnitVariance) {
   ASSERT_TRUE(x);
   EXPECT_NEAR(x->values.sum(), 0, 1e-12);
   EXPECT_NEAR(x->values.squaredNorm() / 5, 1, 1e-12);
-  // What keeps the limit lies above the threshold, as far as the slack says.
+  // Values lie as far above the threshold as the slacks say.
   for (std::size_t i = 0; i < slacks.size(); ++i)
     EXPECT_NEAR((x->values[static_cast<Index>(i)] - x->threshold) / slacks[i],
                 (x->values[0] - x->threshold) / slacks[0], 1e-12);

@@ -694,7 +694,7 @@ gp_sampler::best_of(std::vector<candidate> xs, const knowledge& known) const {
   std::optional<standing> best;
   for (const auto i : limited(all, points, known)) {
     auto& now = all[i];
-    // What is untrained is looked up where it may tell.
+    // Untrained work is computed only where it may decide.
     if (factor == 0) {
       if (best && best->goes_before(now))
         continue;

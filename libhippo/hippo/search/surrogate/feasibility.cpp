@@ -11,7 +11,7 @@ namespace {
 using Eigen::Index;
 using Eigen::VectorXd;
 
-/// What is farther from its limit, by more median distances, is as far.
+/// The greatest distance from a limit that counts, in median distances.
 constexpr double distances_max = 3;
 
 /// The farthest that slacks count from 0; 0 if none is finite.
@@ -46,7 +46,7 @@ std::optional<slack_values> standardized(std::vector<double> slacks) {
   for (const auto x : slacks)
     squares += (x - mean) * (x - mean) / count;
   const auto deviation = std::sqrt(squares);
-  // What rounding has left of equal ones is no difference.
+  // Differences by rounding do not count.
   if (!(deviation > 1e-9 * bound))
     return std::nullopt;
   slack_values result{VectorXd(static_cast<Index>(slacks.size())),
