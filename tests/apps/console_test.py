@@ -14,11 +14,11 @@ CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Terminal(Case):
-    def watch(self, *args, columns=100, env=None):
+    def watch(self, *args, columns=100, env=None, train=512):
         """Runs hippo on a terminal. @returns all that it writes to it"""
-        files = self.studies(study("with-sha", SHA, train=2048),
+        files = self.studies(study("with-sha", SHA, train=train),
                              study("a-rather-long-name-of-a-study", "grid",
-                                   train=2048))
+                                   train=train))
         environment = {x: y for x, y in os.environ.items() if x != "NO_COLOR"}
         code, text = on_terminal(
             [HIPPO, "run", *files, "--state", self.path("s"), "--trainers",
@@ -36,7 +36,7 @@ class Terminal(Case):
                                      "hippo: page "))]
 
     def test_live_view(self):
-        text = self.watch()
+        text = self.watch(train=2048)
         frames = len(re.findall(r"\x1b\[[0-9]+A", text))
         self.assertGreater(frames, 3, "it is redrawn in place")
         for part in ["with-sha", "trainers", "unique", "asked for", "saved",
@@ -57,7 +57,7 @@ class Terminal(Case):
         self.assertRegex(text, r"\x1b\[[0-9]+A")
 
     def test_quiet(self):
-        text = self.watch("--quiet")
+        text = self.watch("--quiet", train=256)
         self.assertNotRegex(text, r"\x1b\[[0-9]+A")
         self.assertNotIn("trainers ", text.split("Merging")[0])
 

@@ -70,7 +70,7 @@ class Devices(Case):
 class Runs(Case):
     def setUp(self):
         super().setUp()
-        self.files = self.studies(study("small", SHA, train=2048))
+        self.files = self.studies(study("small", SHA))
 
     def run_on(self, *flags, code=0, status=0):
         """Runs a study with flags, and says what hippo says.
@@ -117,7 +117,7 @@ exec {TRAINER} "${{@/#{replaced}/cpu}}"
 
     def test_precision_that_nobody_chose_is_named(self):
         told = "float32, since the study does not say which; on a GPU"
-        chosen = study("chosen", SHA, train=2048)
+        chosen = study("chosen", SHA)
         chosen["workload"]["precision"] = "float32"
         program = self.trainer_that_notes()
         gpu = ("--device", "cuda:0", "--trainer-program", program)
@@ -129,6 +129,8 @@ exec {TRAINER} "${{@/#{replaced}/cpu}}"
         self.assertEqual(found, [1, 0, 0, 0])
 
     def test_one_gpu_that_cannot_be_used(self):
+        # It runs until the other trainer has died.
+        self.files = self.studies(study("long", SHA, train=2048))
         program = self.trainer_that_notes(replaced="cuda:0")
         err = self.run_on("--device", "cuda:0", "--device", "cuda:1",
                           "--trainer-program", program)

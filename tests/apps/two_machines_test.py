@@ -153,7 +153,7 @@ class TwoMachines(Case):
                         f"{SERVICE}:4848", "--gang-listen", "auto")
             wait_for(log, lambda: "other trainers reach this one at "
                      f"{address}:" in self.said(log))
-        self.ask("submit", self.write("gangs.yaml", GANGS | {"max_steps": 24}))
+        self.ask("submit", self.write("gangs.yaml", GANGS))
         wait_for("a gang", lambda: [
             2, 2] == [x.get("members") for x in json.loads(
                 self.ask("top", "--once", "-f", "json").stdout)])
