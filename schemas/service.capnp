@@ -95,6 +95,7 @@ struct Steering {
       deadlineSeconds @2 :Float64;  # by which the deadline comes later
       deviceSeconds @5 :Float64;    # of budget.device_hours, in seconds
       cost @6 :Float64;             # of budget.cost
+      budgetSteps @16 :UInt64;      # of budget.steps
       steps @13 :UInt64;
       # The length of trials from now on; 0: as before. Trials that had come to
       # their end go on from there.

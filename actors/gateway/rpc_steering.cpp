@@ -51,6 +51,8 @@ study_command steering_of(schema::Steering::Reader change) {
         more["device_seconds"] = x.getDeviceSeconds();
       if (x.getCost() != 0)
         more["cost"] = x.getCost();
+      if (x.getBudgetSteps() > 0)
+        more["budget_steps"] = x.getBudgetSteps();
       if (x.getSteps() > 0)
         more["steps"] = x.getSteps();
       result.text = more.dump();

@@ -527,7 +527,7 @@ class Study:
 
     def extend(self, *, trials: int = 0, seconds: float = 0,
                deadline_seconds: float = 0, device_hours: float = 0,
-               cost: float = 0, steps: int = 0) -> int:
+               cost: float = 0, steps: int = 0, budget_steps: int = 0) -> int:
         """Raises the budget of the study, or the length of its trials. A study
         that has ended because nothing was left to do, or because a budget was
         spent, continues: trials go on from their last states.
@@ -543,6 +543,7 @@ class Study:
                 ``max_steps`` of a study file. Trials that had come to their end
                 go on from there. The algorithms random, grid, tpe, gp, nsga2,
                 asha, median and client take it.
+            budget_steps: number of steps to add to ``budget.steps``.
 
         Returns:
             The number of its trials by then.
@@ -555,7 +556,7 @@ class Study:
         amounts = {"trials": trials, "seconds": seconds,
                    "deadlineSeconds": deadline_seconds,
                    "deviceSeconds": device_hours * 3600, "cost": cost,
-                   "steps": steps}
+                   "steps": steps, "budgetSteps": budget_steps}
         for name, amount in amounts.items():
             if amount < 0:
                 raise InvalidArgument(f"{name} {amount}: 0 or more is asked "

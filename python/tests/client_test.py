@@ -603,9 +603,9 @@ class Steering(Case):
         fake = self.start(studies=[study()])
         found = self.connect(fake).study(1)
         self.assertEqual(7, found.extend(trials=3, seconds=1.5))
-        self.assertEqual("steer extend 3 1.5 0 0", fake.next("steer"))
-        found.extend(deadline_seconds=60, steps=200)
-        self.assertEqual("steer extend 0 0 60 200", fake.next("steer"))
+        self.assertEqual("steer extend 3 1.5 0 0 0", fake.next("steer"))
+        found.extend(deadline_seconds=60, steps=200, budget_steps=500)
+        self.assertEqual("steer extend 0 0 60 200 500", fake.next("steer"))
         self.assertEqual(7, found.enqueue({"lr": 0.1}, {"lr": 0.2}))
         self.assertEqual(
             'steer enqueue {"trials":[{"lr":0.1},{"lr":0.2}]}',

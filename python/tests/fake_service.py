@@ -137,7 +137,8 @@ class Study(schema.Study.Server):
         what = getattr(change, kind)
         if kind == "extend":
             what = (f"{what.trials} {what.seconds:g} "
-                    f"{what.deadlineSeconds:g} {what.steps}")
+                    f"{what.deadlineSeconds:g} {what.steps} "
+                    f"{what.budgetSteps}")
         if kind == "setSpace":
             what = f"{what.space} {what.dryRun}"
         await self.model.called("steer", kind, what)

@@ -454,8 +454,8 @@ TEST_F(GatewayTest, AStudyThatHasEndedIsGivenMore) {
             "'7'");
   EXPECT_EQ(failure_of(steer([](auto change) { change.initExtend(); })),
             "invalid_argument: a study is extended by a map with some of "
-            "trials, seconds, deadline_seconds, device_seconds, cost and "
-            "steps, not '{}'");
+            "trials, seconds, deadline_seconds, device_seconds, cost, "
+            "budget_steps and steps, not '{}'");
   EXPECT_NE(failure_of(steer([](auto change) {
               change.setTellPast("results: [{params: {lr: 0.2}, metrics: "
                                  "{sum: 1}}]");

@@ -356,6 +356,9 @@ void world::command_study() {
         case 2:
           x.text = R"({"steps": )" + std::to_string(3 + faults_() % 20) + "}";
           break;
+        case 3:
+          x.text = R"({"budget_steps": 10})";
+          break;
         default:
           x.text = R"({"trials": 2})";
           break;

@@ -120,6 +120,11 @@ std::string random_study(std::mt19937_64& random, const scenario& scenario,
     case 2:
       result.erase(result.find("algorithm: "), 11 + algorithm.size() + 1);
       break;
+    case 3:
+      result.replace(result.find("budget: {"), 9,
+                     "budget: {steps: " + std::to_string(5 + number % 40)
+                       + ", ");
+      break;
     default:
       break;
   }

@@ -195,6 +195,8 @@ TEST(Steering, WhatCannotBeExtendedSaysWhyAndStaysAsItIs) {
   extended("algorithm: grid\n", R"({"length": 5})",
            "'length' cannot be extended: trials, seconds");
   extended("algorithm: grid\n", R"({"steps": 12.5})", "steps: must be a whole");
+  extended("algorithm: grid\nbudget: {steps: 6}\n", R"({"budget_steps": 0.5})",
+           "budget_steps: must be a whole");
 }
 
 TEST(Steering, OnlyAStudyWithoutWorkOrBudgetGoesOn) {
@@ -285,6 +287,40 @@ TEST(Steering, ABudgetThatIsRaisedIsSpentOnlyOnceTheMergerKnows) {
   x.expect_replayed();
 }
 
+TEST(Steering, AStudyThatHasSpentItsStepsGoesOnWithMoreOfThem) {
+  const std::string grid{"algorithm: grid\neval_every: 4\n"};
+  world x{options_of(grid + "budget: {steps: 6}\n")};
+  finish(x);
+  EXPECT_EQ(x.core().stored().state, study_phase::complete);
+  EXPECT_EQ(x.core().stored().reason, "its budget.steps, 6, is spent");
+  expect_refused(x, verb::extend, R"({"trials": 1})", "at most 0 can be added");
+  expect_refused(x, verb::extend, R"({"budget_steps": 2})",
+                 "its budget.steps is spent: extend it by more than 2 as well "
+                 "(budget_steps)");
+  expect_refused(x, verb::enqueue,
+                 R"({"trials": [{"lr": 0.1, "momentum": 0.8}]})",
+                 "its budget.steps is spent: extend it by more than 2");
+  EXPECT_EQ(refused(x, verb::extend, R"({"budget_steps": 7})"), "");
+  EXPECT_EQ(x.core().stored().state, study_phase::running);
+  x.expect_replayed();
+  finish(x);
+  EXPECT_EQ(x.core().stored().reason, "its budget.steps, 13, is spent");
+  x.expect_replayed();
+  // As if it had had them from the beginning.
+  world other{options_of(grid + "budget: {steps: 13}\n")};
+  finish(other);
+  ASSERT_EQ(x.core().trials().size(), other.core().trials().size());
+  for (trial_no no = 0; no < x.core().trials().size(); ++no) {
+    EXPECT_EQ(x.core().trials()[no].acked, other.core().trials()[no].acked);
+    EXPECT_EQ(x.core().trials()[no].state, other.core().trials()[no].state);
+  }
+  // What a study was ended for by its results is no budget.
+  world met{options_of("algorithm: grid\nbudget: {steps: 60}\n"
+                       "stop_when: {value: -1000}\n")};
+  finish(met);
+  expect_refused(met, verb::extend, R"({"budget_steps": 60})", "has ended");
+}
+
 TEST(Steering, ABudgetThatIsSpentWhileItIsRaisedDoesNotEndTheStudy) {
   for (const auto& [text, ends] :
        {std::pair{R"({"device_seconds": 60})", false},
@@ -310,7 +346,10 @@ TEST(Steering, ABudgetThatIsNotThereIsNotRaised) {
                  "has no budget.cost that could be extended");
   expect_refused(x, verb::extend, R"({"costs": 1})",
                  "'costs' cannot be extended: trials, seconds, "
-                 "deadline_seconds, device_seconds, cost and steps can");
+                 "deadline_seconds, device_seconds, cost, budget_steps and "
+                 "steps can");
+  expect_refused(x, verb::extend, R"({"budget_steps": 1})",
+                 "has no budget.steps that could be extended");
 }
 
 TEST(Steering, AStudyThatWasGivenUpGoesOnOnlyIfItIsNotRefused) {

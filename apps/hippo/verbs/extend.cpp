@@ -21,10 +21,11 @@ int extend(const extend_arguments& x) {
   auto more = x.more;
   more.device_seconds = x.device_hours * 3600;
   if (more.trials == 0 && more.seconds == 0 && more.deadline_seconds == 0
-      && more.device_seconds == 0 && more.cost == 0 && more.steps == 0)
+      && more.device_seconds == 0 && more.cost == 0 && more.budget_steps == 0
+      && more.steps == 0)
     return fail({errc::invalid_argument,
-                 "give --trials, --steps, --seconds, --deadline-seconds, "
-                 "--device-hours or --cost"},
+                 "give --trials, --steps, --budget-steps, --seconds, "
+                 "--deadline-seconds, --device-hours or --cost"},
                 exit_bad_input);
   return with_study(x.of, [&](client&, study_handle& study) {
     const auto trials = study.extend(more);
@@ -51,6 +52,10 @@ void add_extend(verb_table& verbs) {
   verb
     ->add_option("--steps", x->more.steps,
                  "The length of its trials from now on")
+    ->check(CLI::Range(1.0, 1e9));
+  verb
+    ->add_option("--budget-steps", x->more.budget_steps,
+                 "More of its budget.steps")
     ->check(CLI::Range(1.0, 1e9));
   verb->add_option("--seconds", x->more.seconds,
                    "More of its budget.seconds")

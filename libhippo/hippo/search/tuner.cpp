@@ -192,8 +192,19 @@ std::vector<tuner::own_work*> tuner::plans() const {
   return result;
 }
 
-std::optional<std::string> tuner::spent() const {
+void tuner::raise_steps(std::uint64_t more) {
+  assert(trained_);
+  steps_max_ += more;
+}
+
+std::optional<std::uint64_t> tuner::overspent_steps() const {
   if (!trained_ || trained_steps_ < steps_max_)
+    return std::nullopt;
+  return trained_steps_ - steps_max_;
+}
+
+std::optional<std::string> tuner::spent() const {
+  if (!overspent_steps())
     return std::nullopt;
   return "its budget.steps, " + std::to_string(steps_max_) + ", is spent";
 }

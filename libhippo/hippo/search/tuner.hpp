@@ -220,6 +220,13 @@ public:
   /// that several trials share once.
   [[nodiscard]] std::optional<std::string> spent() const;
 
+  /// Returns how many more steps than its `budget.steps` were trained, once
+  /// that is spent.
+  [[nodiscard]] std::optional<std::uint64_t> overspent_steps() const;
+
+  /// Raises the `budget.steps` that there is.
+  void raise_steps(std::uint64_t more);
+
   /// Estimates what is still to come, beyond what has been asked for.
   [[nodiscard]] expected_work to_come() const {
     return algorithm_->to_come();

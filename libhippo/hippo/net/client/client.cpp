@@ -451,13 +451,22 @@ std::optional<error> study_handle::cancel(const std::string& reason) {
   });
 }
 
+namespace {
+
+template <class T>
+void fill(typename capnp::List<T>::Builder to, const auto& from) {
+  for (unsigned i = 0; i < to.size(); ++i)
+    to.set(i, from[i]);
+}
+
+} // namespace
+
 expected<std::uint64_t>
 study_handle::retry(const std::vector<std::uint64_t>& trials, bool all) {
   return impl_->call<std::uint64_t>(repeating::no, [&](session& x) {
     auto request = x.study(id_).retryRequest();
-    auto to = request.initTrials(static_cast<capnp::uint>(trials.size()));
-    for (capnp::uint i = 0; i < to.size(); ++i)
-      to.set(i, trials[i]);
+    fill<std::uint64_t>(
+      request.initTrials(static_cast<unsigned>(trials.size())), trials);
     request.setAll(all);
     return request.send().then(
       [](auto&& answer) -> std::uint64_t { return answer.getTrials(); });
@@ -496,6 +505,7 @@ expected<std::uint64_t> study_handle::extend(const study_extension& more) {
       to.setDeadlineSeconds(more.deadline_seconds);
       to.setDeviceSeconds(more.device_seconds);
       to.setCost(more.cost);
+      to.setBudgetSteps(more.budget_steps);
       to.setSteps(more.steps);
     }));
 }
@@ -528,12 +538,6 @@ expected<std::uint64_t> study_handle::tell_past(const std::string& results) {
 
 namespace {
 
-void fill_numbers(capnp::List<std::uint64_t>::Builder to,
-                  const std::vector<std::uint64_t>& from) {
-  for (std::size_t i = 0; i < from.size(); ++i)
-    to.set(static_cast<unsigned>(i), from[i]);
-}
-
 /// Says why a call has failed, if it has.
 std::optional<error> failure_of(const expected<std::uint64_t>& done) {
   return done ? std::nullopt : std::optional{done.failure()};
@@ -542,19 +546,15 @@ std::optional<error> failure_of(const expected<std::uint64_t>& done) {
 } // namespace
 
 std::optional<error> study_handle::note(const study_note& change) {
-  const auto fill_texts = [](auto to, const std::vector<std::string>& texts) {
-    for (std::size_t i = 0; i < texts.size(); ++i)
-      to.set(static_cast<unsigned>(i), texts[i].c_str());
-  };
   return failure_of(impl_->call<std::uint64_t>(
     repeating::no, steering(id_, [&](schema::Steering::Builder x) {
       auto to = x.initNote();
       to.setSetNote(change.text.has_value());
       to.setNote(change.text.value_or(""));
-      fill_texts(
+      fill<capnp::Text>(
         to.initAddTags(static_cast<unsigned>(change.added_tags.size())),
         change.added_tags);
-      fill_texts(
+      fill<capnp::Text>(
         to.initRemoveTags(static_cast<unsigned>(change.removed_tags.size())),
         change.removed_tags);
     })));
@@ -564,7 +564,7 @@ std::optional<error>
 study_handle::remove(const std::vector<std::uint64_t>& trials) {
   return failure_of(impl_->call<std::uint64_t>(
     repeating::no, steering(id_, [&trials](schema::Steering::Builder change) {
-      fill_numbers(
+      fill<std::uint64_t>(
         change.initRemove().initTrials(static_cast<unsigned>(trials.size())),
         trials);
     })));
@@ -574,7 +574,7 @@ std::optional<error>
 study_handle::restore(const std::vector<std::uint64_t>& trials) {
   return failure_of(impl_->call<std::uint64_t>(
     repeating::no, steering(id_, [&trials](schema::Steering::Builder change) {
-      fill_numbers(
+      fill<std::uint64_t>(
         change.initRestore().initTrials(static_cast<unsigned>(trials.size())),
         trials);
     })));
@@ -726,9 +726,8 @@ study_handle::weights(std::uint64_t trial, step_t step,
     auto request = x.study(id_).weightsRequest();
     request.setTrial(trial);
     request.setStep(step);
-    auto files = request.initWithout(static_cast<unsigned>(without.size()));
-    for (unsigned i = 0; i < files.size(); ++i)
-      files.set(i, without[i]);
+    fill<capnp::Text>(
+      request.initWithout(static_cast<unsigned>(without.size())), without);
     return request.send().then([](auto&& answer) {
       return weights_summary{bytes_of(answer.getRecipe()),
                              bytes_of(answer.getCode()), answer.getKind()};

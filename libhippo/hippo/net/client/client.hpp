@@ -85,6 +85,7 @@ struct study_extension {
   double deadline_seconds = 0; ///< by which its deadline comes later
   double device_seconds = 0;   ///< of `budget.device_hours`, in seconds
   double cost = 0;             ///< of `budget.cost`
+  std::uint64_t budget_steps = 0; ///< of `budget.steps`
   std::uint64_t steps = 0;     ///< the new length of trials, no amount
 };
 

@@ -90,8 +90,13 @@ expected<parsed_command> parse_extend(const study_command& x) {
     {"deadline_seconds", &result.deadline_seconds},
     {"device_seconds", &result.device_seconds},
     {"cost", &result.cost}};
+  const std::vector<std::pair<std::string, std::uint64_t*>> numbers{
+    {"trials", &result.trials},
+    {"budget_steps", &result.budget_steps},
+    {"steps", &result.steps}};
   const std::string names =
-    "trials, seconds, deadline_seconds, device_seconds, cost and steps";
+    "trials, seconds, deadline_seconds, device_seconds, cost, budget_steps and "
+    "steps";
   const auto said = json::parse(x.text, nullptr, false);
   if (!said.is_object() || said.empty())
     return error{errc::invalid_argument, "a study is extended by a map with "
@@ -99,10 +104,12 @@ expected<parsed_command> parse_extend(const study_command& x) {
                                            + names + ", not '"
                                            + x.text.substr(0, 100) + "'"};
   for (const auto& [name, value] : said.items()) {
-    const bool is_whole = name == "trials" || name == "steps";
-    const auto place =
-      std::find_if(amounts.begin(), amounts.end(),
-                   [&name = name](const auto& y) { return y.first == name; });
+    const auto is_named = [&name = name](const auto& y) {
+      return y.first == name;
+    };
+    const auto place = std::find_if(amounts.begin(), amounts.end(), is_named);
+    const auto number = std::find_if(numbers.begin(), numbers.end(), is_named);
+    const bool is_whole = number != numbers.end();
     if (!is_whole && place == amounts.end())
       return error{errc::invalid_argument,
                    "'" + name + "' cannot be extended: " + names + " can"};
@@ -114,8 +121,7 @@ expected<parsed_command> parse_extend(const study_command& x) {
                      + "number above 0 and up to " + to_text(most) + ", found "
                      + value.dump()};
     if (is_whole)
-      (name == "steps" ? result.steps : result.trials) =
-        static_cast<std::uint64_t>(amount);
+      *number->second = static_cast<std::uint64_t>(amount);
     else
       *place->second = amount;
   }

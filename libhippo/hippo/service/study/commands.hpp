@@ -74,6 +74,7 @@ struct extend {
   double deadline_seconds = 0; ///< by which its deadline comes later
   double device_seconds = 0;   ///< of `budget.device_hours`
   double cost = 0;             ///< of `budget.cost`
+  std::uint64_t budget_steps = 0; ///< of `budget.steps`
   step_t steps = 0;            ///< the new length of trials; 0: as before
 };
 /// Adds trials that come next.

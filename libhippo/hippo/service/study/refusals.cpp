@@ -94,6 +94,8 @@ std::optional<error> refusal_of_growth(const study_books& books,
     return refused("has no budget.device_hours that could be extended");
   if (more.cost > 0 && !budget.cost)
     return refused("has no budget.cost that could be extended");
+  if (more.budget_steps > 0 && !budget.steps)
+    return refused("has no budget.steps that could be extended");
   if (more.steps > 0)
     if (auto why = books.decisions.refusal_of_length(more.steps))
       return why;
@@ -127,6 +129,13 @@ std::optional<error> refusal_of_budgets(const study_books& books,
                    "extend it as well (device_seconds)");
   if (is_spent(study_limit::cost, budget.cost, stored.cost, more.cost))
     return refused("budget.cost is spent", "extend it as well (cost)");
+  if (const auto over = books.decisions.overspent_steps();
+      over && more.budget_steps <= *over)
+    return refused("budget.steps is spent",
+                   *over == 0
+                     ? "extend it as well (budget_steps)"
+                     : "extend it by more than " + std::to_string(*over)
+                         + " as well (budget_steps)");
   if (facts.clock.seconds_left(facts.now) == 0.0 && more.seconds == 0)
     return refused("budget.seconds is spent", "extend it as well (seconds)");
   const auto left = facts.clock.deadline_left(facts.now);

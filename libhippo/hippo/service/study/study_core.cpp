@@ -274,11 +274,12 @@ void study_core::take_news(const trial_measured& report) {
   follow(report);
   if (has_ended() || tuner_->done()) // then it ends anyway
     return;
-  auto why = gains_.reason_to_stop(trials_);
-  if (!why)
-    why = tuner_->spent();
-  if (why)
+  if (const auto why = gains_.reason_to_stop(trials_)) {
     end_study(study_phase::complete, trial_state::cancelled, *why);
+  } else if (const auto budget = tuner_->spent()) {
+    end_study(study_phase::complete, trial_state::cancelled, *budget);
+    may_go_on_ = true;
+  }
 }
 
 void study_core::follow(const trial_measured& report) {

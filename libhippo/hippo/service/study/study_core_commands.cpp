@@ -113,6 +113,10 @@ expected<command_answer> study_core::on(const command::extend& command) {
   }
   if (command.device_seconds > 0 || command.cost > 0)
     raise_budget(command.device_seconds, command.cost);
+  if (command.budget_steps > 0) {
+    *budget.steps += command.budget_steps;
+    tuner_->raise_steps(command.budget_steps);
+  }
   if (command.deadline_seconds > 0) {
     budget.deadline->text +=
       " and " + to_text(command.deadline_seconds) + " s more";
