@@ -12,7 +12,10 @@ STEPS = 5
 
 class ExactResume:
     """Tests for a TestCase that has `Example`, a workload, and `hp(start, stop,
-    **more)`, its hyper-parameters, with a schedule of lists of STEPS values."""
+    **more)`, its hyper-parameters, with a schedule of lists of STEPS values.
+    `kinds` are further workloads, which are cut alone."""
+
+    kinds = ()
 
     def made(self, kind=None):
         x = (kind or self.Example)()
@@ -35,24 +38,25 @@ class ExactResume:
         """The same state in an object that has trained another trial."""
         with tempfile.TemporaryDirectory() as folder:
             x.save(os.path.join(folder, "state"))
-            other = self.made()
+            other = self.made(type(x))
             other.train(0, 2, self.hp(0, 2, **self.another))
             random.random()
             other.load(os.path.join(folder, "state"))
         return other
 
     def test_cut_anywhere_it_is_the_same_to_the_bit(self):
-        whole = self.made()
-        whole.train(0, STEPS, self.hp(0, STEPS))
-        for cuts in ([1], [3], [1, 2, 4]):
-            x, at = self.elsewhere(self.made()), 0
-            for to in [*cuts, STEPS]:
-                x.train(at, to, self.hp(at, to))
-                at = to
-                x = self.elsewhere(x)
-            self.assertEqual(whole.evaluate(), x.evaluate(), cuts)
-            self.assertEqual([], differences(whole.state_dict(),
-                                             x.state_dict()), cuts)
+        for kind in (self.Example, *self.kinds):
+            with self.subTest(kind.__name__):
+                whole = self.made(kind)
+                whole.train(0, STEPS, self.hp(0, STEPS))
+                x, cuts = self.elsewhere(self.made(kind)), (0, 1, 3, STEPS)
+                for at, to in zip(cuts, cuts[1:]):
+                    x.train(at, to, self.hp(at, to))
+                    x.evaluate()
+                    x = self.elsewhere(x)
+                self.assertEqual(whole.evaluate(), x.evaluate())
+                self.assertEqual([], differences(whole.state_dict(),
+                                                 x.state_dict()))
 
     def test_each_hyper_parameter_counts_to_the_last_step(self):
         whole = self.made()

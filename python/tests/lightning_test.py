@@ -1,6 +1,8 @@
 """Lightning modules as workloads, cut anywhere."""
 
+import os
 import unittest
+import unittest.mock
 import warnings
 
 import old_torch  # noqa: F401
@@ -14,49 +16,18 @@ try:
     import hippo_hpo.lightning
     import hippo_hpo.torch
     from hippo_hpo._iterations import SampleOrder
+    from small_net import Data, Net
 except ImportError:
     torch = None
 
 warnings.simplefilter("ignore")
 
 if torch is not None:
-    lightning = hippo_hpo.lightning.lightning
-
-    class Net(lightning.LightningModule):
-        def __init__(self, width):
-            super().__init__()
-            self.layers = torch.nn.Sequential(
-                torch.nn.Linear(3, width), torch.nn.BatchNorm1d(width),
-                torch.nn.Dropout(0.3), torch.nn.Linear(width, 1))
-
-        def training_step(self, batch, i):
-            x, y = batch
-            return (self.layers(x) - y).square().mean()
-
-        def validation_step(self, batch, i):
-            x, y = batch
-            self.log("val_loss", (self.layers(x) - y).square().mean())
-
-        def configure_optimizers(self):
-            return torch.optim.SGD(self.parameters(), lr=1.0, momentum=0.9)
-
     class Scheduled(Net):
         def configure_optimizers(self):
             optimizer = super().configure_optimizers()
             return [optimizer], [
                 torch.optim.lr_scheduler.StepLR(optimizer, 1)]
-
-    class Data(lightning.LightningDataModule):
-        def setup(self, stage):
-            x = torch.linspace(-1, 1, 60).reshape(20, 3)
-            self.data = torch.utils.data.TensorDataset(
-                x, x.sum(1, keepdim=True))
-
-        def train_dataloader(self):
-            return torch.utils.data.DataLoader(self.data, 4, shuffle=True)
-
-        def val_dataloader(self):
-            return torch.utils.data.DataLoader(self.data, 8)
 
     class Example(hippo_hpo.lightning.Workload):
         kind = Net
@@ -65,10 +36,13 @@ if torch is not None:
             return self.kind(int(constant("width")))
 
         def datamodule(self):
-            return Data()
+            return Data(20)
 
     class WithScheduler(Example):
         kind = Scheduled
+
+    class Sharded(Example):
+        trainer_options = {"strategy": "fsdp"}
 
     class Counted(Net):
         """A module that reads what it is told of its place."""
@@ -114,7 +88,7 @@ class Training(ExactResume, unittest.TestCase):
         x = self.made()
         x.train(0, 5, hp(0, 5))
         tools = hippo_hpo.torch
-        data = Data()
+        data = Data(20)
         data.setup("fit")
         tools.seed_step(1, -1)
         net = Net(4)
@@ -131,7 +105,7 @@ class Training(ExactResume, unittest.TestCase):
             dict(x.state_dict()["trained"]["state_dict"])))
 
     def test_what_the_page_shows(self):
-        names = {"Net": lambda depth: Net(depth), "Data": Data}
+        names = {"Net": lambda depth: Net(depth), "Data": lambda: Data(20)}
         exec(block_with("docs/python-workloads.md",
                         "hippo_hpo.lightning.Workload"), names)
         x = self.made(names["Digits"])
@@ -148,24 +122,31 @@ class Training(ExactResume, unittest.TestCase):
             self.made().train(0, 1, hp(0, 1, lrr=[1.0]))
         with self.assertRaisesRegex(ValueError, "width is 5.0 at step 1"):
             self.made().train(0, 2, hp(0, 2, width=[4.0, 5.0]))
+        with unittest.mock.patch.object(Sharded, "world_size", 2), \
+                unittest.mock.patch.dict(os.environ, LOCAL_WORLD_SIZE="2"), \
+                self.assertRaisesRegex(ValueError, "strategy is 'fsdp': with "
+                                       "ranks it must be \"ddp\""):
+            self.made(Sharded).train(0, 1, hp(0, 1))
 
 
-class Cut(ExactResume):
+@unittest.skipIf(torch is None, "PyTorch Lightning is not installed")
+class Iterating(ExactResume, unittest.TestCase):
     metrics = {"val_loss"}
     another = {"lr": [0.5], "batch_size": [3.0], "width": [7.0]}
     others = {"lr": [*LR[:4], 0.02], "batch_size": [*SIZE[:4], 4.0],
               "momentum": [0.9] * 4 + [0.5]}
     hp = staticmethod(hp)
 
-
-@unittest.skipIf(torch is None, "PyTorch Lightning is not installed")
-class Iterating(Cut, unittest.TestCase):
     @property
     def Example(self):
         return Iterations
 
+    @property
+    def kinds(self):
+        return Accumulating,
+
     def test_it_is_the_loop_by_hand(self):
-        x, tools, data = self.made(), hippo_hpo.torch, Data()
+        x, tools, data = self.made(), hippo_hpo.torch, Data(20)
         x.train(0, 5, hp(0, 5))
         data.setup("fit")
         order = SampleOrder(20, 1).at(0, 34)
@@ -193,15 +174,8 @@ class Iterating(Cut, unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "batch_size is 0.5"):
             self.made().train(0, 1, hp(0, 1, batch_size=[0.5]))
 
-
-@unittest.skipIf(torch is None, "PyTorch Lightning is not installed")
-class Accumulated(Cut, unittest.TestCase):
-    @property
-    def Example(self):
-        return Accumulating
-
     def test_a_module_counts_the_batches_and_steps_of_the_trial(self):
-        x = self.made()
+        x = self.made(Accumulating)
         Counted.seen.clear()
         x.train(0, 1, hp(0, 1))
         x.train(1, 3, hp(1, 3))

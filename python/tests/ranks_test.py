@@ -362,11 +362,54 @@ class Devices(unittest.TestCase):
                 self.assertEqual(ranks, own_rank())
 
 
+# Added to the text of a CutCase.
+CHOSEN = """
+
+import hippo_hpo
+
+
+class Chosen(hippo_hpo.Workload):
+    # Of the chosen one.
+    init = train = evaluate = state_dict = load_state_dict = None
+
+    def setup(self, seed, device, args):
+        kind = globals()[args["kind"]]
+        chosen = getattr(kind, "make_workload", kind)()
+        chosen.setup(seed, device, {})
+        for name in dir(hippo_hpo.Workload):
+            method = getattr(chosen, name)
+            if callable(method) and name[:2] != "__" and name != "setup":
+                setattr(self, name, method)
+"""
+
+
 class CutCase(GroupCase):
-    """Ranks whose training is cut."""
+    """Ranks whose training is cut.
+
+    Each `choose` gives them another workload of the file: to start them takes
+    longer than to train.
+    """
 
     rate = "lr"
     rates = (0.01, 0.005, 0.02, 0.01, 0.002)
+
+    def setUp(self):
+        super().setUp()
+        self.add(CHOSEN)
+
+    def add(self, text):
+        with open(self.file, "a") as file:
+            file.write(text)
+
+    def ranks(self, ranks=2, member=()):
+        return self.begin("Chosen", ranks, member=member)
+
+    def pair(self, ranks=2):
+        return self.ranks(ranks), self.ranks(ranks)
+
+    def choose(self, trainer, name):
+        for said in trainer.setup(kind=name), trainer.ask("init"):
+            self.assertEqual("done", said.which(), said)
 
     def step(self, trainer, start, stop):
         answer = trainer.train(start, stop,
@@ -378,40 +421,22 @@ class CutCase(GroupCase):
         """The state and the metrics."""
         return self.save(trainer, "end"), trainer.metrics()
 
-    def trained(self, cuts=(), ranks=2, name="train"):
-        """The state and the metrics after all steps, cut at some."""
-        trainer = self.start(name, ranks)
-        at = 0
-        for to in [*cuts, len(self.rates)]:
-            self.step(trainer, at, to)
-            at = to
-            if to in cuts:
-                self.save(trainer, "cut")
-                if to % 2:  # elsewhere
-                    trainer.close()
-                    trainer = self.start(name, ranks)
-                trainer.ask("load", self.path("cut"))
-        result = self.end(trainer)
-        trainer.close()
-        return result
-
-    def assert_the_same_cut(self, name, ranks=2):
+    def assert_the_same_cut(self, name, trainer, elsewhere=None):
         """Expects the same from training that is cut, where it began and
         elsewhere, as from training that is not.
 
         @returns the state and the metrics
         """
-        trainer = self.start(name, ranks)
+        self.choose(trainer, name)
         self.step(trainer, 0, 1)
         cut = self.save(trainer, "cut")
         self.step(trainer, 1, len(self.rates))
         whole = self.end(trainer)
         self.assertTrue(all(map(math.isfinite, whole[1].values())), whole[1])
         self.assert_goes_on(trainer, cut, whole)
-        trainer.close()
-        trainer = self.start(name, ranks)
-        self.assert_goes_on(trainer, cut, whole)
-        trainer.close()
+        if elsewhere is not None:
+            self.choose(elsewhere, name)
+            self.assert_goes_on(elsewhere, cut, whole)
         return whole
 
     def assert_goes_on(self, trainer, cut, whole):
@@ -425,7 +450,7 @@ class CutCase(GroupCase):
         self.assertEqual(whole, self.end(trainer))
 
     def states(self):
-        """The states of all ranks after `trained`."""
+        """The states of all ranks at the last end."""
         folder = tempfile.mkdtemp(dir=self.folder)
         with tarfile.open(self.path("end")) as whole:
             whole.extractall(folder)
@@ -438,17 +463,15 @@ class Distributed(CutCase):
     text = DDP
 
     def test_cut_anywhere_it_is_the_same_to_the_bit(self):
-        whole = self.trained()
+        metrics = self.assert_the_same_cut("train", *self.pair())[1]
         # 23 samples are padded to 24, so that each rank has 12 in an epoch.
-        self.assertEqual(12 * len(self.rates), whole[1]["samples"])
-        self.assertEqual(0, whole[1]["rank"])
-        self.assertTrue(math.isfinite(whole[1]["loss"]))
-        for cuts in ([1], [2], [1, 2, 3, 4]):
-            self.assertEqual(whole, self.trained(cuts), cuts)
-
-    def test_their_number_decides_the_result(self):
-        self.assertNotEqual(self.trained()[1]["loss"],
-                            self.trained(ranks=3)[1]["loss"])
+        self.assertEqual(12 * len(self.rates), metrics["samples"])
+        self.assertEqual(0, metrics["rank"])
+        # Their number decides the result.
+        three = self.ranks(3)
+        self.choose(three, "train")
+        self.step(three, 0, len(self.rates))
+        self.assertNotEqual(metrics["loss"], three.metrics()["loss"])
 
 
 @hippo.workload

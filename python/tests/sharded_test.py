@@ -70,7 +70,8 @@ class ByState(hippo.Workload):
     def setup(self, seed, device, args):
         self.seed, self.data = seed, load_data()
         torch.use_deterministic_algorithms(True)
-        dist.init_process_group("gloo")
+        if not dist.is_initialized():
+            dist.init_process_group("gloo")
 
     def init(self):
         torch.manual_seed(self.seed)
@@ -128,11 +129,11 @@ def part(ctx):
 class Members:
     """Trainers that have a rank each, asked together."""
 
-    def __init__(self, case, name, ranks):
+    def __init__(self, case, ranks):
         port, run = _free_port(), f"hippo-{os.getpid()}"
         self.case = case
         self.trainers = together([
-            lambda i=i: case.start_one(name, ranks, member=(
+            lambda i=i: case.ranks(ranks, member=(
                 i, 1, "127.0.0.1", "127.0.0.1", port, run))
             for i in range(ranks)])
 
@@ -146,6 +147,9 @@ class Members:
             shutil.copy(path, own)
             return x.ask("load", own)
         return self.each(load)[0]
+
+    def setup(self, **args):
+        return self.each(lambda x, i: x.setup(**args))[0]
 
     def train(self, start, stop, **values):
         return self.each(lambda x, i: x.train(start, stop, **values))[0]
@@ -180,40 +184,32 @@ def together(functions):
 @unittest.skipIf(fully_shard is None, "there is no PyTorch with fully_shard")
 class Sharded(CutCase):
     rates = CutCase.rates[:3]
-    text = "\n"
-    members = averages = False
+    averages = False
 
     def setUp(self):
+        self.text = block_with("docs/own-code.md", "fully_shard") + MORE
         super().setUp()
-        with open(self.file, "w") as file:
-            file.write(block_with("docs/own-code.md", "fully_shard") + MORE)
 
-    start_one = CutCase.start
-
-    def start(self, name, ranks):
-        if self.members:
-            return Members(self, name, ranks)
+    def choose(self, trainer, name):
         if not self.averages:
-            return super().start(name, ranks)
+            return super().choose(trainer, name)
 
         def average(x):
             x.seed, x.device, x.threads = 3, "cpu", 1
             x.average.of, x.average.every = 2, 1
-        trainer = self.begin(name, ranks)
-        self.assertEqual("done", trainer.ask("setup", average).which())
-        self.assertEqual("done", trainer.ask("init").which())
-        return trainer
+            kind, = x.init("args", 1)
+            kind.name, kind.value.word = "kind", name
+        for said in trainer.ask("setup", average), trainer.ask("init"):
+            self.assertEqual("done", said.which(), said)
 
     def save(self, trainer, name):
         return trainer.save(name) if isinstance(trainer, Members) \
             else super().save(trainer, name)
 
-    def test_what_the_page_shows_on_one_trainer_and_two(self):
-        whole = self.assert_the_same_cut("train")
-        self.members = True
-        with open(self.path("cut"), "rb") as file:
-            cut = file.read()
-        members = self.start("train", 2)
+    def assert_on_members(self, name, cut, whole):
+        """Expects the same of two trainers with a rank each."""
+        members = Members(self, 2)
+        self.choose(members, name)
         self.assert_goes_on(members, cut, whole)
         members.close()
         ranks = [x["parts"] for x in self.states()]
@@ -227,27 +223,31 @@ class Sharded(CutCase):
                 joined["opt"]["state"][0]["step"],
                 x["opt"]["state"][0]["step"]))
 
-    def test_the_mean_of_weights(self):
-        self.averages = True
-        self.assert_the_same_cut("train")
-
-    def test_attributes_of_a_class(self):
-        self.assert_the_same_cut("Attributes")
-
-    def test_what_get_state_dict_returns(self):
-        self.assert_the_same_cut("ByState")
+    def test_two_ranks(self):
+        pair = self.pair()
+        for name in "Attributes", "ByState":
+            with self.subTest(name):
+                self.assert_the_same_cut(name, *pair)
+        with self.subTest("what the page shows, on one trainer and two"):
+            whole = self.assert_the_same_cut("train", *pair)
+            with open(self.path("cut"), "rb") as file:
+                self.assert_on_members("train", file.read(), whole)
+        with self.subTest("the mean of weights"):
+            self.averages = True
+            mean = self.assert_the_same_cut("train", *pair)
+            self.assertNotEqual(whole[1], mean[1])
 
     def test_meshes_of_two_dimensions(self):
-        self.assert_the_same_cut("hybrid", 4)
+        ranks = self.ranks(4)
+        with self.subTest("a part of a mesh"):
+            self.assert_the_same_cut("part", ranks)
+        self.assert_the_same_cut("hybrid", ranks)
         states = [x["parts"] for x in self.states()]
         weight = hippo_hpo.torch.unsharded(states)["model"]["head.weight"]
         for i, x in enumerate(states):
             part = 8 * (i % 2)
             self.assertTrue(torch.equal(weight[part:part + 8],
                                         x["model"]["head.weight"].local))
-
-    def test_a_part_of_a_mesh(self):
-        self.assert_the_same_cut("part", 4)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Models of Transformers as workloads, cut anywhere."""
 
 import os
-import random
 import re
 import subprocess
 import sys
@@ -22,6 +21,7 @@ try:
     import hippo_hpo.torch
     import hippo_hpo.transformers
     from hippo_hpo._iterations import SampleOrder
+    from small_bert import Parities, accuracy, bert
 except ImportError:
     transformers = None
 
@@ -29,26 +29,6 @@ warnings.simplefilter("ignore")
 
 if transformers is not None:
     transformers.logging.set_verbosity_error()
-
-    class Parities(torch.utils.data.Dataset):
-        """Short sequences of 0 and 1, and whether they hold many."""
-
-        def __init__(self, count, seed):
-            draw = random.Random(seed)
-            self.rows = [[draw.randrange(2) for _ in range(6)]
-                         for _ in range(count)]
-
-        def __len__(self):
-            return len(self.rows)
-
-        def __getitem__(self, i):
-            return {"input_ids": torch.tensor(self.rows[i]) + 1,
-                    "attention_mask": torch.ones(6, dtype=torch.long),
-                    "labels": int(sum(self.rows[i]) > 3)}
-
-    def accuracy(prediction):
-        right = prediction.predictions.argmax(-1) == prediction.label_ids
-        return {"accuracy": float(right.mean())}
 
     class Example(hippo_hpo.transformers.Workload):
         given = {}
@@ -59,17 +39,16 @@ if transformers is not None:
                    "max_grad_norm": 0.5, **self.given})
 
         def model_init(self, constant):
-            return transformers.BertForSequenceClassification(
-                transformers.BertConfig(
-                    vocab_size=4, hidden_size=int(constant("width")),
-                    num_hidden_layers=1, num_attention_heads=2,
-                    intermediate_size=16, max_position_embeddings=8))
+            return bert(int(constant("width")))
 
         def datasets(self):
             return Parities(20, 1), Parities(12, 2)
 
         def trainer_options(self):
             return {"compute_metrics": accuracy}
+
+    class Sharded(Example):
+        given = {"fsdp": "full_shard"}
 
     class Iterations(Example):
         step_is = "iteration"
@@ -197,7 +176,7 @@ def hp(start, stop, **more):
 
 @unittest.skipIf(transformers is None, "Transformers is not installed")
 class Training(ExactResume, unittest.TestCase):
-    metrics = {"eval_accuracy", "eval_loss"}
+    metrics = {"eval_accuracy", "eval_count", "eval_loss"}
     another = {"learning_rate": [0.5], "width": [4.0]}
     others = {"learning_rate": [*LR[:4], 0.002],
               "weight_decay": [0.1] * 4 + [0.2],
@@ -274,12 +253,17 @@ class Training(ExactResume, unittest.TestCase):
                 0, 1, gradient_accumulation_steps=[1.5]))
         with self.assertRaisesRegex(ValueError, "width is 4.0 at step 1"):
             self.made().train(0, 2, hp(0, 2, width=[8.0, 4.0]))
+        with unittest.mock.patch.object(Sharded, "world_size", 2), \
+                self.assertRaisesRegex(ValueError, "fsdp is none of the "
+                                       "arguments that ranks can have"):
+            self.made(Sharded)
 
 
-class Cut(ExactResume):
+@unittest.skipIf(transformers is None, "Transformers is not installed")
+class Iterating(ExactResume, unittest.TestCase):
     """Iterations: 20 samples, in batches of 4, 5, 5, 10 and 10."""
 
-    metrics = {"eval_accuracy", "eval_loss"}
+    metrics = {"eval_accuracy", "eval_count", "eval_loss"}
     another = {"learning_rate": [0.5], "width": [4.0]}
     others = {"learning_rate": [*LR[:4], 0.002],
               "weight_decay": [0.1] * 4 + [50.0],
@@ -287,15 +271,15 @@ class Cut(ExactResume):
               "adam_beta1": [0.9] * 4 + [0.5],
               "per_device_train_batch_size": [*SIZE[:4], 4.0]}
     hp = staticmethod(hp)
-    kind = "Iterations"
 
     @property
     def Example(self):
-        return globals()[self.kind]
+        return Iterations
 
+    @property
+    def kinds(self):
+        return Accumulating, Sparse
 
-@unittest.skipIf(transformers is None, "Transformers is not installed")
-class Iterating(Cut, unittest.TestCase):
     def after(self, kind, steps, cuts=(), **more):
         x, at = self.made(kind), 0
         for to in [*cuts, steps]:
@@ -352,8 +336,8 @@ class Iterating(Cut, unittest.TestCase):
             return {name: x[a:b] for name, x in parts.items()}
         whole, cut = self.made(), self.made()
         whole.train(0, 5, hp(0, 5, **of(0, 5)))
-        for step in range(5):
-            cut.train(step, step + 1, hp(step, step + 1, **of(step, step + 1)))
+        for a, b in (0, 1), (1, 3), (3, 5):
+            cut.train(a, b, hp(a, b, **of(a, b)))
             cut = self.elsewhere(cut)
         self.assertEqual([], differences(whole.state_dict(), cut.state_dict()))
         self.assertEqual(4 + 5 + 5 * 2 + 10 * 2 + 10 * 4,
@@ -422,15 +406,15 @@ class Iterating(Cut, unittest.TestCase):
     def test_the_scaler_is_part_of_the_state(self):
         for kind in Scaled, ScaledEpochs:
             whole, x = self.made(kind), self.made(kind)
-            whole.train(0, 5, hp(0, 5))
+            whole.train(0, 3, hp(0, 3))
             whole = whole.state_dict()
-            for step in range(5):
+            for step in range(3):
                 x.train(step, step + 1, hp(step, step + 1))
                 state = x.state_dict()
                 x = self.made(kind)
                 x.load_state_dict(state)
             if kind is Scaled:
-                self.assertEqual({"scale": 16.0, "steps": 5},
+                self.assertEqual({"scale": 4.0, "steps": 3},
                                  whole["trained"]["scaler"])
             self.assertEqual([], differences(whole, x.state_dict()))
 
@@ -463,16 +447,6 @@ class Iterating(Cut, unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'be "epoch" or "iteration"'):
             with unittest.mock.patch.object(Iterations, "step_is", "batch"):
                 self.made()
-
-
-@unittest.skipIf(transformers is None, "Transformers is not installed")
-class Accumulated(Cut, unittest.TestCase):
-    kind = "Accumulating"
-
-
-@unittest.skipIf(transformers is None, "Transformers is not installed")
-class Partly(Cut, unittest.TestCase):
-    kind = "Sparse"
 
 
 # The module beside the script of the page.

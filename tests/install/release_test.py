@@ -6,6 +6,7 @@ files that it gathers, and its tag.
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -23,12 +24,21 @@ BUILDS = {
 
 @unittest.skipUnless((ROOT / ".git").exists(), "this is no checkout of git")
 class Release(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.clone = pathlib.Path(folder.name) / "clone"
+        subprocess.run(["git", "clone", "--quiet", "--depth", "1", "--sparse",
+                        f"file://{ROOT}", cls.clone], check=True)
+        subprocess.run(["git", "sparse-checkout", "set", "python", "scripts"],
+                       cwd=cls.clone, check=True)
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.root = pathlib.Path(folder.name) / "clone"
-        subprocess.run(["git", "clone", "--quiet", "--depth", "1",
-                        f"file://{ROOT}", self.root], check=True)
+        shutil.copytree(self.clone, self.root, symlinks=True)
         # As it is here, committed or not.
         (self.root / "scripts/release").write_bytes(
             (ROOT / "scripts/release").read_bytes())
@@ -55,7 +65,8 @@ class Release(unittest.TestCase):
             stdout=subprocess.PIPE).stdout
 
     def commit(self):
-        self.git("add", "--all")
+        # bin/ lies outside of what the clone has.
+        self.git("add", "--all", "--sparse")
         self.git("commit", "--quiet", "--message", "Change")
 
     def edit(self, name, pattern, text):
