@@ -28,17 +28,35 @@ def with_less_decay(text):
 
 
 class Recipes(OwnCode):
-    def setUp(self):
-        super().setUp()
-        subprocess.run([sys.executable, "-B", FOLDER / "quick.py", self.folder],
-                       check=True, stdout=subprocess.DEVNULL)
+    """All of them in one run, and in another one that merges nothing, since
+    each start of PyTorch takes seconds."""
 
-    def run_recipes(self, *names, merge="on"):
-        """Runs studies and expects each step that they need once."""
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        case = cls.first_case(OwnCode)
+        subprocess.run([sys.executable, "-B", FOLDER / "quick.py", case.folder],
+                       check=True, stdout=subprocess.DEVNULL)
+        case.write("cooldown-law-10.yaml",
+                   with_less_decay(case.read("cooldown-law.yaml")))
+        cls.expected, cls.studies = case.run_recipes(
+            "on", "cooldown-law", "cooldown-law-10", "microanneals",
+            "critical-batch-size")
+        # cooldown-law has the code of the others, and but one of their
+        # schedules.
+        _, cls.alone = case.run_recipes("off", "microanneals",
+                                        "critical-batch-size")
+
+    def setUp(self):
+        pass  # all is in the folder of the class
+
+    def run_recipes(self, merge, *names):
+        """Runs studies and expects each step that they need once.
+        @returns of each what `hippo preview` says, and what became of it"""
         files = [x + ".yaml" for x in names]
         expected = json.loads(self.hippo("preview", *files, "-f", "json").out)
         self.hippo("run", *files, "--merge", merge, "--state", merge,
-                   "--trainers", 2, "--threads", 1)
+                   "--trainers", 1, "--threads", 1)
         report = read_report(
             self.path(merge, "report", "latest", "report.json"))
         steps = {"on": "unique_steps", "off": "asked_steps"}[merge]
@@ -48,52 +66,45 @@ class Recipes(OwnCode):
             self.assertEqual(report["unique_steps"], expected["unique_steps"])
             self.assertEqual(float(report["merge_rate"]),
                              expected["merge_rate"])
-        self.expected = {x["name"]: x for x in expected["studies"]}
-        return {x["name"]: x for x in report["studies"]}
+        return ({x["name"]: x for x in expected["studies"]},
+                {x["name"]: x for x in report["studies"]})
 
-    def check(self, study, trials, merge_rate):
+    def check(self, name, trials, merge_rate):
         """Expects whole trials, and at least as much merging."""
+        study = self.studies[name]
         self.assertEqual([x["state"] for x in study["trials"]],
                          ["COMPLETE"] * trials)
         for trial in study["trials"]:
             self.assertEqual(set(trial["results"][-1]["metrics"]), METRICS)
-        expected = self.expected[study["name"]]
+        expected = self.expected[name]
         self.assertEqual(study["unique_steps"], expected["unique_steps"])
         self.assertGreaterEqual(expected["merge_rate"], merge_rate)
+        return study
 
-    def check_alone(self, study):
+    def check_alone(self, name):
         """Expects the results that trials have without each other."""
-        name = study["name"]
-        alone = self.run_recipes(name, merge="off")[name]
-        self.assertEqual(results({"studies": [study]}),
-                         results({"studies": [alone]}))
+        self.assertEqual(results({"studies": [self.studies[name]]}),
+                         results({"studies": [self.alone[name]]}))
 
     def test_cooldown_law(self):
-        self.write("cooldown-law-10.yaml",
-                   with_less_decay(self.read("cooldown-law.yaml")))
-        studies = self.run_recipes("cooldown-law", "cooldown-law-10")
-        self.check(studies["cooldown-law"], 15, 3.4)
-        self.check(studies["cooldown-law-10"], 15, 4.9)
-        for study in studies.values():
+        for study in (self.check("cooldown-law", 15, 3.4),
+                      self.check("cooldown-law-10", 15, 4.9)):
             self.assertEqual(
                 [x["length"] for x in study["best_of_each_length"]],
                 [40, 80, 120, 160, 200])
-        self.check_alone(studies["cooldown-law"])
 
     def test_microanneals(self):
-        study, = self.run_recipes("microanneals").values()
-        self.check(study, 19, 6.5)
+        study = self.check("microanneals", 19, 6.5)
         ends = {tuple(sorted(x["results"][-1]["metrics"].items()))
                 for x in study["trials"]}
         self.assertEqual(len(ends), 19)
-        self.check_alone(study)
+        self.check_alone("microanneals")
 
     def test_critical_batch_size(self):
-        study, = self.run_recipes("critical-batch-size").values()
-        self.check(study, 30, 7)
+        study = self.check("critical-batch-size", 30, 7)
         self.assertEqual({x["steps"] for x in study["trials"]},
                          {6, 12, 18, 24, 30, 36})
-        self.check_alone(study)
+        self.check_alone("critical-batch-size")
 
 
 class Page(OwnCode):
