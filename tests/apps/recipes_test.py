@@ -10,26 +10,43 @@ import sys
 
 import programs
 from own_code import OwnCode
-from programs import read_report, results
+from programs import read_report
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "recipes"
 METRICS = {"val_loss", "prose_loss", "python_loss", "perl_loss"}
 
 
-def with_less_decay(text):
-    """Cooldowns of half the length, as another study."""
-    for old, new in [("decay: 20%", "decay: 10%"),
-                     ("study: cooldown-law", "study: cooldown-law-10")]:
+# Fewer trials of two studies, to be trained alone: cooldown-law has the code of
+# both, and but one of their schedules.
+FEWER = {"microanneals": ("trials: 19", "trials: 3"),
+         "critical-batch-size": ("[6, 12, 18, 24, 30, 36]", "[6, 12]")}
+
+
+def changed(text, *changes):
+    """A study with other words in some places."""
+    for old, new in changes:
         if text.count(old) != 1:
             raise ValueError(f"{old} is in the study {text.count(old)} times")
         text = text.replace(old, new)
     return text
 
 
+def with_less_decay(text):
+    """Cooldowns of half the length, as another study."""
+    return changed(text, ("decay: 20%", "decay: 10%"),
+                   ("study: cooldown-law", "study: cooldown-law-10"))
+
+
+def by_params(study):
+    """What became of trials, by their hyper-parameters."""
+    return {json.dumps(x["params"]): (x["state"], x["steps"], x["results"])
+            for x in study["trials"]}
+
+
 class Recipes(OwnCode):
-    """All of them in one run, and in another one that merges nothing, since
-    each start of PyTorch takes seconds."""
+    """Few runs, and one of them without merging, since each start of PyTorch
+    takes seconds."""
 
     @classmethod
     def setUpClass(cls):
@@ -39,13 +56,15 @@ class Recipes(OwnCode):
                        check=True, stdout=subprocess.DEVNULL)
         case.write("cooldown-law-10.yaml",
                    with_less_decay(case.read("cooldown-law.yaml")))
-        cls.expected, cls.studies = case.run_recipes(
-            "on", "cooldown-law", "cooldown-law-10", "microanneals",
-            "critical-batch-size")
-        # cooldown-law has the code of the others, and but one of their
-        # schedules.
-        _, cls.alone = case.run_recipes("off", "microanneals",
-                                        "critical-batch-size")
+        cls.expected, cls.studies = {}, {}
+        for names in (("cooldown-law", "cooldown-law-10"), tuple(FEWER)):
+            expected, studies = case.run_recipes("on", *names)
+            cls.expected |= expected
+            cls.studies |= studies
+        for name, change in FEWER.items():
+            case.write(f"{name}.yaml",
+                       changed(case.read(f"{name}.yaml"), change))
+        _, cls.alone = case.run_recipes("off", *FEWER)
 
     def setUp(self):
         pass  # all is in the folder of the class
@@ -55,10 +74,11 @@ class Recipes(OwnCode):
         @returns of each what `hippo preview` says, and what became of it"""
         files = [x + ".yaml" for x in names]
         expected = json.loads(self.hippo("preview", *files, "-f", "json").out)
-        self.hippo("run", *files, "--merge", merge, "--state", merge,
+        state = f"{merge}-{names[0]}"
+        self.hippo("run", *files, "--merge", merge, "--state", state,
                    "--trainers", 1, "--threads", 1)
         report = read_report(
-            self.path(merge, "report", "latest", "report.json"))
+            self.path(state, "report", "latest", "report.json"))
         steps = {"on": "unique_steps", "off": "asked_steps"}[merge]
         self.assertEqual(report["trained_steps"], expected[steps])
         self.assertEqual(report["delivered_steps"], expected["asked_steps"])
@@ -81,10 +101,12 @@ class Recipes(OwnCode):
         self.assertGreaterEqual(expected["merge_rate"], merge_rate)
         return study
 
-    def check_alone(self, name):
+    def check_alone(self, name, trials):
         """Expects the results that trials have without each other."""
-        self.assertEqual(results({"studies": [self.studies[name]]}),
-                         results({"studies": [self.alone[name]]}))
+        alone = by_params(self.alone[name])
+        self.assertEqual(len(alone), trials)
+        shared = by_params(self.studies[name])
+        self.assertEqual(alone, {x: shared[x] for x in alone})
 
     def test_cooldown_law(self):
         for study in (self.check("cooldown-law", 15, 3.4),
@@ -98,13 +120,13 @@ class Recipes(OwnCode):
         ends = {tuple(sorted(x["results"][-1]["metrics"].items()))
                 for x in study["trials"]}
         self.assertEqual(len(ends), 19)
-        self.check_alone("microanneals")
+        self.check_alone("microanneals", 3)
 
     def test_critical_batch_size(self):
         study = self.check("critical-batch-size", 30, 7)
         self.assertEqual({x["steps"] for x in study["trials"]},
                          {6, 12, 18, 24, 30, 36})
-        self.check_alone("critical-batch-size")
+        self.check_alone("critical-batch-size", 10)
 
 
 class Page(OwnCode):
