@@ -69,7 +69,8 @@ def basp_attack():
 class RudePeers(NodeCase):
     def setUp(self):
         super().setUp()
-        file = self.write("sha.yaml", victim("sha", steps=9, eval_every=2, algorithm=SHA))
+        file = self.write("sha.yaml", victim("sha", steps=9, eval_every=2,
+                                             algorithm=SHA))
         self.service = self.start(
             "serve", "--state", self.path("state"), "--listen", "127.0.0.1:0",
             "--rpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
