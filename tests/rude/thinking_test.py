@@ -112,7 +112,7 @@ class ManyUnended(ThinkingCase):
     """A service that is started with many studies that have not ended, each of
     which takes long to read."""
 
-    COPIES = 40
+    COPIES = 20
 
     def copy(self):
         """Adds copies of the study to the database."""
