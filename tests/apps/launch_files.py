@@ -1,9 +1,11 @@
-"""Prints a file of SkyPilot or dstack as JSON, once the tool's own schema takes
-it; else exits with 1 and the reason. For the interpreter of .cache/launch-venv.
+"""Prints for each file of SkyPilot or dstack a line of JSON: what is in it, if
+the tool's own schema takes it, or else the reason as a text. For the
+interpreter of .cache/launch-venv.
 
-    launch_files.py skypilot|dstack FILE
+    launch_files.py skypilot|dstack FILE...
 """
 
+import functools
 import importlib.util
 import json
 import sys
@@ -12,7 +14,12 @@ import types
 import yaml
 
 
-def skypilot(config):
+class Refused(Exception):
+    """Says why the tool does not take a file."""
+
+
+@functools.cache
+def schemas_of_skypilot():
     """The parts of its package that have the schemas, without the imports of
     the whole, which would need 460 MB of packages."""
     found = importlib.util.find_spec("sky")
@@ -27,14 +34,18 @@ def skypilot(config):
     from sky.utils import schemas, validator
     # The schema of `config`, settings of SkyPilot itself.
     schemas._task_config_schema = lambda: False
-    validate = validator.get_schema_validator()
+    return schemas, validator.get_schema_validator()
+
+
+def skypilot(config):
+    schemas, validate = schemas_of_skypilot()
     for part, schema in ((config, schemas.get_task_schema()),
                          (config.get("resources", {}),
                           schemas.get_resources_schema())):
         errors = [f"{x.json_path}: {x.message}"
                   for x in validate(schema).iter_errors(part)]
         if errors:
-            sys.exit("\n".join(errors))
+            raise Refused("\n".join(errors))
 
 
 def dstack(config):
@@ -43,11 +54,15 @@ def dstack(config):
     try:
         configurations.parse_apply_configuration(config)
     except errors.ConfigurationError as why:
-        sys.exit(str(why))
+        raise Refused(str(why)) from why
 
 
 if __name__ == "__main__":
-    with open(sys.argv[2]) as file:
-        content = yaml.safe_load(file)
-    {"skypilot": skypilot, "dstack": dstack}[sys.argv[1]](content)
-    print(json.dumps(content))
+    for path in sys.argv[2:]:
+        with open(path) as file:
+            found = yaml.safe_load(file)
+        try:
+            {"skypilot": skypilot, "dstack": dstack}[sys.argv[1]](found)
+        except Refused as why:
+            found = str(why)
+        print(json.dumps(found))

@@ -6,22 +6,23 @@ import os
 import re
 import signal
 import subprocess
+import threading
 import time
 import urllib.request
 
 import programs
-from programs import (HIPPO, Case, is_alive, on_terminal, results, send,
-                      study, trainers, wait_for)
-
-# One step of these takes about 50 ms: there is time to meet a run.
-SLOW = 2048
+from programs import (HIPPO, LR, Case, is_alive, on_terminal, results, send,
+                      study, summing, trainers, wait_for)
 
 PLACE = re.compile(r"hippo: page (http://127\.0\.0\.1:\d+/), other verbs take "
                    r"--server (127\.0\.0\.1:\d+)")
 
 
-def slow(name, algorithm="grid", train=SLOW, **more):
-    return study(name, algorithm, every=3, train=train, **more)
+def slow(name, algorithm="grid", every=3, steps=9, pause_ms=50):
+    """A study whose steps take 50 ms: there is time to meet a run."""
+    return {**study(name, algorithm, every, steps),
+            "workload": summing(pause_ms),
+            "objective": {"metric": "total", "direction": "maximize"}}
 
 
 class Met(Case):
@@ -115,9 +116,12 @@ class Looks(Met):
 
     def test_quiet_says_no_address_and_has_one(self):
         log = self.path("quiet.stderr")
+        file, = self.studies(slow("one") | {"space": {"lr": LR}})
+        env = {"XDG_STATE_HOME": self.path("known")}
+        self.hippo("check", file, "--steps", 2, env=env)  # or it warns
         with open(log, "w") as err:
-            run = self.start("run", *self.studies(slow("one")), "--state",
-                             self.path("state"), "--quiet", stderr=err)
+            run = self.start("run", file, "--state", self.path("state"),
+                             "--quiet", stderr=err, env=os.environ | env)
         file = self.path("state", "service.json")
         wait_for("the address", lambda: os.path.exists(file))
         with open(file) as text:
@@ -158,30 +162,42 @@ class Looks(Met):
 
     def test_the_view_of_a_run_is_that_of_watch(self):
         """Both draw the same lines of a study, up to what goes on."""
-        file, = self.studies(slow("one"))
+        lines = [r"hippo  [\d.]+ s elapsed, about [\d.]+ s left",
+                 r"one █*░* +\d+/12  108 steps  total",
+                 r"trainers 1/1 busy \| 1: step \d of 9 ",
+                 r"steps 108 asked for, \d+ shared \| "
+                 r"merging saved [\d.]+ s of device time"]
+        file, = self.studies(slow("one", pause_ms=100))
         watched = []
         plain = {**os.environ, "NO_COLOR": "1"}
 
+        def look(process, text):
+            if all(re.search(x, text) for x in lines):
+                process.terminate()
+
+        def watch(address):
+            watched.append(on_terminal(
+                [HIPPO, "watch", "one", "--server", address], columns=100,
+                heard=look, stderr=subprocess.STDOUT, env=plain)[1])
+
+        watching = []
+
         def heard(process, text):
             place = PLACE.search(text)
-            if not watched and place and "elapsed" in text:
-                watched.append(on_terminal(
-                    [HIPPO, "watch", "one", "--server", place[2]],
-                    columns=100, stderr=subprocess.STDOUT, env=plain)[1])
+            if not watching and place and "elapsed" in text:
+                watching.append(threading.Thread(target=watch,
+                                                 args=[place[2]]))
+                watching[0].start()
 
         code, shown = on_terminal(
             [HIPPO, "run", file, "--state", self.path("state"), "--trainers",
              "1"], columns=100, heard=heard, stderr=subprocess.STDOUT,
             env=plain)
         self.assertEqual(code, 0, shown)
-        self.assertEqual(len(watched), 1)
+        watching[0].join()
         for text in [shown, *watched]:
-            self.assertRegex(text, r"hippo  [\d.]+ s elapsed, about [\d.]+ s "
-                                   r"left")
-            self.assertRegex(text, r"one █*░* +\d+/12  108 steps  val_accuracy")
-            self.assertRegex(text, r"trainers 1/1 busy \| 1: step \d of 9 ")
-            self.assertRegex(text, r"steps 108 asked for, \d+ shared \| "
-                                   r"merging saved [\d.]+ s of device time")
+            for line in lines:
+                self.assertRegex(text, line)
 
 
 class Changes(Met):
@@ -208,7 +224,7 @@ class Changes(Met):
         self.assertEqual(results(self.report("state")), results(reference))
 
     def test_others_go_on_while_one_is_paused(self):
-        run = self.begin(slow("one"), slow("two", train=512))
+        run = self.begin(slow("one"), slow("two", pause_ms=10))
         self.ask(run, "pause", "one")
         wait_for("the end of the other", lambda: self.states(run)
                  == {"one": "PAUSED", "two": "COMPLETE"})
@@ -228,7 +244,7 @@ class Changes(Met):
         self.assertEqual(self.states_after(), {"one": "COMPLETE"})
 
     def test_cancel(self):
-        run = self.begin(slow("one"), slow("two", train=256))
+        run = self.begin(slow("one"), slow("two", pause_ms=5))
         self.ask(run, "cancel", "one")
         out = self.end_of(run, 1)
         self.assertIn("hippo: study 'one' was cancelled\n", self.said(run))
@@ -250,7 +266,7 @@ class Changes(Met):
         self.assertIn("CANCELLED", {x["state"] for x in trials})
 
     def test_a_study_of_others_is_trained_too(self):
-        run = self.begin(slow("one", train=512, steps=3))
+        run = self.begin(slow("one", steps=3))
         more, = self.studies(slow("guest"))
         self.ask(run, "submit", more)
         self.assertEqual(self.states(run)["guest"], "RUNNING")
@@ -264,7 +280,7 @@ class Changes(Met):
                          ["one", "guest"])
 
     def test_a_run_trains_no_code_of_others(self):
-        run = self.begin(slow("one", train=512, steps=3))
+        run = self.begin(slow("one", steps=3))
         theirs = self.write("theirs.yaml", "study: theirs\n"
                             "workload: {command: [train], packages: "
                             "{train: '1.2'}}\n"
@@ -280,8 +296,8 @@ class Changes(Met):
 
     def test_a_client_decides_in_a_run(self):
         """Until it closes its study, whatever else has ended."""
-        run = self.begin(slow("one", train=256, steps=3))
-        mine, = self.studies(study("mine", "client", steps=3, train=256))
+        run = self.begin(slow("one", steps=3))
+        mine, = self.studies(slow("mine", "client", steps=3))
         self.ask(run, "submit", mine)
         wait_for("the other's end", lambda: self.states(run)["one"]
                  == "COMPLETE")

@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..",
 from stores import BUCKET, Link, Rclone
 
 VENV = os.environ["OBJECT_VENV"]
-TRAIN = 2048
+TRAIN = 512
 
 
 @unittest.skipUnless(os.path.exists(os.path.join(VENV, "bin", "rclone")),
@@ -105,9 +105,10 @@ class Checkpoints(Case):
                 for x in names if x.endswith(".ckpt")]
 
     def assert_as_alone(self):
-        self.hippo("run", "--resume", self.path("state"), "--trainers", 1)
-        self.assertEqual(results(self.report("state")),
-                         results(self.reference))
+        told = json.loads(self.hippo(
+            "export", "sha", "--json", "--state", self.path("state")).out,
+            parse_float=str)
+        self.assertEqual(results({"studies": [told]}), results(self.reference))
 
     def test_lie_in_the_store_and_nowhere_else(self):
         service = self.serve(*self.place())

@@ -10,6 +10,9 @@ import subprocess
 from programs import (HIPPO, PATIENCE, TRAINER, Case, Done, read_report,
                       results, wait_for)
 
+# The trainer that trains built-in workloads; TRAINER has no LibTorch here.
+TORCH_TRAINER = os.environ.get("TORCH_TRAINER")
+
 # The state follows from the steps before it; nothing but floats.
 TRAIN = """\
 import random

@@ -12,8 +12,8 @@ import tempfile
 import unittest
 
 import programs
-from own_code import (ASKED, LR, TRAIN, UNIQUE, OwnCode, Serving, free_port,
-                      python, study)
+from own_code import (ASKED, LR, TORCH_TRAINER, TRAIN, UNIQUE, OwnCode, Serving,
+                      free_port, python, study)
 from programs import TRAINER, is_alive, results, send, trainers, wait_for
 
 SCHEMAS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..",
@@ -31,7 +31,7 @@ class Python(OwnCode):
     def test_without_libtorch_it_is_the_same(self):
         reports = []
         file = self.write("s.yaml", study())
-        for name, program in ("full", TRAINER), ("plain", TRAINER + "-plain"):
+        for name, program in ("full", TORCH_TRAINER), ("plain", TRAINER):
             self.hippo("run", file, "--state", name, "--trainers", "1",
                        "--trainer-program", program)
             reports.append(self.report(name))
@@ -39,8 +39,7 @@ class Python(OwnCode):
         self.assertEqual(results(full), results(plain))
         self.assertIn("torch", full["trainers"][0]["device"])
         self.assertNotIn("torch", plain["trainers"][0]["device"])
-        said = self.hippo("check", file, "--trainer-program",
-                          TRAINER + "-plain")
+        said = self.hippo("check", file, "--trainer-program", TRAINER)
         self.assertIn("exact", said.out)
 
     def test_curves_and_words(self):

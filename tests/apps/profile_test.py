@@ -32,7 +32,9 @@ class Profiles(OwnCode):
         # The trainer is the parent of who watches over this process.
         self.after('above = open(f"/proc/{os.getppid()}/stat").read().split()',
                    'if "--repeat" in open(f"/proc/{above[3]}/cmdline").read():',
-                   '    raise ValueError("no room for two")', head="import os")
+                   '    raise ValueError("no room for two")',
+                   "time.sleep(0.3)  # the one that measures lasts longer",
+                   head="import os\nimport time")
         said = self.hippo("profile", "s.yaml", "--trainers", 2, code=1).err
         self.assertIn("a trainer beside the one that measures has ended "
                       "(exit code 1)", said)

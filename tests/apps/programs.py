@@ -57,6 +57,13 @@ def study(name, algorithm, every=1, steps=9, train=256, **space):
     }
 
 
+def summing(pause_ms=50, **more):
+    """A workload of a program that adds up its learning rates, and lets so
+    long pass at each step."""
+    return {"command": [os.environ["SUM_PROCESS"]], "packages": {"sum": "1"},
+            "args": {"pause_ms": pause_ms}, **more}
+
+
 SHA = {"sha": {"eta": 3, "min": 1}}
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Trials whose model is sharded over ranks (FSDP2), on one trainer and two."""
 
+import json
 import os
 import re
-import signal
 
-from own_code import LR, Serving, python, study
-from programs import PATIENCE, main, results, send
+from own_code import Serving, python, study
+from programs import main, results
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 
@@ -20,10 +20,10 @@ def shown():
 
 
 def sharded_study():
-    x = study("s", python(ranks=2) | {"python": "train.py:train"}, steps=5)
+    """Two trials of three steps, of which they have the first in common."""
+    x = study("s", python(ranks=2) | {"python": "train.py:train"}, steps=3,
+              lr={"choice": [0.1, {"piecewise": [[0, 0.1], [1, 0.01]]}]})
     x["objective"] = {"metric": "loss", "direction": "minimize"}
-    # Two trials, which part at step 3.
-    x["space"] = {"lr": {"choice": LR["choice"][:2]}}
     return x
 
 
@@ -32,44 +32,27 @@ class Sharded(Serving):
         super().setUp()
         self.write("train.py", shown())
 
-    def exported(self, *state, name):
-        """The bytes of the last states of all trials."""
-        found = []
-        for trial in 0, 1:
-            path = self.path(f"{name}.{trial}")
-            self.hippo("export", "s", trial, "--weights", path, *state)
-            with open(path, "rb") as file:
-                found.append(file.read())
-        return found
+    def exported(self, state):
+        """The bytes of the last state of a trial."""
+        path = self.path(state + ".weights")
+        self.hippo("export", "s", 1, "--weights", path, "--state", state)
+        with open(path, "rb") as file:
+            return file.read()
 
-    def test_one_trainer_or_two_merged_or_not(self):
+    def test_on_two_trainers_merged_as_alone_on_one(self):
         # Each process imports PyTorch, which takes seconds.
         alone, _ = self.run_study(sharded_study(), "alone", "--merge", "off",
                                   "--trainers", 1)
-        merged, _ = self.run_study(sharded_study(), "merged", "--trainers", 1)
-        self.assertEqual(results(alone), results(merged))
-        self.assertLess(merged["trained_steps"], alone["trained_steps"])
-        states = self.exported("--state", "alone", name="alone")
-        self.assertNotEqual(*states)
-        self.assertEqual(states, self.exported("--state", "merged",
-                                               name="merged"))
-        service = self.serve()
+        self.serve()
         for _ in range(2):
             self.trainer("--gang-listen", "127.0.0.1", "--ranks", 1)
         self.submit(sharded_study())
         self.await_end()
-        send(service, signal.SIGTERM)
-        service.wait(PATIENCE)
-        self.hippo("run", "--resume", "state", "--trainers", 1)
-        self.assertEqual(results(alone), results(self.report("state")))
-        self.assertEqual(states, self.exported("--state", "state",
-                                               name="members"))
-
-    def test_check(self):
-        self.write("s.yaml", sharded_study())
-        said = self.hippo("check", "s.yaml", "--steps", 2).out
-        self.assertIn("exact: ", said)
-        self.assertNotIn("warning", said)
+        self.assertEqual(1, self.listed("s")["shared"])
+        told = json.loads(self.hippo("export", "s", "--json").out,
+                          parse_float=str)
+        self.assertEqual(results(alone), results({"studies": [told]}))
+        self.assertEqual(self.exported("alone"), self.exported("state"))
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ int to_trainer = -1; ///< the socket
 double total = 0;
 std::string trouble;
 double scale = 1;
+unsigned pause_ms = 0; ///< of each step
 bool is_large = false; ///< whether states have 16 MiB
 
 [[noreturn]] void stay() {
@@ -137,6 +138,7 @@ void train(Train::Reader x, ProcessAnswer::Builder answer) {
         return;
       }
       total += lr * scale;
+      ::usleep(1000 * pause_ms);
     }
   }
   answer.setDone();
@@ -183,6 +185,7 @@ void renew() {
   std::cout << "good-bye" << std::endl;
   total = 0;
   scale = 1;
+  pause_ms = 0;
   trouble.clear();
   is_large = false;
 }
@@ -193,6 +196,8 @@ void set_up(Setup::Reader x) {
       is_large = true;
     if (arg.getName() == "scale")
       scale = arg.getValue().getNumber();
+    if (arg.getName() == "pause_ms")
+      pause_ms = static_cast<unsigned>(arg.getValue().getNumber());
     if (arg.getName() == "trouble")
       trouble = arg.getValue().getWord().cStr();
   }

@@ -98,16 +98,10 @@ class Depot(RudeCase):
         self.ask("ls", seconds=20)
 
     def test_code_that_was_damaged_is_written_anew(self):
-        run = self.path("run.py")
-        with open(run, "w") as code:
-            code.write("#!/usr/bin/env python3\n"
-                       "import json, sys\n"
-                       "r = json.load(open(sys.argv[1]))\n"
-                       "open(r['save'] + '/s', 'w').write('x')\n"
-                       "json.dump({'metrics': {'m': float(r['to'])}},\n"
-                       "          open(sys.argv[2], 'w'))\n")
-        os.chmod(run, 0o755)
-        own = {"study": "own", "workload": {"files": ["run.py"]},
+        os.chmod(self.write("run.sh", "#!/bin/sh\n"
+                            """echo '{"metrics": {"m": 1.5}}' > "$2"\n"""),
+                 0o755)
+        own = {"study": "own", "workload": {"files": ["run.sh"]},
                "objective": {"metric": "m", "direction": "minimize"},
                "max_steps": 2, "space": {"a": {"choice": [1, 2]}},
                "algorithm": "grid"}

@@ -10,9 +10,9 @@ import threading
 import time
 
 import programs
-from programs import SHA, study, wait_for
-from nodes_test import TRAIN, NodeCase
-from rude import GREETING, KINDS, PROTOCOL, frame, header
+from programs import SHA, wait_for
+from nodes_test import NodeCase
+from rude import GREETING, KINDS, PROTOCOL, frame, header, victim
 
 HELLO, LEASE, REPORT, ENDED, RESENT, HEARTBEAT = (
     KINDS[x] for x in ("hello", "lease", "report", "ended", "resent",
@@ -69,7 +69,8 @@ def basp_attack():
 class RudePeers(NodeCase):
     def setUp(self):
         super().setUp()
-        file = self.write("sha.yaml", study("sha", SHA, every=2, train=TRAIN))
+        file = self.write("sha.yaml", victim("sha", steps=9, eval_every=2,
+                                             algorithm=SHA))
         self.service = self.start(
             "serve", "--state", self.path("state"), "--listen", "127.0.0.1:0",
             "--rpc", "127.0.0.1:0", "--http", "127.0.0.1:0")

@@ -21,7 +21,7 @@ import urllib.request
 import capnp
 
 from nodes_test import NodeCase
-from programs import HIPPO, results, study, trainers, wait_for
+from programs import HIPPO, results, summing, trainers, wait_for
 
 # How long a victim may take for the same: its time alone, and so many seconds.
 SLOWER = 1.5
@@ -30,15 +30,17 @@ LATER = 15
 _alone = {}
 
 PIECES = {"choice": [
-    0.05, {"multistep": {"initial": 0.05, "milestones": [2], "gamma": 0.3}},
-    {"multistep": {"initial": 0.05, "milestones": [3], "gamma": 0.5}}]}
+    0.05, *({"multistep": {"initial": 0.05, "milestones": [step],
+                           "gamma": gamma}}
+            for step, gamma in [(2, 0.3), (2, 0.7), (3, 0.5), (4, 0.1),
+                                (4, 0.9)])]}
 
 
 def victim(name="victim", steps=5, **more):
-    """A study of six trials that share what they can, some seconds long."""
-    return {**study(name, "grid", steps=steps, train=1024, lr=PIECES,
-                    momentum={"choice": [0.9, {"piecewise": [[0, 0.9],
-                                                             [3, 0.5]]}]}),
+    """A study of six trials that share what they can, a second long."""
+    return {"study": name, "workload": summing(),
+            "objective": {"metric": "total", "direction": "maximize"},
+            "max_steps": steps, "space": {"lr": PIECES}, "algorithm": "grid",
             **more}
 
 
@@ -214,7 +216,7 @@ def frame(kind, message=b""):
 class Peer:
     """A connection to the trainers' port. What it says is up to the test."""
 
-    def __init__(self, port, device="cpu rude", workload="fashion-mlp",
+    def __init__(self, port, device="cpu rude", workload="command",
                  hello=True, **more):
         """@param more further fields of a `Hello`"""
         self.socket = socket.create_connection(("127.0.0.1", port), 20)

@@ -12,7 +12,7 @@ import unittest
 
 import capnp
 
-from programs import wait_for
+from programs import summing, wait_for
 from rude import RudeCase, victim
 
 # Nobody is to wait so long for an answer. On a machine of its own it is a
@@ -44,8 +44,8 @@ def heavy_preview(trials=500, pieces=1000):
     """A study that takes seconds to preview."""
     points = ", ".join(f"[{i}, {0.05 if i % 2 else 0.025}]"
                        for i in range(1, pieces))
-    return (f"study: heavy\nworkload: {{name: fashion-mlp, seed: 1}}\n"
-            "objective: {metric: val_accuracy, direction: maximize}\n"
+    return (f"study: heavy\nworkload: {json.dumps(summing())}\n"
+            "objective: {metric: total, direction: maximize}\n"
             f"max_steps: {pieces}\nspace:\n  lr: {{piecewise: [[0, "
             f"{{uniform: [0.01, 0.1]}}], {points}]}}\n"
             f"algorithm: random\nbudget: {{trials: {trials}}}\n")
@@ -112,7 +112,7 @@ class ManyUnended(ThinkingCase):
     """A service that is started with many studies that have not ended, each of
     which takes long to read."""
 
-    COPIES = 40
+    COPIES = 20
 
     def copy(self):
         """Adds copies of the study to the database."""

@@ -6,7 +6,7 @@ import json
 import time
 import unittest
 
-from programs import study, wait_for
+from programs import summing, wait_for
 from rude import Peer, RudeCase, victim
 
 
@@ -30,17 +30,14 @@ class Behind(RudeCase):
     first_result_seconds = 20
 
     def submit_both(self, key):
-        huge = study("huge", "random", every=4000, steps=4000, train=1024,
-                     lr={"uniform": [0.01, 0.1]})
-        huge["budget"] = {"trials": 50}
-        self.submit(huge)
+        self.submit(victim("huge", steps=4000, eval_every=4000,
+                           space={"lr": {"uniform": [0.01, 0.1]}},
+                           algorithm="random", budget={"trials": 50}))
         wait_for("it to be trained",
                  lambda: any(x["lease"] for x in
                              json.loads(self.get("/api/trainers")[1])))
-        small = study("small", "grid", steps=1, train=1024,
-                      lr={"choice": [0.1, 0.2]})
-        small["workload"]["seed"] = key
-        self.submit(small)
+        self.submit(victim("small", steps=1, workload=summing(seed=key),
+                           space={"lr": {"choice": [0.1, 0.2]}}))
 
     def assert_first_result(self):
         begin = time.monotonic()
