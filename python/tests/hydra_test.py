@@ -208,7 +208,7 @@ class Sweeps(Case):
 
     def test_ranges_and_several_objectives(self):
         self.sweep(PLAIN, "hydra.sweeper.algorithm=random",
-                   "hydra.sweeper.trials=6", "both=true",
+                   "hydra.sweeper.trials=3", "both=true",
                    "hydra.sweeper.direction=[minimize,minimize]",
                    "lr=tag(log,interval(0.01,1))", "net.width=range(1,9)")
         found = self.results()["solutions"]
@@ -231,7 +231,7 @@ class Sweeps(Case):
 
     def test_mistakes_are_found_first(self):
         for arguments, wanted in [
-                (["lrr=1,2"], "lrr"), (["lr=3"], "nothing is swept"),
+                (["lrr=1,2"], "lrr"),
                 (["lr=1,2", "hydra.sweeper.algorithm=tpp"], "tpp"),
                 (["lr=1,2", "hydra.sweeper.algorithm={pbt:{interval:1}}"],
                  "changes values during training"),

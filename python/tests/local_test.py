@@ -15,6 +15,7 @@ import tempfile
 import textwrap
 import time
 import unittest
+import unittest.mock
 
 import hippo_hpo as hippo
 from hippo_hpo import choice, multistep, uniform
@@ -30,6 +31,14 @@ EXAMPLES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 @hippo.workload(seed=1)
 def train(ctx):
+    net = {"w": 0.0}
+    for step in ctx.steps(net=net):
+        net["w"] += ctx.hp.lr(step)
+        yield lambda: {"w": net["w"]}
+
+
+@hippo.workload(seed=1)
+def pretrain(ctx):
     net = {"w": 0.0}
     for step in ctx.steps(net=net):
         net["w"] += ctx.hp.lr(step)
@@ -117,14 +126,16 @@ W = {"w": "maximize"}
 
 
 @unittest.skipUnless(HIPPO and TRAINER, "HIPPO and HIPPO_TRAINER name nothing")
-class Local(unittest.TestCase):
-    def setUp(self):
+class OnDemand(unittest.TestCase):
+    """Services that begin with the first call and end with the last client."""
+
+    def begin(self):
+        """Lets the calls of a test, or of a class, have a state folder."""
         folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.state = os.path.join(folder.name, "state")
         self.folder = folder.name
+        self.state = os.path.join(self.folder, "state")
         os.environ["HIPPO_PROGRAM"] = HIPPO
-        self.addCleanup(self.leave)
+        return folder
 
     def leave(self):
         """Ends this process's connections and waits for the service's end."""
@@ -169,6 +180,19 @@ class Local(unittest.TestCase):
         return hippo.optimize(function, space, state=self.state, trainers=2,
                               progress=False, **options)
 
+
+class Local(OnDemand):
+    """One service for all."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.first = cls()
+        cls.addClassCleanup(cls.first.begin().cleanup)
+        cls.addClassCleanup(cls.first.leave)
+
+    def setUp(self):
+        self.folder, self.state = self.first.folder, self.first.state
+
     def test_a_function_is_optimised_and_shares(self):
         study = self.optimize(train, SPACE, max_steps=6, algorithm="grid",
                               objective=W)
@@ -197,16 +221,16 @@ class Local(unittest.TestCase):
         self.assertEqual([0.5, 1.0], list(table["w"][:2]))
 
     def test_training_begins_from_a_trial_of_another_study(self):
-        self.optimize(train, {"lr": choice(0.5, 0.25)}, max_steps=6,
+        self.optimize(pretrain, {"lr": choice(0.5, 0.25)}, max_steps=6,
                       algorithm="grid", objective=W)
 
         def tuned(**root):
             return self.optimize(
                 tune, {"lr": choice(1.0, 2.0)}, max_steps=2, algorithm="grid",
-                objective=W, initial={"study": "train", **root})
+                objective=W, initial={"study": "pretrain", **root})
         study = tuned(trial=1, step=4)
         self.assertEqual(4 * 0.25 + 2 * 2.0, study.best_value)
-        self.assertEqual("trial 1 of study train at step 4",
+        self.assertEqual("trial 1 of study pretrain at step 4",
                          study.info.initial_state)
         self.assertEqual(study.id, tuned(trial=1, step=4).id)
         self.assertNotEqual(study.id, tuned(trial=1, step=5).id)
@@ -228,10 +252,9 @@ class Local(unittest.TestCase):
             study = self.optimize(look_up, {"preset": choice("1e-3", "no")},
                                   algorithm="grid", objective="minimize",
                                   **options)
-            return study.id, study.info.failed
-        self.assertEqual((1, 1), run())
-        self.assertEqual((2, 1), run())
-        self.assertEqual((3, 1), run(rerun=True))
+            self.assertEqual(1, study.info.failed)
+            return study.id
+        self.assertEqual(3, len({run(), run(), run(rerun=True)}))
 
     def test_a_file_may_be_submitted_again(self):
         """Words stay words, and the code that travelled goes with it."""
@@ -251,31 +274,6 @@ class Local(unittest.TestCase):
         self.assertEqual(4, again.info.shared_steps)
         self.assertEqual(file, again.file())
         self.assertNotEqual(study.uid, again.uid)
-
-    def test_a_journal_of_another_state_is_left_alone(self):
-        try:
-            import optuna  # noqa: F401
-        except ImportError:
-            self.skipTest("there is no Optuna")
-        file = os.path.join(self.folder, "journal.log")
-        space = {"x": choice(0.5, 1.0)}
-        study = self.optimize(parabola, space, algorithm="grid",
-                              objective="minimize")
-        self.assertEqual(2, hippo.mirror(study, file, follow=False))
-        self.assertEqual(2, hippo.mirror(study, file, follow=False))
-        known = study.id, study.name, study.text
-        with open(file, "rb") as journal:
-            before = journal.read()
-        self.leave()
-        self.state += "-other"  # which ends before the test does
-        other = self.optimize(parabola, space, algorithm="grid",
-                              objective="minimize")
-        self.assertEqual(known, (other.id, other.name, other.text))
-        with self.assertRaisesRegex(hippo.InvalidArgument,
-                                    "another study that is called parabola"):
-            hippo.mirror(other, file, follow=False)
-        with open(file, "rb") as journal:
-            self.assertEqual(before, journal.read())
 
     def test_one_step_by_tpe(self):
         study = self.optimize(parabola, {"x": uniform(0, 1)}, trials=15,
@@ -304,13 +302,43 @@ class Local(unittest.TestCase):
                           max_steps=3)
 
     def test_a_program_that_is_not_there(self):
-        os.environ["HIPPO_PROGRAM"] = self.folder + "/none"
-        path, os.environ["PATH"] = os.environ["PATH"], self.folder
+        with unittest.mock.patch.dict(os.environ, {
+                "HIPPO_PROGRAM": self.folder + "/none", "PATH": self.folder}), \
+                self.assertRaisesRegex(hippo.Error, "no program `hippo`"):
+            hippo.local(self.state + "-none")
+
+
+class Ends(OnDemand):
+    """Each with services of its own."""
+
+    def setUp(self):
+        self.addCleanup(self.begin().cleanup)
+        self.addCleanup(self.leave)
+
+    def test_a_journal_of_another_state_is_left_alone(self):
         try:
-            with self.assertRaisesRegex(hippo.Error, "no program `hippo`"):
-                hippo.local(self.state)
-        finally:
-            os.environ["PATH"] = path
+            import optuna  # noqa: F401
+        except ImportError:
+            self.skipTest("there is no Optuna")
+        file = os.path.join(self.folder, "journal.log")
+        space = {"x": choice(0.5, 1.0)}
+        study = self.optimize(parabola, space, algorithm="grid",
+                              objective="minimize")
+        self.assertEqual(2, hippo.mirror(study, file, follow=False))
+        self.assertEqual(2, hippo.mirror(study, file, follow=False))
+        known = study.id, study.name, study.text
+        with open(file, "rb") as journal:
+            before = journal.read()
+        self.leave()
+        self.state += "-other"  # which ends before the test does
+        other = self.optimize(parabola, space, algorithm="grid",
+                              objective="minimize")
+        self.assertEqual(known, (other.id, other.name, other.text))
+        with self.assertRaisesRegex(hippo.InvalidArgument,
+                                    "another study that is called parabola"):
+            hippo.mirror(other, file, follow=False)
+        with open(file, "rb") as journal:
+            self.assertEqual(before, journal.read())
 
     SCRIPT = """
         import os, time

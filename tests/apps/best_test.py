@@ -55,7 +55,8 @@ class Best(Case):
         cls.files = case.studies(study("with-sha", SHA, every=2),
                                  study("with-grid", "grid"))
         cls.first_state = case.path("s")
-        case.hippo("run", *cls.files, "--state", cls.first_state)
+        case.hippo("run", *cls.files, "--state", cls.first_state,
+                   "--trainers", 1)
         with open(cls.first_state + "/report/latest/report.json") as text:
             cls.found = {x["name"]: x["best"]
                          for x in json.load(text)["studies"]}
@@ -100,26 +101,25 @@ class Best(Case):
     def test_weights_without_checkpoints(self):
         """They are trained again, to the bit."""
         states = {}
-        for args in [[], ["--merge", "off"]]:
-            state = self.path("s" + "".join(args[1:]))
-            self.hippo("run", *self.files, "--state", state, *args)
+        alone = self.path("alone")
+        self.hippo("run", *self.files, "--state", alone, "--merge", "off",
+                   "--trainers", 1)
+        for state in self.copied(self.first_state), alone:
             for name in self.found:
                 kept = self.export(state, "kept.pt", name)
                 self.assertEqual(states.setdefault(name, kept), kept)
             files = sorted(glob.glob(state + "/checkpoints/*/*"))
             self.assertGreater(len(files), 12)
-            for some in [files[::2], files[1::2]]:
+            for name, some in zip(self.found, [files[::2], files[1::2]]):
                 for x in some:
                     os.remove(x)
-                for name in self.found:
-                    self.assertEqual(self.export(state, "again.pt", name),
-                                     states[name])
+                self.assertEqual(self.export(state, "again.pt", name),
+                                 states[name])
 
     def test_weights_of_another_kind_of_device(self):
         """What is kept is exported anywhere; what is not is trained again only
         where it becomes the same."""
-        state = self.path("s")
-        self.hippo("run", *self.files, "--state", state)
+        state = self.copied(self.first_state)
         kept = self.export(state)
         self.hippo("best", "with-grid", "--state", state, "--threads", 2,
                    "--export", self.path("kept.pt"))
@@ -134,13 +134,13 @@ class Best(Case):
         self.assertFalse(os.path.exists(self.path("none.pt")))
 
     def test_weights_with_damaged_checkpoints(self):
-        self.hippo("run", *self.files, "--state", self.path("s"))
-        kept = self.export(self.path("s"))
-        for x in glob.glob(self.path("s", "checkpoints", "*", "*")):
+        state = self.copied(self.first_state)
+        kept = self.export(state)
+        for x in glob.glob(state + "/checkpoints/*/*"):
             with open(x, "r+b") as checkpoint:
                 checkpoint.seek(1000)
                 checkpoint.write(b"damage")
-        self.assertEqual(self.export(self.path("s"), "again.pt"), kept)
+        self.assertEqual(self.export(state, "again.pt"), kept)
 
     def test_unknown_study(self):
         done = self.hippo("best", "with-gird", "--state", self.first_state,

@@ -50,6 +50,13 @@ class Parts(Serving):
 
 
 class Local(Parts):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        case = cls.first_case()
+        case.run_study(study(), "state", "--trainers", 1)
+        cls.trained = case.path("state")
+
     def test_parts_in_common_are_stored_once(self):
         """Results are those of each trial alone, the checkpoints have one copy
         of the frozen part, and states are exported from them."""
@@ -62,34 +69,36 @@ class Local(Parts):
                       "--weights")
 
     def test_a_later_study_shares_with_an_earlier_one(self):
-        self.run_study(study(), "state")
+        self.copied(self.trained)
         before = self.files()
-        self.run_study(study("t", lr=0.3), "state")
+        self.run_study(study("t", lr=0.3), "state", "--trainers", 1)
         after = self.files()
         self.assertGreater(len(after), len(before))
         self.assert_shared(after)
 
     def test_a_damaged_part_costs_training_and_no_result(self):
-        wanted = results(self.run_study(study(steps=9), "whole")[0])
-        self.run_study(study(), "state")
+        wanted = results(self.run_study(study(steps=9), "whole", "--trainers",
+                                        1)[0])
+        self.copied(self.trained)
         for path in glob.glob(self.path("state", "checkpoints", "*",
                                         "*.ckpt")):
             if os.path.getsize(path) > FROZEN_MIB << 20:
                 with open(path, "r+b") as file:
                     file.seek(5 << 20)
                     file.write(b"damage")
-        report, _ = self.run_study({**study("t"), "max_steps": 9}, "state")
+        report, _ = self.run_study({**study("t"), "max_steps": 9}, "state",
+                                   "--trainers", 1)
         self.assertEqual(results(report)["t"], wanted["s"])
 
     def test_gc_keeps_what_others_need(self):
-        self.run_study(study(), "state")
+        self.copied(self.trained)
         self.hippo("gc", "--state", "state", "--checkpoint-budget", "14MB")
         self.assert_shared([*self.files(), 0, 0])
         self.hippo("gc", "--state", "state", "--checkpoint-budget", "0")
         self.assertEqual(self.files(), [])
 
     def test_a_backup_has_all_parts(self):
-        self.run_study(study(), "state")
+        self.copied(self.trained)
         self.hippo("backup", "copy", "--state", "state")
         self.hippo("restore", "copy", "--state", "again")
         self.assertEqual(self.files("again"), self.files())
@@ -100,7 +109,8 @@ class Remote(Parts):
     def test_trainers_without_the_folder(self):
         """Two trainers that see no folder share parts with each other's states,
         through kills of one of them."""
-        wanted = results(self.run_study(study(steps=9), "reference")[0])
+        wanted = results(self.run_study(study(steps=9), "reference",
+                                        "--trainers", 1)[0])
         self.after("import time", "time.sleep(0.05)")
         service = self.serve()
         first = self.trainer(around=self.elsewhere())
@@ -131,9 +141,10 @@ class Objects(Parts):
         self.env.update({"AWS_ACCESS_KEY_ID": store.id,
                          "AWS_SECRET_ACCESS_KEY": store.secret,
                          "AWS_EC2_METADATA_DISABLED": "true"})
-        wanted = results(self.run_study(study(), "reference")[0])
+        wanted = results(self.run_study(study(), "reference", "--trainers",
+                                        1)[0])
         report, _ = self.run_study(
-            study(), "state", "--checkpoints", f"s3://{BUCKET}/lab",
+            study(), "state", "--trainers", 1, "--checkpoints", f"s3://{BUCKET}/lab",
             "--s3-endpoint", f"http://127.0.0.1:{store.port}")
         self.assertEqual(results(report), wanted)
         top = self.path("store", "objects", BUCKET, "lab")

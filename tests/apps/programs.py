@@ -206,6 +206,10 @@ class Case(unittest.TestCase):
                       else json.dumps(content, indent=1))
         return self.path(name)
 
+    def copied(self, state):
+        """Copies a state folder to that of this test, which may change it."""
+        return shutil.copytree(state, self.path("state"), symlinks=True)
+
     def studies(self, *xs):
         return [self.write(x["study"] + ".yaml", x) for x in xs]
 

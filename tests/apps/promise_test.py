@@ -23,6 +23,7 @@ class MergedEqualsAlone(Case):
         cls.files = case.studies(study("sha", SHA, every=2, train=512),
                                  study("grid", "grid", every=3, train=512))
         cls.reference = case.run_studies(cls.files, "state", "--trainers", 2)
+        cls.state = case.path("state")
 
     def check(self, *args):
         report = self.run_studies(self.files, "state", *args)
@@ -40,17 +41,11 @@ class MergedEqualsAlone(Case):
         report = self.check("--merge", "off", "--trainers", 2)
         self.assertEqual(report["trained_steps"], report["asked_steps"])
 
-    def test_breadth_first(self):
-        self.check("--scheduler", "breadth-first", "--trainers", 2)
+    def test_breadth_first_by_1_trainer(self):
+        self.check("--scheduler", "breadth-first", "--trainers", 1)
 
-    def test_trial_by_trial(self):
-        self.check("--scheduler", "trial", "--trainers", 2)
-
-    def test_1_trainer(self):
-        self.check("--trainers", 1)
-
-    def test_3_trainers(self):
-        self.check("--trainers", 3)
+    def test_trial_by_trial_by_3_trainers(self):
+        self.check("--scheduler", "trial", "--trainers", 3)
 
     def test_a_trainer_dies(self):
         process = self.start("run", *self.files, "--state",
@@ -85,7 +80,8 @@ class MergedEqualsAlone(Case):
                          results(self.reference))
 
     def test_again_with_the_same_state(self):
-        first = self.check("--trainers", 2)
+        self.copied(self.state)
+        first = self.reference
         again = self.run_studies(self.files, "state", "--trainers", 1)
         self.assertEqual(results(again), results(first))
         self.assertEqual(again["trained_steps"], 0)
@@ -101,7 +97,7 @@ class MergedEqualsAlone(Case):
         files = self.studies(study("asha", ASHA))
         runs = [self.run_studies(files, name, *args)
                 for name, *args in [("a", "--trainers", 2),
-                                    ("b", "--merge", "off", "--trainers", 3)]]
+                                    ("b", "--merge", "off", "--trainers", 1)]]
         tables = [{(y["id"], z["step"]): z["metrics"]
                    for y in x["studies"][0]["trials"] for z in y["results"]}
                   for x in runs]
@@ -223,7 +219,13 @@ def random_study(rng, name, workload_seed):
 
 
 class RandomStudies(Case):
-    """Small studies that nobody would write."""
+    """Small studies that nobody would write, each from a seed. The first ones
+    have grid, random and sha; HIPPO_SEEDS runs so many times as many."""
+
+    def test_seeds(self):
+        for seed in range(5, 5 + 2 * int(os.environ.get("HIPPO_SEEDS", 1))):
+            with self.subTest(seed):
+                self.check(seed)
 
     def check(self, seed):
         rng = random.Random(seed)
@@ -231,51 +233,41 @@ class RandomStudies(Case):
                                for i in range(rng.randrange(2, 4))))
         policy = ["critical-path", "breadth-first", "trial"]
         merged = self.run_studies(
-            files, "merged", "--trainers", rng.randrange(1, 4), "--scheduler",
-            rng.choice(policy))
+            files, f"merged-{seed}", "--trainers", rng.randrange(1, 3),
+            "--scheduler", rng.choice(policy))
         alone = self.run_studies(
-            files, "alone", "--trainers", rng.randrange(1, 4), "--scheduler",
-            rng.choice(policy), "--merge", "off")
+            files, f"alone-{seed}", "--trainers", rng.randrange(1, 3),
+            "--scheduler", rng.choice(policy), "--merge", "off")
         self.assertEqual(results(merged), results(alone))
         self.assertEqual(merged["trained_steps"], merged["unique_steps"])
         self.assertEqual(alone["trained_steps"], alone["asked_steps"])
         self.assertEqual(merged["asked_steps"], alone["asked_steps"])
 
-    def test_1(self):
-        self.check(1)
-
-    def test_2(self):
-        self.check(2)
-
-    def test_3(self):
-        self.check(3)
-
-    def test_4(self):
-        self.check(6)
-
 
 class Averaged(Case):
     """The mean of weights is measured (`objective.average`)."""
 
-    def results_of(self, state, *args, **average):
-        x = study("mean", "grid", every=2, lr={
+    @staticmethod
+    def study(name, **average):
+        x = study(name, "grid", every=2, lr={
             "choice": [0.1, {"multistep": {"initial": 0.1, "milestones": [5],
                                            "gamma": 0.5}}]})
         if average:
             x["objective"]["average"] = average
-        report = self.run_studies(self.studies(x), state, *args)
-        return results(report), report
+        return x
 
     def test_a_mean_does_not_depend_on_what_is_shared(self):
-        merged, report = self.results_of("merged", "--trainers", 2, of=3,
-                                         every=2)
+        files = self.studies(self.study("of-3", of=3, every=2),
+                             self.study("of-2", of=2, every=2),
+                             self.study("plain"))
+        report = self.run_studies(files, "merged", "--trainers", 2)
         self.assertLess(report["unique_steps"], report["asked_steps"])
-        alone, _ = self.results_of("alone", "--merge", "off", of=3, every=2)
-        self.assertEqual(merged, alone)
-        other, _ = self.results_of("other", of=2, every=2)
-        plain, _ = self.results_of("plain")
-        self.assertNotEqual(merged, other)
-        self.assertNotEqual(merged, plain)
+        alone = self.run_studies(files, "alone", "--merge", "off",
+                                 "--trainers", 1)
+        merged = results(report)
+        self.assertEqual(merged, results(alone))
+        for other in "of-2", "plain":
+            self.assertNotEqual(merged["of-3"], merged[other])
         self.assertIn("average.every=2;average.of=3",
                       report["studies"][0]["workload"])
 

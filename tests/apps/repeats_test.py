@@ -47,11 +47,12 @@ class Repeats(Case):
         case = cls.first_case()
         cls.alone = case.run_studies(
             case.studies(*(of_seed(f"seed{x}", x) for x in SEEDS)), "alone",
-            "--trainers", 2)
+            "--trainers", 1)
         cls.file = case.studies(repeated("repeated"))[0]
         cls.preview = json.loads(
             case.hippo("preview", cls.file, "--format", "json").out)
         cls.together = case.run_studies([cls.file], "together", "--trainers", 2)
+        cls.state = case.path("together")
 
     def check(self, report):
         self.assertEqual(results(report), results(self.together))
@@ -95,7 +96,7 @@ class Repeats(Case):
         self.assertEqual(of_it["shared_steps"], self.together["shared_steps"])
 
     def test_the_first_seed_is_shared_with_studies_of_that_seed(self):
-        self.run_studies([self.file], "state", "--trainers", 2)
+        self.copied(self.state)
         one = self.run_studies(self.studies(of_seed("one", SEEDS[0])), "state",
                                "--trainers", 1)
         self.assertEqual(one["trained_steps"], 0)
@@ -103,8 +104,7 @@ class Repeats(Case):
 
     def test_neither_merging_nor_the_number_of_trainers_matters(self):
         self.check(self.run_studies([self.file], "off", "--merge", "off",
-                                    "--trainers", 3))
-        self.check(self.run_studies([self.file], "one", "--trainers", 1))
+                                    "--trainers", 1))
 
     def test_a_service_that_is_killed_goes_on(self):
         process = self.start("run", self.file, "--state", self.path("state"),
@@ -121,8 +121,7 @@ class Repeats(Case):
         self.assertLess(report["trained_steps"], report["unique_steps"])
 
     def test_what_people_see(self):
-        self.run_studies([self.file], "state", "--trainers", 2)
-        state = ("--state", self.path("state"))
+        state = ("--state", self.state)
         table = tables(self.together)["repeated"]
         said = json.loads(
             self.hippo("best", "repeated", *state, "--format", "json").out)
@@ -155,18 +154,15 @@ class Decisions(Case):
                     float(y["metrics"]["val_accuracy"])
                     for x in study["trials"] for y in x["results"]}
 
-        report = self.run_studies(
-            self.studies(*(of_seed(f"seed{x}", x) for x in SEEDS)), "alone",
-            "--trainers", 2)
-        alone = [found(report, f"seed{x}") for x in SEEDS]
+        summaries = {"median": statistics.median, "worst": min}
         sha = {"sha": {"eta": 3, "min": 2}}
-        for summary, sum_up in ("median", statistics.median), ("worst", min):
-            name = f"of-{summary}"
-            report = self.run_studies(
-                self.studies(repeated(name, sha, {
-                    "seeds": 3, "summary": summary})), "together",
-                "--trainers", 2)
-            own = found(report, name)
+        report = self.run_studies(self.studies(
+            *(of_seed(f"seed{x}", x) for x in SEEDS),
+            *(repeated(f"of-{x}", sha, {"seeds": 3, "summary": x})
+              for x in summaries)), "state", "--trainers", 2)
+        alone = [found(report, f"seed{x}") for x in SEEDS]
+        for summary, sum_up in summaries.items():
+            own = found(report, f"of-{summary}")
             for at, value in own.items():
                 self.assertEqual(value, sum_up(x[at] for x in alone))
             at_rung = {x: y for (x, step), y in own.items() if step == 2}

@@ -305,7 +305,7 @@ TEST(ClickWorkload, CutAnywhereItGivesTheSameBytes) {
 metrics trained(double parts, const std::string& sync) {
   auto spec = small_spec(name);
   const std::map<std::string, double> options{
-    {"data.train", 20000}, {"data.step", 20000}, {"data.validation", 5000},
+    {"data.train", 10000}, {"data.step", 10000}, {"data.validation", 2000},
     {"data.rows", 1000},   {"dimension", 16},    {"hidden", 64},
     {"parts", parts}};
   for (const auto& [option, value] : options)

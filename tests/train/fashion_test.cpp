@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -42,7 +43,7 @@ TEST(Fashion, CnnLearns) {
 }
 
 TEST(Fashion, ResnetLearns) {
-  const auto work = make_built_in(small_spec("fashion-resnet", 512));
+  const auto work = make_built_in(small_spec("fashion-resnet", 256));
   auto config = default_configuration("fashion-resnet");
   config["batch_size"] = form::constant(32);
   work->train(config, 0, 3);
@@ -61,20 +62,25 @@ TEST(Fashion, AdamwLearns) {
 
 TEST(Fashion, EveryHyperParameterMatters) {
   for (const auto& workload : built_in_workloads()) {
-    // The other networks for CIFAR have the same ones and are larger.
+    // Other networks have the same ones and are larger.
     if (!workload.name.starts_with("fashion-")
         && workload.name != "cifar-resnet20")
       continue;
-    const auto work = make_built_in(small_spec(workload.name, 64));
+    if (workload.name == "fashion-resnet"
+        || workload.name == "fashion-mlp-wide")
+      continue;
+    const auto images = workload.name == "cifar-resnet20" ? 16.0 : 64.0;
+    const auto work = make_built_in(small_spec(workload.name, images));
     // Exchanges are of parts that train copies.
     const auto parts = make_built_in(
-      small_spec(workload.name + (workload.averages ? "/bmuf" : ""), 64));
+      small_spec(workload.name + (workload.averages ? "/bmuf" : ""), images));
     const auto result = [&](const configuration& config, bool exchanges) {
       auto& x = exchanges ? *parts : *work;
       x.init();
       x.train(config, 0, 1);
       return x.save();
     };
+    std::map<std::array<bool, 4>, std::string> plain;
     auto sgd = default_configuration(workload.name);
     auto adamw = sgd;
     adamw["optimizer"] = form::text("adamw");
@@ -118,7 +124,10 @@ TEST(Fashion, EveryHyperParameterMatters) {
         if (x.only_with == "subnetworks")
           config["subnetworks"] = form::constant(4);
       }
-      const auto before = result(config, exchanges);
+      auto& before = plain[{x.name == "beta2", exchanges, x.left_out,
+                            x.only_with == "subnetworks"}];
+      if (before.empty())
+        before = result(config, exchanges);
       config[x.name] = others.at(x.name);
       EXPECT_FALSE(result(config, exchanges) == before)
         << workload.name << ' ' << x.name;

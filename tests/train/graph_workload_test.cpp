@@ -3,13 +3,13 @@
 #include "hippo/train/torch/graph/graph_workload.hpp"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <string>
 
 #include "hippo/train/torch/weights_file.hpp"
+#include "train/compute_threads.hpp"
 #include "train/message_of.hpp"
 #include "train/temporary_folder.hpp"
 #include "train/training_process.hpp"
@@ -75,15 +75,14 @@ TEST(GraphWorkload, ThreadsThatPrepareChangeNothing) {
 }
 
 TEST(GraphWorkload, AnyNumberOfThreadsThatComputeGivesTheSameBits) {
-  const auto trained = [&](int threads) {
-    at::set_num_threads(threads);
+  const auto trained = [&](int count) {
+    const compute_threads threads{count};
     const auto work = made(small_spec(name));
     work->init();
     train_changing(*work, name, 0, 3);
     return std::pair{work->save(), work->evaluate()};
   };
   const auto one = trained(1), four = trained(4);
-  at::set_num_threads(1);
   EXPECT_TRUE(one.first == four.first);
   EXPECT_EQ(one.second, four.second);
 }

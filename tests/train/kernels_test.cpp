@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/sgd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,8 +12,9 @@
 #include "hippo/train/torch/kernels/kernels.hpp"
 #include "hippo/train/torch/networks/normalisation.hpp"
 #include "hippo/train/torch/optimizer.hpp"
-#include "train/training_steps.hpp"
 #include "hippo/train/torch/random.hpp"
+#include "train/compute_threads.hpp"
+#include "train/training_steps.hpp"
 
 namespace hippo {
 namespace {
@@ -100,9 +102,8 @@ TEST_P(Normalisation, EvaluatesAsTheOperationsThatItStandsFor) {
 
 TEST_P(Normalisation, TheNumberOfThreadsDoesNotMatter) {
   const auto alone = layer{pool, residual}.train(pool, last);
-  at::set_num_threads(3);
+  const compute_threads three{3};
   const auto together = layer{pool, residual}.train(pool, last);
-  at::set_num_threads(1);
   for (std::size_t i = 0; i < alone.size(); ++i)
     EXPECT_TRUE(at::equal(alone[i], together[i])) << "result " << i;
 }

@@ -181,7 +181,7 @@ floats floats_of(const at::Tensor& tensor) {
 }
 
 TEST(PartSync, ExchangesAreThoseOfTheDefinition) {
-  for (std::uint64_t round = 0; round < 200; ++round) {
+  for (std::uint64_t round = 0; round < 80; ++round) {
     const auto all = random_history(round);
     const auto weight = all.begin.clone();
     part_sync sync{{{"w", weight}}};
@@ -216,7 +216,7 @@ TEST(PartSync, ExchangesAreThoseOfTheDefinition) {
 }
 
 TEST(PartSync, AnyNumberOfMembersGivesTheSameBits) {
-  for (std::uint64_t round = 0; round < 60; ++round) {
+  for (std::uint64_t round = 0; round < 30; ++round) {
     // One kind, as workloads that members share have it.
     constexpr std::array kinds{sync_kind::average, sync_kind::elastic,
                                sync_kind::bmuf};

@@ -18,11 +18,11 @@ namespace {
 constexpr step_t last = 6;
 
 /// The states after each step of the changing trial, trained in one go.
-std::vector<std::string> uncut_states(const std::string& name) {
+std::vector<std::string> uncut_states(const std::string& name, step_t end) {
   const auto work = make_built_in(small_spec(name));
   work->init();
   std::vector<std::string> result{work->save()};
-  for (step_t step = 0; step < last; ++step) {
+  for (step_t step = 0; step < end; ++step) {
     train_changing(*work, name, step, step + 1);
     result.push_back(work->save());
   }
@@ -33,23 +33,25 @@ std::vector<std::string> uncut_states(const std::string& name) {
 
 class Resume : public testing::TestWithParam<std::string> {};
 
-TEST_P(Resume, InAnotherProcessGivesTheSameBits) {
+TEST_P(Resume, CutAnywhereGivesTheSameBitsHereAndInAnotherProcess) {
+  const auto states = uncut_states(GetParam(), last);
+  // Two steps each, the first loaded by a process that has trained nothing:
+  // within sgd, at sgd -> adamw, within adamw, at adamw -> sgd, and all the
+  // way back to before the first step.
+  constexpr step_t length = 2;
   const temporary_folder folder;
-  const auto states = uncut_states(GetParam());
-  // Before the first step, within sgd, at sgd -> adamw, within adamw, at
-  // adamw -> sgd, before the last step.
-  for (step_t cut = 0; cut < last; ++cut) {
-    write_file(folder.path + "/in", states[cut]);
-    ASSERT_TRUE(run_again({"--go-on", GetParam(), std::to_string(cut),
-                           std::to_string(last), folder.path + "/in",
-                           folder.path + "/out"}));
-    EXPECT_TRUE(read_file(folder.path + "/out") == states[last])
-      << "cut at " << cut;
+  std::vector<std::string> words{"--go-on", GetParam(), folder.path,
+                                 std::to_string(length)};
+  for (auto cut = last - length + 1; cut-- > 0;) {
+    words.push_back(std::to_string(cut));
+    write_file(folder.path + '/' + words.back(), states[cut]);
   }
-}
-
-TEST_P(Resume, ManyCutsGiveTheSameBits) {
-  const auto states = uncut_states(GetParam());
+  ASSERT_TRUE(run_again(words));
+  for (step_t cut = 0; cut + length <= last; ++cut)
+    EXPECT_TRUE(read_file(folder.path + "/after" + std::to_string(cut))
+                == states[cut + length])
+      << "cut at " << cut;
+  // Here at each step.
   auto state = states.front();
   for (step_t step = 0; step < last; ++step) {
     const auto work = make_built_in(small_spec(GetParam()));
@@ -62,7 +64,7 @@ TEST_P(Resume, ManyCutsGiveTheSameBits) {
 }
 
 TEST_P(Resume, NothingElseTouchesTheState) {
-  const auto states = uncut_states(GetParam());
+  const auto states = uncut_states(GetParam(), 3);
   // Used before, evaluated at every step, and trained on another thread.
   const auto work = make_built_in(small_spec(GetParam()));
   train_changing(*work, GetParam(), 0, 2);
@@ -85,7 +87,7 @@ TEST_P(Resume, NothingElseTouchesTheState) {
 TEST_P(Resume, StepsDifferThoughValuesDoNot) {
   // Order, augmentation and dropout must depend on the step: the same step
   // trained twice is not two steps.
-  const auto config = default_configuration(GetParam());
+  const auto config = changing_configuration(GetParam(), 1);
   const auto work = make_built_in(small_spec(GetParam()));
   work->train(config, 0, 1);
   const auto first = work->save();
@@ -132,11 +134,10 @@ TEST_P(ResumeLarge, InAnotherProcessGivesTheSameBits) {
   const temporary_folder folder;
   const auto work = make_built_in(small_spec(GetParam()));
   train_changing(*work, GetParam(), 0, 1);
-  write_file(folder.path + "/in", work->save());
+  write_file(folder.path + "/1", work->save());
   train_changing(*work, GetParam(), 1, 3);
-  ASSERT_TRUE(run_again({"--go-on", GetParam(), "1", "3", folder.path + "/in",
-                         folder.path + "/out"}));
-  EXPECT_TRUE(read_file(folder.path + "/out") == work->save());
+  ASSERT_TRUE(run_again({"--go-on", GetParam(), folder.path, "2", "1"}));
+  EXPECT_TRUE(read_file(folder.path + "/after1") == work->save());
 }
 
 INSTANTIATE_TEST_SUITE_P(

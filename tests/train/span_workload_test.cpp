@@ -133,11 +133,14 @@ TEST(Span, EveryHyperParameterMatters) {
     const auto before = result(config, exchanges);
     EXPECT_TRUE(result(config, exchanges) == before);
     for (const auto& [name, value] : config) {
+      const bool is_of_exchanges = name.starts_with("sync_");
+      if (exchanges && !is_of_exchanges)
+        continue;
       auto other = config;
       other[name] = others.at(name);
       // Without copies there is nothing to exchange.
       EXPECT_EQ(result(other, exchanges) == before,
-                !exchanges && name.starts_with("sync_"))
+                !exchanges && is_of_exchanges)
         << name;
     }
   }

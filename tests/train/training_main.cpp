@@ -1,5 +1,9 @@
 // The test program, and what it does in its own child processes.
 
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -21,6 +25,11 @@ namespace hippo {
 
 namespace {
 
+/// Whether an image takes a network milliseconds.
+bool is_large(const std::string& name) {
+  return name.starts_with("cifar-") || name.starts_with("fashion-resnet");
+}
+
 /// Returns the name of a workload without a word on parts behind it.
 std::string without_sync(const std::string& name) {
   return name.substr(0, name.find('/'));
@@ -40,14 +49,19 @@ form constant_form(const scalar& x) {
   return form::text(std::get<std::string>(x));
 }
 
-/// `--go-on WORKLOAD FROM TO IN OUT`: loads, trains, saves.
+/// `--go-on WORKLOAD FOLDER STEPS FROM...`: loads each of the states
+/// FOLDER/FROM, trains it so many steps, and saves it as FOLDER/afterFROM.
 int go_on(const std::vector<std::string>& arguments) {
   const auto& name = arguments.at(1);
-  const auto work = make_built_in(small_spec(name));
-  work->load(read_file(arguments.at(4)));
-  train_changing(*work, name, std::stoul(arguments.at(2)),
-                 std::stoul(arguments.at(3)));
-  write_file(arguments.at(5), work->save());
+  const auto length = std::stoul(arguments.at(3));
+  for (auto i = 4U; i < arguments.size(); ++i) {
+    const auto folder = arguments.at(2) + '/';
+    const auto from = std::stoul(arguments[i]);
+    const auto work = make_built_in(small_spec(name));
+    work->load(read_file(folder + arguments[i]));
+    train_changing(*work, name, from, from + length);
+    write_file(folder + "after" + arguments[i], work->save());
+  }
   return 0;
 }
 
@@ -60,6 +74,25 @@ int export_weights(const std::vector<std::string>& arguments) {
   return 0;
 }
 
+/// Fails a case that leaves LibTorch otherwise than it was: other cases run in
+/// its process.
+class settings_watch final : public testing::EmptyTestEventListener {
+  using settings = std::map<std::string, int>;
+
+  static settings present() {
+    return {{"threads", at::get_num_threads()},
+            {"deterministic", at::globalContext().deterministicAlgorithms()},
+            {"gradients", at::GradMode::is_enabled()},
+            {"autocast", at::autocast::is_autocast_enabled(at::kCPU)}};
+  }
+
+  void OnTestEnd(const testing::TestInfo& /*info*/) override {
+    EXPECT_EQ(present(), first_) << "a setting of LibTorch is left changed";
+  }
+
+  settings first_ = present();
+};
+
 } // namespace
 
 workload_spec small_spec(const std::string& full, double images) {
@@ -70,16 +103,15 @@ workload_spec small_spec(const std::string& full, double images) {
       std::ranges::count(x.words, "synthetic") > 0 ? "synthetic" : x.fallback;
   if (spec.options.contains("numerics"))
     spec.options["numerics"] = to_text(test_numerics());
+  const bool is_text = name.starts_with("squad-");
+  if (images == 0)
+    images = is_large(name) ? 16 : is_text ? 32 : 128;
   spec.options["data.train"] = images;
-  spec.options["data.validation"] = 300.0;
+  spec.options["data.validation"] = is_large(name) ? 8.0 : 300.0;
   if (const auto* folder = std::getenv("PLAIN_DATA");
       folder != nullptr && name.starts_with("fashion-"))
     spec.options["data.folder"] = std::string{folder};
-  if (name.starts_with("cifar-")) {
-    // Fewer images: those networks are large.
-    spec.options["data.train"] = std::min(images, 16.0);
-    spec.options["data.validation"] = 8.0;
-  } else if (name.starts_with("squad-")) {
+  if (is_text) {
     spec.options["data.validation"] = 64.0;
     spec.options["data.length"] = 32.0;
   } else if (name.starts_with("clicks-")) {
@@ -170,8 +202,10 @@ configuration changing_configuration(const std::string& name, step_t step) {
     result["lr"] = form::constant(step % 2 == 0 ? 0.0005 : 0.001);
   if (name.ends_with("-linear"))
     result["optimizer"] = constant_form(step == 2 ? "sgd" : "saga");
-  // What `small_spec` leaves is to be several batches.
-  if (name.starts_with("cifar-") || name.starts_with("clicks-"))
+  // What `small_spec` leaves is to be several batches, of 8 parts at most.
+  if (is_large(name) || name.starts_with("squad-"))
+    result["batch_size"] = form::constant(static_cast<double>(8 + step));
+  if (name.starts_with("clicks-"))
     result["batch_size"] = form::constant(static_cast<double>(4 + step));
   // Blocks that layers are multiplied by, in batches that are large enough.
   if (name == "fashion-mlp-wide") {
@@ -236,5 +270,7 @@ int main(int argc, char** argv) {
     return 77;
   }
   testing::InitGoogleTest(&argc, argv);
+  testing::UnitTest::GetInstance()->listeners().Append(
+    new hippo::settings_watch);
   return RUN_ALL_TESTS();
 }

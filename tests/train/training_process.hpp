@@ -12,7 +12,8 @@ namespace hippo {
 /// A spec of the built-in workload `name` that takes moments: few images,
 /// or few and short texts that are made. With `/` and a word behind the name,
 /// here and below, it has 4 parts and that `sync`.
-workload_spec small_spec(const std::string& name, double images = 128);
+/// @param images to train on; 0: the fewer, the larger the network is
+workload_spec small_spec(const std::string& name, double images = 0);
 
 /// The device that tests train on: that of HIPPO_TEST_DEVICE, or the CPU.
 std::string test_device();
