@@ -253,7 +253,9 @@ class Training(ExactResume, unittest.TestCase):
                 0, 1, gradient_accumulation_steps=[1.5]))
         with self.assertRaisesRegex(ValueError, "width is 4.0 at step 1"):
             self.made().train(0, 2, hp(0, 2, width=[8.0, 4.0]))
-        with unittest.mock.patch.object(Sharded, "world_size", 2), \
+        # The arguments themselves are left in the environment.
+        with unittest.mock.patch.dict(os.environ), \
+                unittest.mock.patch.object(Sharded, "world_size", 2), \
                 self.assertRaisesRegex(ValueError, "fsdp is none of the "
                                        "arguments that ranks can have"):
             self.made(Sharded)
@@ -414,7 +416,7 @@ class Iterating(ExactResume, unittest.TestCase):
                 x = self.made(kind)
                 x.load_state_dict(state)
             if kind is Scaled:
-                self.assertEqual({"scale": 4.0, "steps": 3},
+                self.assertEqual({"scale": 8.0, "steps": 3},
                                  whole["trained"]["scaler"])
             self.assertEqual([], differences(whole, x.state_dict()))
 

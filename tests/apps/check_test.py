@@ -335,8 +335,8 @@ class BrokenSklearn(WithMistakes):
             {"the order within partial_fit is drawn from the global stream":
                  "the same steps in another process"},
             {"alpha is not passed on":
-                 "another value of alpha makes a difference",
-             "values of the first step only":
+                 "another value of alpha makes a difference"},
+            {"values of the first step only":
                  "the same steps in one call of train()"})
 
 

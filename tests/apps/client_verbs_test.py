@@ -280,12 +280,13 @@ class Fake(Asking):
         done = self.ask("extend", "mnist", "--steps", 200)
         self.assertEqual(f"study mnist has {before + 20} trials of 200 steps "
                          "now\n", done.err)
-        self.assertIn("give --trials, --steps, --seconds, --deadline-seconds, "
-                      "--device-hours or --cost",
+        self.ask("extend", "mnist", "--budget-steps", 500)
+        self.assertIn("give --trials, --steps, --budget-steps, --seconds, "
+                      "--deadline-seconds, --device-hours or --cost",
                       self.ask("extend", "mnist", code=2).err)
         for wrong in (["--trials", -1], ["--steps", 0], ["--seconds", 0],
                       ["--deadline-seconds", "soon"], ["--cost", -1],
-                      ["--device-hours", 0]):
+                      ["--device-hours", 0], ["--budget-steps", 0]):
             self.assertIn(wrong[0], self.ask("extend", "mnist", *wrong,
                                              code=2).err)
 
