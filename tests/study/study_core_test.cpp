@@ -675,6 +675,25 @@ TEST(StudyCore, NoGainForSoManyTrialsEndsIt) {
   }
 }
 
+TEST(StudyCore, ATrialThatBreaksConstraintsIsShownWithItsValue) {
+  auto options = options_of("algorithm: grid\n");
+  options.spec.objective.constraints = {{"accuracy", false, 1e9}};
+  world x{options};
+  while (const auto next = next_of(x)) {
+    x.train_one(*next);
+    x.commit_all();
+  }
+  EXPECT_FALSE(x.core().trials().best());
+  EXPECT_EQ(x.shown_.size(), x.core().trials().size());
+  for (const auto& shown : x.shown_) {
+    EXPECT_EQ(shown.state, trial_state::complete);
+    EXPECT_EQ(
+      shown.value,
+      x.core().trials().last_result(shown.trial)->values.at("accuracy"));
+    EXPECT_FALSE(shown.best);
+  }
+}
+
 study_options options_of_two(const std::string& more) {
   auto result = options_of(more);
   result.spec.objective.further = {{"ms", direction::minimize}};

@@ -80,6 +80,8 @@ public:
         raises_.push_back(*raise);
       else if (auto* wake = std::get_if<study_effect::wake_after>(&x))
         wake_ = now_ + wake->span;
+      else if (auto* trial = std::get_if<study_effect::notify_trial>(&x))
+        shown_.push_back(std::move(trial->what));
     }
   }
 
@@ -302,6 +304,7 @@ public:
   std::string front_; ///< as it was saved last
   std::size_t records_ = 0;
   std::optional<moment> wake_;
+  std::vector<trial_event> shown_; ///< ends of trials
   moment now_{};
 
 private:

@@ -1,6 +1,5 @@
 #include "hippo/service/study/study_shown.hpp"
 
-#include <limits>
 #include <utility>
 
 #include "hippo/base/trial_result.hpp"
@@ -94,11 +93,10 @@ trial_event end_of_trial(const study_books& books, trial_no trial) {
   result.failure = x.failure;
   if (const auto last = books.trials.last_result(trial)) {
     result.step = last->step;
-    if (x.state == trial_state::complete)
-      result.value =
-        x.best ? x.best->value : std::numeric_limits<double>::quiet_NaN();
-    else
-      result.value = books.trials.value_of(last->values);
+    // A trial that breaks constraints has no best, and yet a value.
+    result.value = x.state == trial_state::complete && x.best
+                     ? x.best->value
+                     : books.trials.value_of(last->values);
   }
   if (const auto& best = books.trials.best())
     result.best = best_so_far{best->trial, best->value};
