@@ -314,7 +314,7 @@ TEST(Steering, AStudyThatHasSpentItsStepsGoesOnWithMoreOfThem) {
     EXPECT_EQ(x.core().trials()[no].acked, other.core().trials()[no].acked);
     EXPECT_EQ(x.core().trials()[no].state, other.core().trials()[no].state);
   }
-  // What a study was ended for by its results is no budget.
+  // An end by results, `stop_when`, is not undone by a larger budget.
   world met{options_of("algorithm: grid\nbudget: {steps: 60}\n"
                        "stop_when: {value: -1000}\n")};
   finish(met);

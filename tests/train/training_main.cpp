@@ -202,7 +202,7 @@ configuration changing_configuration(const std::string& name, step_t step) {
     result["lr"] = form::constant(step % 2 == 0 ? 0.0005 : 0.001);
   if (name.ends_with("-linear"))
     result["optimizer"] = constant_form(step == 2 ? "sgd" : "saga");
-  // What `small_spec` leaves is to be several batches, of 8 parts at most.
+  // The images of `small_spec` make several batches of up to 8 parts.
   if (is_large(name) || name.starts_with("squad-"))
     result["batch_size"] = form::constant(static_cast<double>(8 + step));
   if (name.starts_with("clicks-"))
