@@ -9,6 +9,7 @@
 #include "command_line.hpp"
 #include "devices.hpp"
 #include "hippo/base/standard_output.hpp"
+#include "hippo/net/keys/openssl_exit.hpp"
 #include "log.hpp"
 #include "modes/modes.hpp"
 
@@ -45,6 +46,7 @@ int run(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+  hippo::keep_openssl_at_exit();
   hippo::standard_output out{"hippo-trainer"};
   return out.finish(run(argc, argv));
 }

@@ -12,6 +12,7 @@
 #include "hippo/base/nearest.hpp"
 #include "hippo/base/standard_output.hpp"
 #include "hippo/base/version.hpp"
+#include "hippo/net/keys/openssl_exit.hpp"
 #include "outcome.hpp"
 #include "verb_table.hpp"
 #include "verbs/verbs.hpp"
@@ -92,6 +93,7 @@ int run(int argc, char** argv) {
 } // namespace
 
 int main(int argc, char** argv) {
+  hippo::keep_openssl_at_exit();
   hippo::standard_output out{"hippo"};
   return out.finish(run(argc, argv));
 }

@@ -258,5 +258,19 @@ class ReadOnly(OwnCode):
         self.assert_read_only("copy", expected)
 
 
+class LateThreads(OwnCode):
+    """Threads that end when the process exits."""
+
+    def test_nothing_is_freed_twice(self):
+        late = os.environ.get("LATE_THREADS")
+        if not late:
+            self.skipTest("a sanitizer has an allocator of its own")
+        self.env |= {"LD_PRELOAD": f"{late}:libc_malloc_debug.so.0",
+                     "MALLOC_CHECK_": "3"}
+        self.run_study(study(), "state", "--trainers", 1)
+        for verb in "ls", "show s", "best s":
+            self.hippo(*verb.split(), "--state", "state")
+
+
 if __name__ == "__main__":
     programs.main()
