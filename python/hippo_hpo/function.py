@@ -75,6 +75,22 @@ class _Values(HyperParameters):
         return self._context._hp.read
 
 
+_VALUES_ARE = "the values of a trial are ctx.hp.NAME(step) in the loop over " \
+    "ctx.steps(), or ctx.constant('NAME')"
+_RESULTS_ARE = "each step ends with its measurements, `yield lambda: " \
+    "{\"loss\": ...}`, and the study says which trials end early"
+_STATE_IS = "ctx.steps(model=model, opt=opt) saves and restores what it names"
+
+# Names of the same things in Optuna, Ray Tune and other libraries.
+_NAMES_ELSEWHERE = {
+    **dict.fromkeys(("params", "config", "hparams", "hyperparameters",
+                     "suggest_float", "suggest_int", "suggest_categorical"),
+                    _VALUES_ARE),
+    **dict.fromkeys(("report", "log", "should_prune"), _RESULTS_ARE),
+    **dict.fromkeys(("get_checkpoint", "save_checkpoint", "load_checkpoint"),
+                    _STATE_IS)}
+
+
 class Context:
     """The argument of a training function.
 
@@ -105,6 +121,11 @@ class Context:
         self._state = state
         self._parts: dict[str, Any] | None = None
         self._constants: dict[str, Value] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        here = _NAMES_ELSEWHERE.get(name)
+        raise AttributeError(f"ctx has no {name!r}"
+                             + (f": {here}" if here else ""))
 
     def once(self, load: Callable[..., Any], *args: Any) -> Any:
         """Returns the result of `load(*args)`, which is called once in each

@@ -252,6 +252,19 @@ class Training(unittest.TestCase):
         with self.assertRaisesRegex(error, why):
             x.train(0, to, HyperParameters(0, to, {"lr": [0.1], **values}))
 
+    def test_names_of_other_libraries_are_translated(self):
+        for name, why in (
+                ("config", r"ctx has no 'config': .* ctx\.hp\.NAME\(step\)"),
+                ("suggest_float", r"ctx\.constant\('NAME'\)"),
+                ("report", r"ends with its measurements, `yield lambda"),
+                ("get_checkpoint", r"ctx\.steps\(model=model, opt=opt\)"),
+                ("nonsense", r"^ctx has no 'nonsense'$")):
+            def asks(ctx):
+                for step in ctx.steps():
+                    getattr(ctx, name)
+                    yield lambda: {}
+            self.refused(asks, AttributeError, why)
+
     def test_errors(self):
         def ends(ctx):
             for step in ctx.steps():

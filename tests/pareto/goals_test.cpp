@@ -35,6 +35,12 @@ TEST(Outcome, WhatIsMissingOrNotFiniteIsTheWorst) {
   EXPECT_TRUE(outcome_of({{"acc", nan_value}, {"ms", 1}}, wanted).is_nan);
 }
 
+TEST(Outcome, NamesTheConstraintsThatItViolates) {
+  EXPECT_EQ(violated_in({{"acc", .5}, {"ms", 5}}, wanted), "");
+  EXPECT_EQ(violated_in({{"acc", .5}, {"ms", 6}}, wanted), "ms <= 5");
+  EXPECT_EQ(violated_in({{"acc", nan_value}}, wanted), "ms <= 5, acc >= 0.5");
+}
+
 TEST(Outcome, AConstraintMayBeOnAnotherMetric) {
   const goals x{{{"acc", direction::maximize}}, {{"bytes", true, 10}}};
   EXPECT_FALSE(x.is_one());

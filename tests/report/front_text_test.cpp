@@ -59,6 +59,10 @@ TEST(FrontText, OfATrialThatHasEnded) {
   EXPECT_EQ(trial_line(x),
             "Trial 7 finished with values: [0.5, 2] and parameters: {\"lr\": "
             "0.1}. Front of 5, hypervolume 0.25.");
+  x.violated = "ms <= 5, mb <= 90";
+  EXPECT_EQ(trial_line(x),
+            "Trial 7 finished with values: [0.5, 2] and parameters: {\"lr\": "
+            "0.1}. Violates ms <= 5, mb <= 90. Front of 5, hypervolume 0.25.");
 }
 
 TEST(FrontText, InTheSummary) {

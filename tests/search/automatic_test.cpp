@@ -73,6 +73,26 @@ TEST(Automatic, FewMeasurementsAreWorthAModelOfTheWholeTrial) {
             R"({"tpe":{}})");
 }
 
+TEST(Automatic, AModelSpendsASmallBudgetOfSteps) {
+  const auto freezes = [](const std::string& space, const std::string& more,
+                          std::size_t trainers = 1) {
+    const auto read = test::read(text_of(space, more));
+    EXPECT_TRUE(read.study) << test::texts(read.errors).front();
+    return choose_algorithm(*read.study, trainers).algorithm.name
+           == "freeze-thaw";
+  };
+  const std::string small = "budget: {steps: 810}\n"; // 30 times 27
+  EXPECT_TRUE(freezes(flat, small));
+  EXPECT_TRUE(freezes(flat, small, 9));
+  EXPECT_TRUE(freezes(flat, "budget: {steps: 1620}\nrepeats: {seeds: 2}\n"));
+  EXPECT_TRUE(freezes(flat, "budget: {steps: 810, trials: 1000}\n"));
+  EXPECT_FALSE(freezes(flat, small, 10));
+  EXPECT_FALSE(freezes(flat, "budget: {steps: 811}\n"));
+  EXPECT_FALSE(freezes(flat, "budget: {trials: 30}\n"));
+  EXPECT_FALSE(freezes(schedules, small));
+  EXPECT_FALSE(freezes(flat, small + "prior: {lr: {mode: 0.1}}\n"));
+}
+
 TEST(Automatic, TrialsThatShareBeginningsAreHalvedBehindThem) {
   EXPECT_EQ(chosen(schedules, ""), halving_from(9));
   // Where most of what is decided counts from the first step on, as soon as
@@ -165,7 +185,7 @@ TEST(Automatic, ABudgetOfFewTrialsTrainsThem) {
   EXPECT_EQ(choice(flat, "budget: {trials: 17}\n").why,
             "17 trials are few: each is trained to its end");
   // Where a study ends by its time, it has as many as that is enough for.
-  for (const auto* time : {"seconds: 40", "device_hours: 1", "steps: 500"})
+  for (const auto* time : {"seconds: 40", "device_hours: 1", "steps: 811"})
     EXPECT_EQ(of("trials: 17, " + std::string{time}), halving_from(3)) << time;
 }
 

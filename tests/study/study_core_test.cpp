@@ -690,6 +690,7 @@ TEST(StudyCore, ATrialThatBreaksConstraintsIsShownWithItsValue) {
     EXPECT_EQ(
       shown.value,
       x.core().trials().last_result(shown.trial)->values.at("accuracy"));
+    EXPECT_EQ(shown.violated, "accuracy >= 1000000000");
     EXPECT_FALSE(shown.best);
   }
 }

@@ -26,4 +26,13 @@ outcome outcome_of(const metrics& measured, const goals& wanted) {
   return result;
 }
 
+std::string violated_in(const metrics& measured, const goals& wanted) {
+  const auto slacks = slacks_of(measured, wanted.constraints);
+  std::string result;
+  for (std::size_t i = 0; i < slacks.size(); ++i)
+    if (slacks[i] < 0)
+      result += (result.empty() ? "" : ", ") + to_text(wanted.constraints[i]);
+  return result;
+}
+
 } // namespace hippo

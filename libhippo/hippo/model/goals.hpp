@@ -63,6 +63,9 @@ struct outcome {
 /// or no number is broken without bound.
 outcome outcome_of(const metrics& measured, const goals& wanted);
 
+/// Returns the constraints that a measurement breaks: `ms <= 5, mb <= 90`.
+std::string violated_in(const metrics& measured, const goals& wanted);
+
 /// Returns a loss as its metric has it.
 inline double value_of(double loss, direction way) noexcept {
   return way == direction::minimize ? loss : -loss;

@@ -27,6 +27,7 @@ struct trial_event {
   std::optional<double> value; ///< its best, or for a pruned one its last
   nlohmann::ordered_json params;
   std::string failure;
+  std::string violated; ///< constraints that its value breaks: `ms <= 5, ...`
   std::optional<best_so_far> best; ///< of the study, this trial included
   /// If the study has several metrics, instead of `value` and `best`:
   std::vector<double> values{};

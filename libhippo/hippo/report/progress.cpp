@@ -327,6 +327,8 @@ std::string trial_line(const trial_event& event) {
                                         : event.params);
   }
   result += '.';
+  if (!event.violated.empty())
+    result += " Violates " + event.violated + '.';
   if (event.front)
     result += " Front of " + std::to_string(event.front->points)
               + (event.front->hypervolume

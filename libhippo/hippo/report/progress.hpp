@@ -87,7 +87,8 @@ private:
 /// trial 0 with value: 0.92.`, `Trial 7 pruned at step 3 with value: 0.5. ...`
 /// or `Trial 7 failed: reason`; the study's name and a colon before it.
 /// Of several metrics `with values: [0.91, 3]`, and `Front of 5, hypervolume
-/// 0.4.` at the end. Numbers with all digits.
+/// 0.4.` at the end; before it `Violates ms <= 5.`, if it breaks constraints.
+/// Numbers with all digits.
 std::string trial_line(const trial_event& event);
 
 } // namespace hippo

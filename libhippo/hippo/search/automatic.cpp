@@ -34,6 +34,9 @@ constexpr std::uint64_t gp_trials_max = 10'000;
 /// Trials that a study trains in full at least, if it ends with its trials.
 constexpr std::uint64_t trained_in_full = 6;
 
+/// A budget of steps is small if it is not enough for more trainings.
+constexpr std::uint64_t few_trainings = 30;
+
 /// Combinations that are looked at.
 constexpr std::uint64_t looked_at = 64;
 
@@ -182,6 +185,12 @@ bool is_bounded_by_trials(const study_spec& study) {
          && !budget.device_seconds && !budget.cost && !budget.steps;
 }
 
+bool has_few_steps(const study_spec& study) {
+  return study.budget.steps
+         && *study.budget.steps
+              <= few_trainings * study.max_steps * study.repeats.seeds;
+}
+
 } // namespace
 
 automatic_algorithm choose_algorithm(const study_spec& study,
@@ -221,6 +230,13 @@ automatic_algorithm choose_algorithm(const study_spec& study,
     return {{learning, {}},
             std::to_string(trials)
               + " trials are few: each is trained to its end"};
+  if (may_be_gp && !has_prior && !some.are_on_the_way()
+      && trainers < blind_trials && has_few_steps(study))
+    return {{"freeze-thaw", {}},
+            "the budget is not enough for more than "
+              + std::to_string(few_trainings)
+              + " whole trials, and a model says which one is worth the next"
+                " steps"};
   const auto of_few = rung.step();
   // Where values hold from the first step, a low rung tells no more of them.
   if (some.are_on_the_way())

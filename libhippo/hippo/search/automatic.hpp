@@ -25,6 +25,9 @@ struct automatic_algorithm {
 ///     half of what is decided, or more, makes no
 ///     difference until the last rung                  the same
 ///     fewer than 18 trials, and no budget of time     the same
+///     fewer than 10 trainers, steps of at most 30
+///     whole trials, and values hold from the first
+///     step on, if it is not too much for gp           freeze-thaw
 ///     else                                            asha, of gp
 ///     else, if that is too much for gp: trials part
 ///     after their first step                          asha, of tpe

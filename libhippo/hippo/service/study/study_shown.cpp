@@ -94,9 +94,11 @@ trial_event end_of_trial(const study_books& books, trial_no trial) {
   if (const auto last = books.trials.last_result(trial)) {
     result.step = last->step;
     // A trial that breaks constraints has no best, and yet a value.
-    result.value = x.state == trial_state::complete && x.best
-                     ? x.best->value
-                     : books.trials.value_of(last->values);
+    const bool has_best = x.state == trial_state::complete && x.best;
+    result.value =
+      has_best ? x.best->value : books.trials.value_of(last->values);
+    if (!has_best)
+      result.violated = violated_in(last->values, books.trials.wanted());
   }
   if (const auto& best = books.trials.best())
     result.best = best_so_far{best->trial, best->value};

@@ -81,6 +81,7 @@ void fields(F& inspector, trial_event& event) {
   inspector("value", event.value);
   inspector("params", event.params);
   inspector("failure", event.failure);
+  inspector("violated", event.violated);
   inspector("best", event.best);
   inspector("values", event.values);
   inspector("front", event.front);
