@@ -13,10 +13,10 @@ from programs import (PATIENCE, fashion, results, send, wait_for,
                       with_variable)
 
 # One trial is left after its first rung, and lasts long enough for others to
-# help.
+# help: also where machines are busy and to hand a trial over takes time.
 STUDY = {
     "study": "halving",
-    "workload": {"name": "fashion-cnn", "parts": 4, "data": fashion(512)},
+    "workload": {"name": "fashion-cnn", "parts": 4, "data": fashion(2048)},
     "objective": {"metric": "val_accuracy", "direction": "maximize"},
     "max_steps": 48,
     "eval_every": 10,
@@ -29,7 +29,7 @@ STUDY = {
 SPANS = {
     "study": "spans",
     "workload": {"name": "squad-bert-tiny", "parts": 2,
-                 "data": {"train": 96, "validation": 32, "length": 32}},
+                 "data": {"train": 256, "validation": 64, "length": 32}},
     "objective": {"metric": "val_f1", "direction": "maximize"},
     "max_steps": 40,
     "eval_every": 10,

@@ -8,17 +8,12 @@ import subprocess
 import sys
 import unittest
 
-import gangs_test
-from programs import (HIPPO, PATIENCE, TRAINER, Case, fashion, main, study,
-                      wait_for)
+from gangs_test import STUDY as GANGS
+from programs import HIPPO, PATIENCE, TRAINER, Case, main, study, wait_for
 
 SERVICE = "10.213.77.1"
 OTHER = "10.213.77.2"
 MOVED = "10.213.77.3"
-
-# Two trainers save enough of its steps to train them together.
-GANGS = {**gangs_test.STUDY, "workload": {
-    **gangs_test.STUDY["workload"], "data": fashion(2048)}}
 
 
 # Opens connections one after the other that show no certificate.
