@@ -613,6 +613,20 @@ TEST_F(RetryPolicy, ATrainerThatWasOnlyCutOffTakesItsAttemptBack) {
     policy.judge_lost(by_name(3, "c"), "silent")));
 }
 
+/// A trainer that helps others may be lost to them while it is registered.
+TEST_F(RetryPolicy, ATrainerThatWasCutOffTwiceTakesBothAttemptsBack) {
+  const auto is_lost = [&](std::uint64_t number, const std::string& name) {
+    return std::holds_alternative<retry>(
+      policy.judge_lost(by_name(number, name), "silent"));
+  };
+  EXPECT_TRUE(is_lost(1, "a"));
+  EXPECT_TRUE(is_lost(1, "a"));
+  policy.note_back("a");
+  EXPECT_TRUE(is_lost(2, "b"));
+  EXPECT_TRUE(is_lost(3, "c"));
+  EXPECT_FALSE(is_lost(4, "d"));
+}
+
 /// Training may cut each trainer off, or end it before it has said a word.
 TEST_F(RetryPolicy, ExcusedLossesComeToAnEnd) {
   using loss = retry_policy::loss;

@@ -60,9 +60,12 @@ void retry_policy::failed_state::add(trainer_id trainer, attempt other,
               : trainers.empty() || rank(other) >= rank(farthest))
     farthest = other;
   passed_at = std::max(passed_at, other.at);
-  if (const auto i = lost.find(trainer); is_lost && i != lost.end())
+  auto& known = is_lost ? lost : trainers;
+  if (const auto i = known.find(trainer); i != known.end()) {
     other.may_return = other.may_return && i->second.may_return;
-  (is_lost ? lost : trainers).insert_or_assign(trainer, std::move(other));
+    other.times += i->second.times;
+  }
+  known.insert_or_assign(trainer, std::move(other));
   ++attempts;
 }
 
@@ -316,8 +319,10 @@ void retry_policy::note_back(const std::string& name) {
     std::erase_if(x.lost, [&](const auto& kvp) {
       const auto& y = kvp.second;
       const bool is_back = y.name == name && y.may_return && may_excuse(x);
-      x.attempts -= is_back ? 1 : 0;
-      x.excused += is_back ? 1 : 0;
+      if (is_back) {
+        x.attempts -= y.times;
+        x.excused = std::min(x.excused + y.times, excused_max * attempts_max_);
+      }
       return is_back;
     });
     x.is_spent = x.is_spent && x.attempts >= attempts_max_;

@@ -256,6 +256,7 @@ private:
     lease_part during{};
     error why;
     bool may_return = false; ///< whether the trainer may have been cut off
+    unsigned times = 1; ///< attempts of this trainer, of which this is the last
   };
   struct failed_state {
     unsigned attempts = 0;
