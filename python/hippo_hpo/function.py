@@ -75,20 +75,18 @@ class _Values(HyperParameters):
         return self._context._hp.read
 
 
-_VALUES_ARE = "the values of a trial are ctx.hp.NAME(step) in the loop over " \
-    "ctx.steps(), or ctx.constant('NAME')"
-_RESULTS_ARE = "each step ends with its measurements, `yield lambda: " \
-    "{\"loss\": ...}`, and the study says which trials end early"
-_STATE_IS = "ctx.steps(model=model, opt=opt) saves and restores what it names"
-
 # Names of the same things in Optuna, Ray Tune and other libraries.
-_NAMES_ELSEWHERE = {
-    **dict.fromkeys(("params", "config", "hparams", "hyperparameters",
-                     "suggest_float", "suggest_int", "suggest_categorical"),
-                    _VALUES_ARE),
-    **dict.fromkeys(("report", "log", "should_prune"), _RESULTS_ARE),
-    **dict.fromkeys(("get_checkpoint", "save_checkpoint", "load_checkpoint"),
-                    _STATE_IS)}
+_ELSEWHERE = {
+    "the values of a trial are ctx.hp.NAME(step) in the loop over ctx.steps(), "
+    "or ctx.constant('NAME')":
+        "params config hparams hyperparameters suggest_float suggest_int "
+        "suggest_categorical",
+    "each step ends with its measurements, `yield lambda: {\"loss\": ...}`, "
+    "and the study says which trials end early":
+        "report log should_prune",
+    "ctx.steps(model=model, opt=opt) saves and restores what it names":
+        "get_checkpoint save_checkpoint load_checkpoint",
+}
 
 
 class Context:
@@ -123,9 +121,9 @@ class Context:
         self._constants: dict[str, Value] = {}
 
     def __getattr__(self, name: str) -> Any:
-        here = _NAMES_ELSEWHERE.get(name)
-        raise AttributeError(f"ctx has no {name!r}"
-                             + (f": {here}" if here else ""))
+        here = next((f": {here}" for here, there in _ELSEWHERE.items()
+                     if name in there.split()), "")
+        raise AttributeError(f"ctx has no {name!r}{here}")
 
     def once(self, load: Callable[..., Any], *args: Any) -> Any:
         """Returns the result of `load(*args)`, which is called once in each

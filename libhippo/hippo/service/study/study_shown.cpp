@@ -27,6 +27,12 @@ trial_record record_of(const study_books& books, trial_no no) {
   return result;
 }
 
+/// Whether a trial is worth its best measurement; else it is worth its last.
+bool is_worth_its_best(const study_books& books, trial_no trial) {
+  const auto& x = books.trials[trial];
+  return x.state == trial_state::complete && x.best;
+}
+
 /// Adds what the front is by now, and what a trial is worth.
 void add_front(trial_event& event, const study_books& books) {
   const auto& trials = books.trials;
@@ -34,10 +40,9 @@ void add_front(trial_event& event, const study_books& books) {
   const auto& x = trials[event.trial];
   if (!event.front || !event.value || x.results.empty())
     return;
-  // What it is worth: of those that are complete its best, else its last.
-  const bool has_best = event.state == trial_state::complete && x.best;
-  const auto shown = has_best ? trials.result_near(event.trial, x.best->step)
-                              : trials.last_result(event.trial);
+  const auto shown = is_worth_its_best(books, event.trial)
+                       ? trials.result_near(event.trial, x.best->step)
+                       : trials.last_result(event.trial);
   for (const auto& goal : trials.wanted().metrics)
     event.values.push_back(shown->values.at(goal.metric));
 }
@@ -93,12 +98,12 @@ trial_event end_of_trial(const study_books& books, trial_no trial) {
   result.failure = x.failure;
   if (const auto last = books.trials.last_result(trial)) {
     result.step = last->step;
-    // A trial that breaks constraints has no best, and yet a value.
-    const bool has_best = x.state == trial_state::complete && x.best;
-    result.value =
-      has_best ? x.best->value : books.trials.value_of(last->values);
-    if (!has_best)
+    if (is_worth_its_best(books, trial)) {
+      result.value = x.best->value;
+    } else { // one that breaks constraints has no best, and yet a value
+      result.value = books.trials.value_of(last->values);
       result.violated = violated_in(last->values, books.trials.wanted());
+    }
   }
   if (const auto& best = books.trials.best())
     result.best = best_so_far{best->trial, best->value};
