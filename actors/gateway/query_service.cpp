@@ -4,6 +4,8 @@
 #include <fstream>
 #include <utility>
 
+#include <spdlog/spdlog.h>
+
 #include "gateway/limits.hpp"
 #include "gateway/live_study.hpp"
 #include "gateway/trainer_views.hpp"
@@ -17,11 +19,13 @@ namespace hippo {
 
 namespace {
 
-/// Reads a log from byte `after` on, in whole lines if they are not too long.
+/// Reads the log of this process, which it writes to `file`, from byte `after`
+/// on, in whole lines if they are not too long.
 expected<query_service::log_part> read_log(const std::string& file,
                                   std::uint64_t after) {
   if (file.empty())
     return {errc::invalid_argument, "this service keeps no log"};
+  spdlog::default_logger()->flush(); // lines wait in memory for a second
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   if (!in)
     return {errc::io_failed, "cannot read the log"};

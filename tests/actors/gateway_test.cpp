@@ -13,6 +13,7 @@
 #include <capnp/rpc.capnp.h>
 #include <capnp/serialize.h>
 #include <nlohmann/json.hpp>
+#include <spdlog/spdlog.h>
 
 #include "actors/run_sql.hpp"
 #include "hippo/model/view/view_json.hpp"
@@ -623,6 +624,21 @@ TEST_F(GatewayTest, LogsComeInParts) {
   EXPECT_EQ(part.getNext(), 13u);
   EXPECT_EQ(logs(0, 17).send().wait(scope).getText().size(), 0u);
   EXPECT_NE(failure_of(logs(1, 0)), "");
+}
+
+TEST_F(GatewayTest, LogsHaveTheLineThatWasJustWritten) {
+  const auto before = spdlog::default_logger();
+  open(); // a new state folder has to be empty
+  node.reset();
+  log_to(make_log_files(folder.path + "/hippo.log"), "test", {});
+  open();
+  spdlog::info("just now");
+  auto me = enter();
+  const auto part = me.service.logsRequest().send().wait(scope);
+  const std::string text = part.getText().cStr();
+  EXPECT_NE(text.find("just now\n"), text.npos) << text;
+  node.reset();
+  spdlog::set_default_logger(before);
 }
 
 // -- what cannot be -----------------------------------------------------------
