@@ -122,6 +122,55 @@ TEST(Steering, TrialsThatABudgetHasEndedGoOnFromTheirLastStates) {
   x.expect_replayed();
 }
 
+// The merger sends a measurement once, and may do so while the study ends.
+TEST(Steering, AMeasurementThatCameAfterTheEndCountsOnceItGoesOn) {
+  for (const auto* algorithm :
+       {"random", "{pbt: {interval: 4}}", "{asha: {eta: 2, min: 2}}",
+        "{median: {min: 4}}"}) {
+    SCOPED_TRACE(algorithm);
+    world x{options_of(std::string{"algorithm: "} + algorithm
+                       + "\nbudget: {trials: 1, seconds: 60}\n")};
+    x.commit_all();
+    const auto end = x.core().registration().when.rungs.back();
+    while (x.core().trials()[0].acked == 0)
+      x.train_one(0), x.commit_all();
+    x.pass(61s);
+    x.tell(study_core_event::time_passed{});
+    x.train_one(0); // before the merger has heard that it ends
+    x.commit_all();
+    const auto& known = x.core().trials()[0];
+    ASSERT_EQ(x.core().stored().state, study_phase::complete);
+    EXPECT_EQ(known.state, trial_state::cancelled);
+    EXPECT_LT(known.results.back().first, known.acked);
+    EXPECT_EQ(refused(x, verb::extend, R"({"seconds": 30})"), "");
+    EXPECT_EQ(known.results.back().first, known.acked);
+    x.expect_replayed();
+    finish(x);
+    EXPECT_EQ(x.core().trials()[0].state, trial_state::complete);
+    EXPECT_EQ(x.core().trials()[0].acked, end);
+    x.expect_replayed();
+  }
+}
+
+TEST(Steering, MeasurementsThatCameAfterTheEndMayEndItAgain) {
+  world x{options_of("algorithm: random\nbudget: {trials: 2, steps: 4}\n")};
+  x.commit_all();
+  while (x.waiting().front() == 0)
+    x.train_one(0); // all are on their way when the fourth ends it
+  x.commit_all();
+  const auto& first = x.core().trials()[0];
+  EXPECT_EQ(x.core().stored().reason, "its budget.steps, 4, is spent");
+  EXPECT_EQ(first.state, trial_state::cancelled);
+  EXPECT_EQ(refused(x, verb::extend, R"({"budget_steps": 1})"), "");
+  EXPECT_EQ(x.core().stored().reason, "its budget.steps, 5, is spent");
+  EXPECT_EQ(first.state, trial_state::complete);
+  x.expect_replayed();
+  EXPECT_EQ(refused(x, verb::extend, R"({"budget_steps": 100})"), "");
+  finish(x);
+  EXPECT_EQ(x.core().stored().reason, "");
+  x.expect_replayed();
+}
+
 TEST(Steering, TimeThatWasExtendedIsSpentInTheEnd) {
   world x{options_of("algorithm: random\nbudget: {seconds: 60}\n")};
   x.commit_all();
@@ -723,7 +772,7 @@ TEST_P(SteeringSeeds, EverythingThatIsAddedIsTrained) {
       x.command(verb::tell_past, 0, 0,
                 past(1 + static_cast<int>(random() % 5)));
     if (chance(5)) {
-      x.pass(std::chrono::milliseconds(random() % 8000));
+      x.pass(std::chrono::milliseconds(random() % 40'000));
       x.tell(study_core_event::time_passed{});
     }
     if (chance(4))

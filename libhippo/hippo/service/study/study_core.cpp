@@ -272,6 +272,11 @@ void study_core::take(const study_input& input) {
 
 void study_core::take_news(const trial_measured& report) {
   follow(report);
+  end_if_spent();
+}
+
+/// Ends the study if it gains nothing any more, or its steps are spent.
+void study_core::end_if_spent() {
   if (has_ended() || tuner_->done()) // then it ends anyway
     return;
   if (const auto why = gains_.reason_to_stop(trials_)) {
@@ -294,12 +299,19 @@ void study_core::follow(const trial_measured& report) {
     trials_.ack_seed(no, report.seed_no, report.at, report.shared);
   if (report.is_part)
     return;
-  const auto is_first = !std::exchange(has_measured_, true);
   const auto before = trials_[no].acked;
   trials_.ack(no, report.at, report.seed_no > 0 ? 0 : report.shared);
   gains_.add_steps(trials_[no].acked - before);
-  if (hippo::has_ended(trials_[no].state))
-    return;
+  if (!hippo::has_ended(trials_[no].state))
+    measure(report);
+  else if (has_ended())
+    late_.push_back(report);
+}
+
+/// Takes a measurement of a trial that is in training.
+void study_core::measure(const trial_measured& report) {
+  const auto no = report.trial;
+  const auto is_first = !std::exchange(has_measured_, true);
   if (const auto* missing = trials_.missing_in(report.values)) {
     refuse_measurement(report, *missing, is_first);
     return;
@@ -339,7 +351,10 @@ void study_core::take_news(const trial_failed& news) {
 void study_core::take_news(const study_command& command) {
   if (command.what == verb::pause || command.what == verb::resume)
     is_steered_ = false;
+  const bool had_ended = has_ended();
   auto came = carry_out(command);
+  if (had_ended && !has_ended())
+    take_late();
   const auto waiting = requests_.take(command.token);
   if (!waiting)
     return;
@@ -498,6 +513,14 @@ void study_core::reopen() {
     if (const auto to = trials_[no].asked_to; to > 0)
       orders_.retry(no, to);
   }
+}
+
+/// Takes what it heard of after its end, now that it goes on.
+void study_core::take_late() {
+  for (const auto& x : std::exchange(late_, {}))
+    if (!hippo::has_ended(trials_[x.trial].state))
+      measure(x);
+  end_if_spent();
 }
 
 void study_core::end_if_done() {

@@ -131,6 +131,7 @@ private:
   void take(const study_input& input);
   void take_news(const trial_measured& report);
   void follow(const trial_measured& report);
+  void measure(const trial_measured& report);
   void take_news(const trial_failed& news);
   void take_news(const study_command& command);
   void take_news(const trial_chosen&) {} // see `begin_replay`
@@ -185,9 +186,11 @@ private:
   /// Lets a study that has ended run again, with the trials that its end has
   /// ended.
   void reopen();
+  void take_late();
   /// Ends the study if nothing is to come. After each event, live as in a
   /// replay.
   void end_if_done();
+  void end_if_spent();
   /// Ends the study if as many trials have failed as may.
   void end_if_failed();
   /// Pauses or ends the study if its first trials have failed alike.
@@ -257,6 +260,9 @@ private:
   bool may_go_on_ = false;
   /// The trials that its end has ended, with their states before.
   std::vector<std::pair<trial_no, trial_state>> ended_with_it_;
+  /// Measurements that it heard of once it had ended, in their order. The
+  /// merger does not send them again.
+  std::vector<trial_measured> late_;
 
   moment now_;
   effects effects_; ///< of the present event
