@@ -413,6 +413,26 @@ TEST_F(TraceTest, WhatIsNoTraceIsAnErrorWithItsLine) {
             "line 2, there is no event 'intruduced'");
 }
 
+// A study that is begun again may be while the one before is told of its end.
+TEST_F(TraceTest, TwoCoresOfOneNameAreToldApart) {
+  core_trace traces[]{{log, "pool"}, {log, "pool"}};
+  std::vector<std::unique_ptr<pool_core>> cores;
+  for (auto& x : traces) {
+    x.begin(pool_options{}, now);
+    cores.push_back(std::make_unique<pool_core>(pool_options{}, now));
+  }
+  const any_pool_event event{
+    pool_event::introduced{1, {"key", "mlp", "1", ""}}};
+  traces[0].apply(*cores[0], event, now);
+  traces[1].apply(*cores[1], event, now);
+  traces[0].apply(*cores[0], any_pool_event{pool_event::ticked{}}, now);
+  const auto came = replayed(text());
+  ASSERT_TRUE(came) << came.failure().message;
+  EXPECT_EQ(came->difference, "");
+  EXPECT_EQ(came->cores, 2u);
+  EXPECT_EQ(came->events, 3u);
+}
+
 /// A core that cannot go on.
 struct broken_core {
   using effects = pool_core::effects;

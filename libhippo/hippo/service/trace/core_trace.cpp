@@ -55,8 +55,8 @@ std::string text_of(const std::vector<any_coordinator_effect>& xs) {
 namespace {
 
 /// The begin of a line.
-std::string line_of(const std::string& core, moment now) {
-  return "{\"core\":" + trace::json_of(core)
+std::string line_of(const std::string& name, moment now) {
+  return "{\"core\":" + trace::json_of(name)
          + ",\"at\":" + std::to_string(now.time_since_epoch().count()) + ',';
 }
 
@@ -97,13 +97,14 @@ void core_trace::begin(const coordinator_begin& known, moment now) {
 
 void core_trace::begin(const char* kind, const std::string& options,
                        moment now) {
-  log_->write(line_of(core_, now) + "\"begin\":\"" + kind
+  name_ = log_->name_of(core_);
+  log_->write(line_of(name_, now) + "\"begin\":\"" + kind
               + "\",\"options\":" + options + '}');
 }
 
 void core_trace::write(const std::string& event, const std::string& effects,
                        moment now) {
-  log_->write(line_of(core_, now) + event + ",\"effects\":"
+  log_->write(line_of(name_, now) + event + ",\"effects\":"
               + (effects.empty() ? "null" : '"' + hash_text(effects) + '"')
               + '}');
 }

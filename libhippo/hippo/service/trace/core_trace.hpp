@@ -42,11 +42,11 @@ class core_trace {
 public:
   core_trace() = default; ///< writes nothing
   /// @param log null: writes nothing
-  /// @param core tells it apart from others of the log
+  /// @param core its name; of several with one name, the log tells them apart
   core_trace(std::shared_ptr<trace_log> log, std::string core)
     : log_(std::move(log)), core_(std::move(core)) {}
 
-  /// A core begins with these options, in place of one of that name.
+  /// A core begins with these options.
   void begin(const pool_options& options, moment now);
   void begin(const study_options& options, moment now);
   void begin(const merger_options& chosen, moment now);
@@ -78,6 +78,7 @@ private:
 
   std::shared_ptr<trace_log> log_;
   std::string core_;
+  std::string name_; ///< in the log, once it has begun
 };
 
 } // namespace hippo

@@ -31,6 +31,12 @@ trace_log::trace_log(file to, std::uint64_t bytes_max,
   : file_(std::move(to)), bytes_left_(bytes_max),
     note_full_(std::move(note_full)) {}
 
+std::string trace_log::name_of(const std::string& core) {
+  const std::lock_guard lock{mutex_};
+  const auto count = ++begun_[core];
+  return count == 1 ? core : core + " (" + std::to_string(count) + ')';
+}
+
 void trace_log::write(const std::string& line) {
   const std::lock_guard lock{mutex_};
   if (!file_)

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -28,6 +29,10 @@ public:
   open(const std::string& path, std::uint64_t bytes_max = trace_bytes_max,
        std::function<void()> note_full = {});
 
+  /// Returns the name of a core that begins: `core`, and a number if another
+  /// one of that name has begun. Both may be told something for a while.
+  std::string name_of(const std::string& core);
+
   /// Writes a line, or nothing once the next one would be beyond the size. What
   /// was written is in the file when the process ends, however it does.
   void write(const std::string& line);
@@ -43,6 +48,7 @@ private:
   std::mutex mutex_; ///< of all that follows
   file file_;        ///< null: it is full, or the disk is
   std::uint64_t bytes_left_;
+  std::map<std::string, unsigned> begun_; ///< cores by name
   std::function<void()> note_full_;
 };
 
