@@ -21,6 +21,7 @@
 
 #include "hippo/service/trace/replay.hpp"
 #include "simulation/world.hpp"
+#include "train/temporary_folder.hpp"
 
 namespace hippo::simulation {
 namespace {
@@ -48,11 +49,15 @@ struct progress {
   std::atomic<std::uint64_t> replayed; ///< events
 };
 
+/// Where the processes of this run have their folders.
+std::string folders;
+
+std::string folder_of(pid_t process) {
+  return folders + '/' + std::to_string(process);
+}
+
 std::string scratch() {
-  const auto base = std::filesystem::exists("/dev/shm")
-                      ? std::string{"/dev/shm"}
-                      : std::filesystem::temp_directory_path().string();
-  return base + "/hippo-simulation-" + std::to_string(::getpid());
+  return folder_of(::getpid());
 }
 
 scenario scenario_of(std::uint64_t seed, const arguments& x) {
@@ -120,7 +125,7 @@ bool fails(const scenario& x) {
   }
   int status = 0;
   ::waitpid(child, &status, 0);
-  std::error_code ignored;
+  std::filesystem::remove_all(folder_of(child));
   return status != 0;
 }
 
@@ -181,7 +186,9 @@ int run_many(const arguments& x) {
       --left;
       continue;
     }
-    // A seed has taken the process along: it goes on with the next one.
+    // A seed has taken the process along: it goes on with the next one. What
+    // it has left is not to be found by another with its number.
+    std::filesystem::remove_all(folder_of(ended));
     auto& told = shared[i];
     ++told.done;
     ++told.failed;
@@ -316,6 +323,10 @@ int run(int argc, char** argv) {
   spdlog::set_level(x.trace ? spdlog::level::info : spdlog::level::off);
   if (!x.replay.empty())
     return replay_one(x.replay);
+  const temporary_folder own{std::filesystem::exists("/dev/shm")
+                               ? "/dev/shm"
+                               : std::filesystem::temp_directory_path()};
+  folders = own.path;
   return x.last == 0 ? run_one(x) : run_many(x);
 }
 

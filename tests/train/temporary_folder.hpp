@@ -11,8 +11,9 @@ namespace hippo {
 
 /// A folder that lives as long as this object.
 struct temporary_folder {
-  temporary_folder()
-    : path(std::filesystem::temp_directory_path() / "hippo_XXXXXX") {
+  explicit temporary_folder(const std::filesystem::path& within =
+                              std::filesystem::temp_directory_path())
+    : path(within / "hippo_XXXXXX") {
     if (::mkdtemp(path.data()) == nullptr)
       throw std::runtime_error("cannot make a temporary folder");
   }
