@@ -200,6 +200,18 @@ class Looks(Met):
                 self.assertRegex(text, line)
 
 
+    def test_who_watches_hears_how_it_ends(self):
+        for verb in [["watch", "one"], ["watch", "one", "--quiet"]]:
+            with self.subTest(verb):
+                run = self.begin(slow("one"), state=f"{len(verb)}")
+                begun = time.monotonic()
+                said = self.ask(run, *verb).err
+                self.assertIn("(one): COMPLETE; best is trial", said)
+                self.end_of(run)
+                # A connection that is lost is made again for 60 s.
+                self.assertLess(time.monotonic() - begun, 55)
+
+
 class Changes(Met):
     def test_pause_and_resume(self):
         reference = self.run_studies(self.studies(slow("one")), "reference",

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,10 @@ using namespace std::chrono_literals;
 
 /// How long nobody may be there who can train a study, while others are.
 constexpr auto stuck_patience = 10s;
+
+/// How long the end waits for clients that have yet to leave.
+constexpr auto clients_patience = 3s;
+constexpr auto clients_interval = 20ms;
 
 /// What `hippo run` was asked for.
 struct run_options {
@@ -304,6 +309,14 @@ std::optional<error> tell_results(const run_record& record,
   return std::nullopt;
 }
 
+/// Gives clients that follow the run time to hear how it ends, and to leave.
+void await_clients(const service_node& node) {
+  const auto until = clock::now() + clients_patience;
+  while (node.entry().clients() > 0 && clock::now() < until
+         && !interrupt_guard::is_asked())
+    std::this_thread::sleep_for(clients_interval);
+}
+
 int tell_interrupt(const run_options& options) {
   std::cerr << "interrupted; go on with: hippo run --resume "
             << options.node.state;
@@ -328,6 +341,7 @@ int run(service_node& node, const run_options& options) {
   const auto broken = studies.follow();
   auto record = node.actors().record(seconds_since(begun));
   out.close();
+  await_clients(node);
   node.close();
   if (!record)
     return fail(broken ? *broken : record.failure(), exit_failed);
