@@ -179,7 +179,8 @@ class Averaged(GangCase):
                 send(x, signal.SIGTERM)
                 self.assert_leaves(x)
         victim.wait(PATIENCE)
-        self.assertEqual([], with_variable("GANGS_TEST", self.folder))
+        wait_for("the end of all programs", lambda: not with_variable(
+            "GANGS_TEST", self.folder))
         shutil.rmtree(self.path("state"))
 
 

@@ -100,7 +100,8 @@ class Ranks(OwnCode):
         values = [float(x["results"][-1]["metrics"]["val"])
                   for x in report["studies"][0]["trials"]]
         self.assertAlmostEqual(max(values), 6 * 21 * 0.1 / 3)
-        self.assertEqual([], with_variable("RANKS_TEST", self.folder))
+        wait_for("the end of all ranks", lambda: not with_variable(
+            "RANKS_TEST", self.folder))
 
     def test_one_rank_is_what_it_was(self):
         one, _ = self.run_study(ranks_study(ranks=1), "one")

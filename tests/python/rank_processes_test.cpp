@@ -14,7 +14,9 @@
 #include <iostream>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include "actors/engine_events.hpp"
@@ -159,13 +161,20 @@ lease make_lease(const std::string& folder, const std::string& name,
   return x;
 }
 
-bool is_alive(pid_t pid) {
-  if (::kill(pid, 0) != 0)
-    return false;
+/// The state of a process and the number of its parent, as of /proc/PID/stat;
+/// nothing: it has ended.
+std::optional<std::pair<char, pid_t>> status_of(pid_t pid) {
   std::ifstream in{"/proc/" + std::to_string(pid) + "/stat"};
   std::string text{std::istreambuf_iterator<char>{in}, {}};
-  const auto at = text.rfind(')');
-  return at != text.npos && text.size() > at + 2 && text[at + 2] != 'Z';
+  std::pair<char, pid_t> result;
+  std::istringstream rest{text.substr(text.rfind(')') + 1)};
+  if (!(rest >> result.first >> result.second) || result.first == 'Z')
+    return std::nullopt;
+  return result;
+}
+
+bool is_alive(pid_t pid) {
+  return status_of(pid).has_value();
 }
 
 void wait_until(const std::function<bool()>& holds) {
@@ -305,15 +314,11 @@ TEST_F(RankProcesses, LiveOnBetweenLeasesUntilOneEnds) {
   EXPECT_TRUE(started().empty());
   for (const auto& x : first)
     EXPECT_TRUE(is_alive(x.first));
-  // One ends while there is nothing to do.
-  ::kill(first.rbegin()->first, SIGKILL);
-  wait_until([&] { return !is_alive(first.rbegin()->first); });
-  wait_until([&] {
-    for (const auto& [pid, rank] : first)
-      if (rank / 2 == first.rbegin()->second / 2 && is_alive(pid))
-        return false;
-    return true;
-  });
+  // One ends while there is nothing to do, and its member with it.
+  const auto killed = first.rbegin()->first;
+  const auto member = status_of(killed)->second;
+  ::kill(killed, SIGKILL);
+  wait_until([&] { return !is_alive(member); });
   train(4, 6, 2);
   expect_ended(first);
   EXPECT_EQ(started().size(), 4);
