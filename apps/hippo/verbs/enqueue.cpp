@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "hippo/base/text.hpp"
 #include "outcome.hpp"
 #include "trial_table.hpp"
 #include "verbs/client_options.hpp"
@@ -32,8 +33,8 @@ int enqueue(const enqueue_arguments& x) {
     const auto known = study.enqueue(*trials);
     if (!known)
       return refuse(known.failure());
-    std::cerr << "study " << x.of.study << " has " << *known
-              << " trials now; those that were given come next\n";
+    std::cerr << "study " << x.of.study << " has " << counted(*known, "trial")
+              << " now; those that were given come next\n";
     return exit_done;
   });
 }

@@ -12,6 +12,7 @@
 
 #include "child_process.hpp"
 #include "client_listings.hpp"
+#include "hippo/base/text.hpp"
 #include "hippo/base/whole_file.hpp"
 #include "hippo/report/report.hpp"
 #include "hippo/report/tensorboard.hpp"
@@ -158,7 +159,7 @@ int export_to_tensorboard(const export_arguments& x, study_handle& study) {
                                      how))
       return fail(*why, exit_failed);
   }
-  std::cerr << trials->size() << " trials: tensorboard --logdir "
+  std::cerr << counted(trials->size(), "trial") << ": tensorboard --logdir "
             << x.tensorboard << '\n';
   return exit_done;
 }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "common_options.hpp"
+#include "hippo/base/text.hpp"
 #include "outcome.hpp"
 #include "verbs/client_options.hpp"
 #include "verbs/verbs.hpp"
@@ -31,7 +32,7 @@ int extend(const extend_arguments& x) {
     const auto trials = study.extend(more);
     if (!trials)
       return refuse(trials.failure());
-    std::cerr << "study " << x.of.study << " has " << *trials << " trials"
+    std::cerr << "study " << x.of.study << " has " << counted(*trials, "trial")
               << (more.steps > 0
                     ? " of " + std::to_string(more.steps) + " steps now\n"
                     : " now\n");

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "hippo/base/text.hpp"
 #include "outcome.hpp"
 #include "verbs/client_options.hpp"
 #include "verbs/verbs.hpp"
@@ -25,9 +26,9 @@ int fork_trial(const fork_arguments& x) {
     const auto known = study.enqueue(text);
     if (!known)
       return refuse(known.failure());
-    std::cerr << "study " << x.of.study << " has " << *known
-              << " trials now; the fork comes next, and shares " << x.at
-              << " steps with trial " << x.trial << '\n';
+    std::cerr << "study " << x.of.study << " has " << counted(*known, "trial")
+              << " now; the fork comes next, and shares "
+              << counted(x.at, "step") << " with trial " << x.trial << '\n';
     return exit_done;
   });
 }
