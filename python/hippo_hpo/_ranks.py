@@ -35,6 +35,9 @@ SOCKET = "HIPPO_SOCKET"
 # How long a rank may take to end by itself after SIGTERM.
 _FAREWELL_SECONDS = 5.0
 
+# How long the trainer of a member has to tell others of a failure.
+_TELLING_SECONDS = 0.5
+
 # The request for the address of a network interface (netdevice(7)).
 _SIOCGIFADDR = 0x8915
 
@@ -137,8 +140,11 @@ class RankGroup:
                     answer.failed.message = str(why)
                     answer.failed.details = why.details
                     if self._member:
-                        # Before others notice that these have ended.
                         answer.write(stream)
+                        # Others must not notice that these have ended before
+                        # the trainer has told them, and closes its line.
+                        select.select([stream.fileno()], [], [],
+                                      _TELLING_SECONDS)
                         return
                     self._end()
                     answer.write(stream)

@@ -375,7 +375,8 @@ std::optional<connected_gang::heard> connected_gang::hear(int readable,
                                                           time_point until) {
   for (const auto& kvp : connections_)
     kvp.second->listen();
-  for (;;) {
+  // Frames that have come by then go first: they may say why.
+  for (bool is_over = false;;) {
     auto silence = port_.limits().silence;
     if (is_cancelled_()) {
       if (rank() != 0)
@@ -390,10 +391,11 @@ std::optional<connected_gang::heard> connected_gang::hear(int readable,
         return heard{rank, std::move(*frame)};
       watched.push_back({from->number(), POLLIN, 0});
     }
+    if (is_over)
+      return std::nullopt;
     ::poll(watched.data(), watched.size(),
            static_cast<int>(hear_interval.count()));
-    if (watched.front().revents != 0 || clock::now() >= until)
-      return std::nullopt;
+    is_over = watched.front().revents != 0 || clock::now() >= until;
   }
 }
 
