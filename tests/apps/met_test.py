@@ -199,7 +199,6 @@ class Looks(Met):
             for line in lines:
                 self.assertRegex(text, line)
 
-
     def test_who_watches_hears_how_it_ends(self):
         for verb in [["watch", "one"], ["watch", "one", "--quiet"]]:
             with self.subTest(verb):

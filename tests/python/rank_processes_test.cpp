@@ -161,20 +161,20 @@ lease make_lease(const std::string& folder, const std::string& name,
   return x;
 }
 
-/// The state of a process and the number of its parent, as of /proc/PID/stat;
-/// nothing: it has ended.
-std::optional<std::pair<char, pid_t>> status_of(pid_t pid) {
+/// The parent of a process; nothing: it has ended.
+std::optional<pid_t> parent_of(pid_t pid) {
   std::ifstream in{"/proc/" + std::to_string(pid) + "/stat"};
   std::string text{std::istreambuf_iterator<char>{in}, {}};
-  std::pair<char, pid_t> result;
   std::istringstream rest{text.substr(text.rfind(')') + 1)};
-  if (!(rest >> result.first >> result.second) || result.first == 'Z')
+  char state = 0;
+  pid_t parent = 0;
+  if (!(rest >> state >> parent) || state == 'Z')
     return std::nullopt;
-  return result;
+  return parent;
 }
 
 bool is_alive(pid_t pid) {
-  return status_of(pid).has_value();
+  return parent_of(pid).has_value();
 }
 
 void wait_until(const std::function<bool()>& holds) {
@@ -316,7 +316,7 @@ TEST_F(RankProcesses, LiveOnBetweenLeasesUntilOneEnds) {
     EXPECT_TRUE(is_alive(x.first));
   // One ends while there is nothing to do, and its member with it.
   const auto killed = first.rbegin()->first;
-  const auto member = status_of(killed)->second;
+  const auto member = *parent_of(killed);
   ::kill(killed, SIGKILL);
   wait_until([&] { return !is_alive(member); });
   train(4, 6, 2);

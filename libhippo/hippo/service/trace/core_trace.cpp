@@ -97,7 +97,6 @@ void core_trace::begin(const coordinator_begin& known, moment now) {
 
 void core_trace::begin(const char* kind, const std::string& options,
                        moment now) {
-  name_ = log_->name_of(core_);
   log_->write(line_of(name_, now) + "\"begin\":\"" + kind
               + "\",\"options\":" + options + '}');
 }

@@ -43,8 +43,8 @@ public:
   core_trace() = default; ///< writes nothing
   /// @param log null: writes nothing
   /// @param core its name; of several with one name, the log tells them apart
-  core_trace(std::shared_ptr<trace_log> log, std::string core)
-    : log_(std::move(log)), core_(std::move(core)) {}
+  core_trace(std::shared_ptr<trace_log> log, const std::string& core)
+    : log_(std::move(log)), name_(log_ ? log_->name_of(core) : core) {}
 
   /// A core begins with these options.
   void begin(const pool_options& options, moment now);
@@ -77,8 +77,7 @@ private:
   void write(const std::string& event, const std::string& effects, moment now);
 
   std::shared_ptr<trace_log> log_;
-  std::string core_;
-  std::string name_; ///< in the log, once it has begun
+  std::string name_; ///< in the log
 };
 
 } // namespace hippo

@@ -33,7 +33,7 @@ trace_log::trace_log(file to, std::uint64_t bytes_max,
 
 std::string trace_log::name_of(const std::string& core) {
   const std::lock_guard lock{mutex_};
-  const auto count = ++begun_[core];
+  const auto count = ++named_[core];
   return count == 1 ? core : core + " (" + std::to_string(count) + ')';
 }
 

@@ -29,8 +29,8 @@ public:
   open(const std::string& path, std::uint64_t bytes_max = trace_bytes_max,
        std::function<void()> note_full = {});
 
-  /// Returns the name of a core that begins: `core`, and a number if another
-  /// one of that name has begun. Both may be told something for a while.
+  /// Returns the name of a further core: `core`, and a number if there was one
+  /// of that name. Both may be told something for a while.
   std::string name_of(const std::string& core);
 
   /// Writes a line, or nothing once the next one would be beyond the size. What
@@ -48,7 +48,7 @@ private:
   std::mutex mutex_; ///< of all that follows
   file file_;        ///< null: it is full, or the disk is
   std::uint64_t bytes_left_;
-  std::map<std::string, unsigned> begun_; ///< cores by name
+  std::map<std::string, unsigned> named_; ///< cores by name
   std::function<void()> note_full_;
 };
 
